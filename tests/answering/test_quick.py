@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
+from safetensors.numpy import load_file, save_file
 
-import glassformer as gf
 from glassformer.answering import answers as asked
 from glassformer.answering.engines import quick
+from glassformer.answering.engines.arrays import ArrayModel
 from glassformer.answering.engines.compared import equal
 from glassformer.api.model import Model
+from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import file_checksum
+from glassformer.models.families import FAMILIES as FAMILIES_BY_NAME
+from glassformer.models.transformer import Transformer
 from glassformer.saved.described import Described
-from glassformer.tasks import TASKS, data_of, predictor_of, section_of, task_named
+from glassformer.tasks import TASKS, data_of, section_of, task_named
+from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
 from glassformer.text.tokenizer import MASK
-from tests.cli.conftest import Run, run  # noqa: F401 - the fixture
-from tests.run.heads import TAGS, TEXTS, model_for
+from tests.contracts.families import random_weights
+from tests.run.heads import SIZES, TAGS, TEXTS, model_for, small_tokenizer
 
 LABELS = ("no", "perhaps", "yes")
 # By task, what its section has, and records of the verb.
@@ -57,3 +59,49 @@ def test_labels_and_numbers_are_those_of_torch(name: str, family: str, tmp_path:
     settings, verb, records = ASKED[name]
     model = model_for("classify" if "labels" in name else name, settings, family)
     same(quickly(model, tmp_path / "model", verb), model, verb, records)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_masked_words_are_those_of_torch(family: str, tmp_path: Path) -> None:
+    tokenizer = small_tokenizer()
+    sizes = {**SIZES, "layers": 2, "vocabulary": tokenizer.vocabulary_size}
+    module = random_weights(Transformer(FAMILIES_BY_NAME[family](**sizes)), seed=3).float()
+    model = Model(module, tokenizer, task=MaskedLMSection())
+    records: list[dict[str, object]] = [{"text": f"{MASK} went to {MASK}."}, {"text": " ".join([TEXTS[0], MASK] * 30)}]
+    same(quickly(model, tmp_path / "model", "fill"), model, "fill", records)
+
+
+def test_torch_answers_what_numpy_cannot(tmp_path: Path) -> None:
+    crf = model_for("tag", {"labels": TAGS, "crf": True})
+    assert quickly(crf, tmp_path / "crf", "tag") is None
+    assert quickly(model_for("classify", {"labels": LABELS}), tmp_path / "labels", "tag") is None
+    assert quick.opened("slides", "fill", 20) is None
+    assert quick.opened("en-fr", "translate", 20) is None
+    assert quick.opened("english", "classify", 20) is None
+    assert quick.opened(tmp_path / "nothing", "fill", 20) is None
+    assert quick.opened("english", "fill", 1_000_000) is None  # longer than torch takes to be imported
+    assert quick.opened("english", "fill", 20) is not None
+
+
+def test_weights_that_the_settings_do_not_have_are_refused(tmp_path: Path) -> None:
+    model = model_for("classify", {"labels": LABELS}, "modernbert")
+    assert quickly(model, tmp_path / "model", "classify") is not None
+    path = tmp_path / "model" / "model.safetensors"
+    weights = {**load_file(path), "more": np.zeros(3, np.float32)}
+    save_file(weights, path)
+    with pytest.raises(CheckpointError):
+        ArrayModel(model.config, path, checksum=file_checksum(path))
+    del weights["more"], weights["sentence_head.output.bias"]
+    save_file(weights, path)
+    with pytest.raises(CheckpointError):
+        ArrayModel(model.config, path, checksum=file_checksum(path))
+
+
+def test_settings_of_tasks_are_found_without_their_classes() -> None:
+    for name in TASKS:
+        kind = task_named(name)
+        assert section_of(name) is kind.Section
+        assert data_of(name) is kind.Data
+        if kind.Section.labels_pairs:
+            assert kind.of_pairs
+            assert "classify" in kind.verbs.values()

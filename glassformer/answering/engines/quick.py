@@ -18,8 +18,9 @@ from glassformer.tasks import predictor_of
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row
 
-# Characters times bytes of weights from which torch is imported and ready sooner: decisions/2026-11-26-cold-start.md.
-_MOST = 1e11
+# Characters times bytes of weights up to which numpy answers before torch is imported: 0.2 to 0.8 s
+# (decisions/2026-11-26-cold-start.md).
+_MOST = 3e10
 
 
 class Quick(Described):

@@ -228,11 +228,15 @@ def asking(verb: str) -> Callable[..., None]:
 
 
 def _quickly(asked: Request) -> Model | None:
-    """The model for texts whose answers are shown on a screen, which all engines round to the same digits."""
-    if asked.files or not asked.texts or (asked.way, asked.output, asked.machine) != ("records", Output(), Machine()):
+    """The model for a few texts whose answers are shown on a screen, with few digits; None where torch is to answer."""
+    shown = (asked.way, asked.output, asked.machine) == ("records", Output(), Machine())
+    exactly = isinstance(asked.options, WritingOptions) or asked.options.get("expect")  # a rank among all tokens
+    if not shown or exactly or asked.files or not asked.texts:
         return None
-    same = [each for each in asked.same.values() if isinstance(each, str)]
-    return open_quickly(asked.model, asked.verb.name, [*asked.texts, *same * len(asked.texts)])
+    choices = asked.same.get("choices") or [""]
+    each = sum(map(len, choices)) + len(choices) * len(asked.same.get("pair", ""))
+    characters = len(choices) * sum(map(len, asked.texts)) + len(asked.texts) * each
+    return open_quickly(asked.model, asked.verb.name, characters)
 
 
 def _answer(asked: Request) -> None:

@@ -190,11 +190,11 @@ def open_model(
     return model
 
 
-def open_quickly(path: str, verb: str, texts: Sequence[str]) -> Model | None:
-    """A model for a few texts, which are answered without torch; None where that cannot be."""
+def open_quickly(path: str, verb: str, characters: int) -> Model | None:
+    """A model for texts of so many characters, answered without torch; None where that cannot be."""
     from glassformer.answering.engines.quick import opened
 
-    model = opened(path, verb, sum(map(len, texts)))
+    model = opened(path, verb, characters)
     return None if model is None else cast("Model", _telling(model))  # of which answers need no more
 
 
