@@ -96,7 +96,7 @@ class ArrayModel:
     for weights that are not those of the settings.
     """
 
-    def __init__(self, config: ModelConfig, path: Path, header: object = None, *, checksum: str | None = None) -> None:
+    def __init__(self, config: ModelConfig, path: Path, checksum: str | None) -> None:
         stack = config.encoder
         if stack is None or config.decoder is not None:
             raise ConfigError("an encoder alone is computed in numpy", got=config.family)
