@@ -1,30 +1,40 @@
 """Predictions of a model for the verbs that answer."""
 
+from __future__ import annotations
+
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from glassformer.answering.engines.choice import engine_of
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.decode.options import WritingOptions
-from glassformer.saved.artefact import Artefact
 from glassformer.tasks import VERBS, VerbEntry, predictor_of
-from glassformer.tasks.predictor import Options, Predictor, predict
-from glassformer.tasks.writing.writers import Writer
+from glassformer.tasks.predictor import Engine, Options, Predictor, predict
+
+if TYPE_CHECKING:
+    from glassformer.saved.artefact import Artefact
+    from glassformer.saved.described import Described
+    from glassformer.tasks.writing.writers import Writer
 
 
 def answer(
-    model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Options
+    model: Described, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Options
 ) -> Iterator[Any]:
     """The prediction for each record (its values by role, and its file and line), in order, in bounded memory. Raises
     ConfigError for a model that does not answer this verb, DataError for a record that cannot be used.
     """
     predictor = predictor_for(model, verb, options)
     examples = (predictor.read(values, where) for values, where in records)
-    return predict(predictor, model.module, examples, fast=model.fast, engine=engine_of(model))
+    return predict(predictor, model.module, examples, fast=model.fast, engine=model.rows_by or _engine_of(model))
 
 
-def answers(model: Artefact, verb: str, records: Iterable[Mapping[str, object]], options: Options) -> list[Any]:
+def _engine_of(model: Described) -> Engine:
+    from glassformer.answering.engines.choice import engine_of  # not at the top: it imports torch
+
+    return engine_of(cast("Artefact", model))
+
+
+def answers(model: Described, verb: str, records: Iterable[Mapping[str, object]], options: Options) -> list[Any]:
     """The prediction for each record, as `answer` gives them, of records that come from no file."""
     return list(answer(model, verb, numbered(list(records)), options))
 
@@ -35,16 +45,16 @@ def stream_answer(
     """The characters of what is written for a record as they are decided; the generator returns the whole answer.
     Raises as `answer` does, and ConfigError where several answers are asked for.
     """
-    writer = cast(Writer[Any, Any], predictor_for(model, verb, options))
+    writer = cast("Writer[Any, Any]", predictor_for(model, verb, options))
     return writer.stream(model.module, writer.read(values, where), fast=model.fast)
 
 
-def predictor_for(model: Artefact, verb: str, options: Options) -> Predictor[Any, Any]:
+def predictor_for(model: Described, verb: str, options: Options) -> Predictor[Any, Any]:
     return predictor_of(verb, model.task_name, model.config).of(model.module, model.tokenizer, model.context(options))
 
 
 def refusals(
-    model: Artefact, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Options
+    model: Described, verb: str, records: Iterable[tuple[Mapping[str, object], str]], options: Options
 ) -> Iterator[DataError | None]:
     """Why a verb cannot answer each record; None for one that it can."""
     predictor = predictor_for(model, verb, options)

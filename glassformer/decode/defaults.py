@@ -1,10 +1,15 @@
 """How a model is to be searched where nobody asks for anything else."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from glassformer.decode.request import SpecialIds
 from glassformer.decode.settings import DecodeSettings
+
+if TYPE_CHECKING:
+    from glassformer.decode.request import SpecialIds
 
 
 @dataclass(frozen=True)

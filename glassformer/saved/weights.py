@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,14 +16,13 @@ from glassformer.base.json_text import file_checksum
 from glassformer.config import ModelConfig
 from glassformer.convert.files import read_header, read_safetensors
 from glassformer.models.transformer import Transformer
+from glassformer.saved.facts import Header
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 # Names of floating-point types in the header of a safetensors file, and the fields of each tensor there.
 _FLOATS = ("F16", "BF16", "F32", "F64")
-Header = Mapping[str, tuple[tuple[int, ...], str]]
-_BLOCK = re.compile(r"(encoder|decoder)\.blocks\.(\d+)\.")
 
 
 def write_weights(path: Path, module: Transformer) -> None:
@@ -42,12 +40,6 @@ def read_weights_header(path: Path) -> Header:
     if not path.is_file():
         raise CheckpointError(f"weights are needed at {path}", got="no such file")
     return read_header(path)
-
-
-def blocks_in(header: Header, stack: str) -> int:
-    """How many blocks of a stack, `encoder` or `decoder`, have weights."""
-    found = (_BLOCK.match(name) for name in header)
-    return len({match[2] for match in found if match and match[1] == stack})
 
 
 def build_with(config: ModelConfig, path: Path, header: Header, *, checksum: str | None = None) -> Transformer:

@@ -213,3 +213,12 @@ def block_rows(count: int, vocabulary: int) -> int:
     """The tokens of a block: equal blocks, as few as keep the scores of each small."""
     blocks = -(-count * vocabulary // _SCORES)
     return -(-count // blocks)
+
+
+def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """The cross-entropy of each label that is not IGNORED, and whether its logit is the largest: [N, V] -> [n], [n]."""
+    assert logits is not None
+    asked = labels != IGNORED
+    log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
+    labels = labels[asked]
+    return -log_probabilities.gather(1, labels[:, None])[:, 0], log_probabilities.argmax(dim=-1) == labels

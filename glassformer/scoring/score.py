@@ -9,18 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Flags
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.models.inputs import Batch
-from glassformer.scoring.cross_entropy import widened
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.models.inputs import Batch
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -230,15 +231,6 @@ class Tally:
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": self.right / self.targets}
 
 
-def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of each label that is not IGNORED, and whether its logit is the largest: [N, V] -> [n], [n]."""
-    assert logits is not None
-    asked = labels != IGNORED
-    log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
-    labels = labels[asked]
-    return -log_probabilities.gather(1, labels[:, None])[:, 0], log_probabilities.argmax(dim=-1) == labels
-
-
 class Baseline(Protocol):
     """A prediction without a network, measured at the same tokens as the model."""
 
@@ -251,6 +243,8 @@ class Baseline(Protocol):
 
 def guessed(baseline: Baseline, batch: Batch, labels: Tensor) -> tuple[Tensor, Tensor]:
     """What `compared` gives, for a baseline: the labels [N] of the scored tokens of a batch."""
+    import torch
+
     ids, scored_at = batch.inputs.ids, batch.scored_at
     assert ids is not None
     assert scored_at is not None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from glassformer.config import ModelConfig
     from glassformer.data.settings import DataSection
     from glassformer.tasks.predictor import Predictor
+    from glassformer.tasks.settings import TaskSection
     from glassformer.tasks.task import Task
 
 CLANS = ("words", "labels", "writing")
@@ -28,7 +29,8 @@ CLANS = ("words", "labels", "writing")
 class TaskEntry:
     """What recipes and the command line know of a task.
 
-    `task` and `data` are where its classes are, from its folder (`.task:Classify`). `recipe` and `tuning` are what
+    `task` and `data` are where its classes are, from its folder (`.task:Classify`); `section` is where that of its
+    settings is, unless it is in the module of the task, which needs torch. `recipe` and `tuning` are what
     `train TASK FILES` begins from, without and with a start model. `columns` are the options that name columns of its
     tables, `text` is one to look at first. `sized`: the sizes are chosen by text and time; `pairs`: it learns pairs of
     a source and a target. `alone`: class and recipe where the model is a decoder alone. `predictors`: what answers a
@@ -40,6 +42,7 @@ class TaskEntry:
     task: str
     recipe: str
     tuning: str
+    section: str = ""
     data: str = "glassformer.data.settings:CorpusSection"
     columns: tuple[str, ...] = ()
     text: str = ""
@@ -168,6 +171,12 @@ def data_of(name: str | None) -> type[DataSection]:
 
     entry = TASKS.get(name or "")
     return DataSection if entry is None else cast("type[DataSection]", _found(entry.data, entry.folder))
+
+
+def section_of(name: str) -> type[TaskSection]:
+    """The class of the `[task]` table of a task, without torch where its entry says where; raises as `task_named`."""
+    entry = _entry(TASKS, name, "task")
+    return cast("type[TaskSection]", _found(entry.section, entry.folder)) if entry.section else task_named(name).Section
 
 
 def verb_of(task: str) -> str:

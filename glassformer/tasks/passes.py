@@ -7,8 +7,6 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
-import torch
-
 # Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
 BATCH_TOKENS = 8192
 # On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
@@ -20,6 +18,8 @@ def in_threads(
     work: Callable[[Iterable[range]], Iterator[tuple[int, Any]]], passes: Sequence[range], threads: int
 ) -> Iterator[tuple[int, Any]]:
     """The same work in threads, each of which takes the next pass when it is free; results as they come."""
+    import torch
+
     left, lock, stopped = iter(passes), Lock(), False
     found: SimpleQueue[tuple[int, Any] | BaseException | None] = SimpleQueue()  # the last two: a thread has ended
 

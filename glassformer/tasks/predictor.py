@@ -11,22 +11,27 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.settings import DataSection
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import DecodeSettings
-from glassformer.models.inputs import Batch
-from glassformer.models.transformer import Transformer
 from glassformer.tasks.passes import equal, grouped, in_threads
 from glassformer.tasks.rows import Axis, Row, collate, located
 from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+    from glassformer.models.inputs import Batch
+    from glassformer.models.transformer import Transformer
 
 Example = TypeVar("Example")
 Prediction = TypeVar("Prediction")
@@ -74,6 +79,8 @@ class Predictor(ABC, Generic[Example, Prediction]):
     in_one_pass: ClassVar[bool] = True
     # What the labels of its rows belong to, by the name of the loss.
     axes: ClassVar[Mapping[str, Axis]] = MappingProxyType({})
+    # The head whose answers for a row are all that `found` needs, whatever computes them; "" where it needs more.
+    head: ClassVar[str] = ""
     # How it searches where neither the options nor the model say so, of a verb that writes.
     usual_search: ClassVar[DecodeSettings | None] = None
     # Texts to try the verb with, and the command's option for those after the first.
@@ -121,6 +128,12 @@ class Predictor(ABC, Generic[Example, Prediction]):
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Any]]:
         """What the model predicts for each row, with the row's number in `Batch.row_ids`; in any order."""
 
+    def found(self, row: Row, answers: npt.NDArray[np.floating[Any]]) -> Any:
+        """What `predict` gives for a row, from the answers of `head`: [V] for each token of `scored_at`, [L], or [L]
+        for each token.
+        """
+        raise NotImplementedError
+
     def settle(self, example: Example, found: list[Any]) -> tuple[Iterable[Prediction], list[Any]]:
         """Called before the next rows of an example that has more than are read ahead, with what is known of its rows:
         returns what can be answered already, and what `merge` still needs. Nothing, and all, by default.
@@ -145,6 +158,8 @@ def untrained(wanted: str, model: Transformer, context: Context, do: str) -> Con
 @contextmanager
 def evaluating(model: Transformer) -> Iterator[None]:
     """No dropout and no gradients inside; afterwards the model is in the mode it was in."""
+    import torch
+
     training = model.training
     model.eval()
     try:
@@ -163,12 +178,14 @@ LONG = 64
 Within = Callable[[int, int | None], None]
 
 
-# The model that is to answer some rows, in bfloat16 or not.
-Engine = Callable[["Predictor[Any, Any]", Transformer, Sequence[Row], bool], Transformer]
+# Answers some rows for a model, in bfloat16 or not: what is found for each row, with its place, in any order.
+Engine = Callable[["Predictor[Any, Any]", "Transformer", Sequence[Row], bool], Iterator[tuple[int, Any]]]
 
 
-def itself(predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool) -> Transformer:
-    return model
+def itself(
+    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool
+) -> Iterator[tuple[int, Any]]:
+    return answer_rows(predictor, model, rows, fast=fast)
 
 
 @dataclass
@@ -245,7 +262,7 @@ def _answer(
     engine: Engine,
 ) -> None:
     rows = [row for _, _, row in ahead]
-    for place, found in answer_rows(predictor, engine(predictor, model, rows, fast), rows, fast=fast):
+    for place, found in engine(predictor, model, rows, fast):
         entry, number, _ = ahead[place]
         entry.found[number] = found
         entry.missing -= 1
@@ -257,6 +274,8 @@ def answer_rows(
     predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], *, fast: bool
 ) -> Iterator[tuple[int, Any]]:
     """What is found for each row, with its place, in any order: rows of about one length go together."""
+    import torch
+
     device = next(model.parameters()).device
     by_length = sorted(range(len(rows)), key=lambda place: -len(rows[place].ids))
     lengths = [len(rows[place].ids) for place in by_length]
@@ -282,4 +301,6 @@ def answer_rows(
 
 def precision(device: torch.device, *, fast: bool) -> AbstractContextManager[None]:
     """The arithmetic of prediction: bfloat16 where autocast allows it when `fast`, else the type of the weights."""
+    import torch
+
     return torch.autocast(device.type, torch.bfloat16, enabled=fast)

@@ -15,10 +15,9 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self
 
 import numpy as np
-import torch
 
 from glassformer.base.errors import DataError
 from glassformer.data.batches.batch import Integers
@@ -31,13 +30,15 @@ from glassformer.data.readers.table_format import TableFormat, find_format
 from glassformer.data.settings import DataSection, RecordSection
 from glassformer.data.stores.corpus import TooFewError, on_bad, shares_for
 from glassformer.data.stores.split import Split, hash_fraction, shared, split_of, text_hash
-from glassformer.models.inputs import Batch
-from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson, beside_tfidf
 from glassformer.scoring.score import Scores
 from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating, predict
 from glassformer.tasks.rows import Row, Shape, collate, count_of
 from glassformer.tasks.task import Preparation, Source, Task
+
+if TYPE_CHECKING:
+    from glassformer.models.inputs import Batch
+    from glassformer.models.transformer import Transformer
 
 
 class Record(NamedTuple):
@@ -256,6 +257,8 @@ class RecordTask(Task, Predictor[Example, Prediction]):
                 bad(error.about(record.where, record.own))
 
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
+        import torch  # not at the top: an answer may need no torch
+
         examples = _measured(source, limit)
         with evaluating(model):
             # In the arithmetic of the caller: an evaluation is of what is used.

@@ -4,22 +4,26 @@ role, of which rows are made: refused with file and line.
 B rows · S tokens of a row, padding included · N tokens whose vocabulary scores are asked for · M most labels of a set
 """
 
+from __future__ import annotations
+
 import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.rows import Columns, names_of
-from glassformer.models.inputs import Batch, Inputs
 from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.windows import Window
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.models.inputs import Batch
 
 Axis = Literal["row", "set", "scored", "token"]
 # Rows of a batch, and tokens of each; where a decoder reads them too, those of the source and those of the target.
@@ -68,6 +72,10 @@ def collate(
     batch is padded with copies of the last row, which have weight 0 and no labels. `scored` is the number of tokens to
     score in each row, and `most` the most labels of a set: they then are the same for all batches of one shape.
     """
+    import torch  # not at the top: an answer may need no torch
+
+    from glassformer.models.inputs import Batch, Inputs
+
     count, length = shape if shape is not None else (len(rows), max(len(row.ids) for row in rows))
     filled = [*rows, *[rows[-1]] * (count - len(rows))]
     sizes = np.array([len(row.ids) for row in filled])
@@ -119,6 +127,8 @@ def count_of(row: Row, name: str, axis: Axis) -> float:
 
 
 def _side_by_side(rows: Sequence[Sequence[int]], length: int, fill: int) -> Tensor:
+    import torch
+
     table = np.full((len(rows), length), fill, np.int64)  # [B, S]
     for row, values in zip(table, rows, strict=True):
         row[: len(values)] = values
@@ -127,6 +137,8 @@ def _side_by_side(rows: Sequence[Sequence[int]], length: int, fill: int) -> Tens
 
 def _labels(rows: Sequence[Row], name: str, axis: Axis, count: int, length: int, room: int, most: int | None) -> Tensor:
     """The labels of one loss, with IGNORED where there is none: [B], [B, M], [N] or [B, S]."""
+    import torch
+
     if axis == "row":
         values = [row.labels.get(name, IGNORED) for row in rows]
         return torch.tensor([*values, *[IGNORED] * (count - len(rows))])  # [B]

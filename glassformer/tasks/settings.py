@@ -22,6 +22,8 @@ class TaskSection(Settings):
 
     # Settings that a run determines itself where the recipe leaves them at their default.
     found: ClassVar[tuple[str, ...]] = ("labels", "no_answer")
+    # Its models answer pairs with one of two `labels`, besides what else they learn.
+    labels_pairs: ClassVar[bool] = False
     name: str
 
     @property

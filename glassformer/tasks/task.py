@@ -3,6 +3,8 @@
 B rows · S tokens of a row · N tokens whose vocabulary scores are asked for
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -10,23 +12,25 @@ from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
-
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from glassformer.config import HeadUse, ModelConfig
 from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.models.inputs import Batch, Output
-from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import Scores
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
 from glassformer.text.special import SpecialTokens
 from glassformer.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from glassformer.models.inputs import Batch, Output
+    from glassformer.models.transformer import Transformer
 
 Example = TypeVar("Example")
 Prediction = TypeVar("Prediction")
@@ -79,7 +83,7 @@ class Both(NamedTuple):
     temperature: float
 
 
-SoftLoss = Callable[[Any, Both], Tensor]
+SoftLoss = Callable[[Any, Both], "Tensor"]
 """From a task and both models' answers, a sum weighted over the same labels as the task's own loss."""
 
 

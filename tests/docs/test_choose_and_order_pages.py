@@ -12,8 +12,8 @@ import pytest
 import glassformer as gf
 from glassformer.cli.__main__ import main
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
-from glassformer.tasks.words.bert.task import BertSection
-from glassformer.tasks.words.sentence_order.task import SentenceOrderSection
+from glassformer.tasks.words.bert.settings import BertSection
+from glassformer.tasks.words.sentence_order.settings import SentenceOrderSection
 from tests.contracts.tasks import SENTENCES
 from tests.docs.test_commands import BLOCK
 

@@ -25,7 +25,7 @@ from glassformer.parts.context import Context
 from glassformer.parts.mask import build_fill
 from glassformer.parts.position import interleaved, tensor2tensor
 from glassformer.saved.recipe import Recipe, resolve
-from glassformer.tasks.words.bert.task import BertSection
+from glassformer.tasks.words.bert.settings import BertSection
 from glassformer.training.optimize import build_optimizer
 from glassformer.training.schedule import linear
 from tests.taps import record_taps

@@ -11,7 +11,7 @@ import glassformer as gf
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.__main__ import main
 from glassformer.page.documents import expected
-from glassformer.tasks.words.masked_words import expected_tokens
+from glassformer.tasks.words.guesses import expected_tokens
 
 SKIT = "Let's stick to [MASK] in this skit"
 

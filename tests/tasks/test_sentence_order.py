@@ -18,9 +18,10 @@ from glassformer.models.transformer import build
 from glassformer.tasks.labels.classify.task import Classify
 from glassformer.tasks.predictor import Context, predict
 from glassformer.tasks.settings import TaskSection
-from glassformer.tasks.words.bert.task import BertSection
+from glassformer.tasks.words.bert.settings import BertSection
 from glassformer.tasks.words.corpus import LabelCounts
-from glassformer.tasks.words.sentence_order.task import PairRows, SentenceOrder, SentenceOrderSection, _check_frame
+from glassformer.tasks.words.sentence_order.settings import SentenceOrderSection
+from glassformer.tasks.words.sentence_order.task import PairRows, SentenceOrder, _check_frame
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,9 +54,12 @@ class Chosen:
 def engine_of(model: Artefact) -> Answers:
     """What answers rows for a saved model, as its `engine` says: for `predict`."""
 
-    def answered(predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool) -> Transformer:
+    def answered(
+        predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool
+    ) -> Iterator[tuple[int, Any]]:
         found = (Trial(model, engine, module, predictor, rows, fast).result() for engine in _candidates(model))
-        return next((each for each in found if each is not None), module)
+        chosen = next((each for each in found if each is not None), module)
+        return answer_rows(predictor, chosen, rows, fast=fast)
 
     return answered
 

@@ -22,7 +22,7 @@ from glassformer.cli.ask.show import (
 )
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
-from glassformer.cli.terminal.opened import Machine, second_text, split_model
+from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, split_model
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
 from glassformer.cli.terminal.texts import Same, batches, find_inputs, records
@@ -227,11 +227,23 @@ def asking(verb: str) -> Callable[..., None]:
     return command
 
 
+def _quickly(asked: Request) -> Model | None:
+    """The model for a few texts whose answers are shown on a screen, with few digits; None where torch is to answer."""
+    shown = (asked.way, asked.output, asked.machine) == ("records", Output(), Machine())
+    exactly = isinstance(asked.options, WritingOptions) or asked.options.get("expect")  # a rank among all tokens
+    if not shown or exactly or asked.files or not asked.texts:
+        return None
+    choices = asked.same.get("choices") or [""]
+    each = sum(map(len, choices)) + len(choices) * len(asked.same.get("pair", ""))
+    characters = len(choices) * sum(map(len, asked.texts)) + len(asked.texts) * each
+    return open_quickly(asked.model, asked.verb.name, characters)
+
+
 def _answer(asked: Request) -> None:
     """Open the model, find what is asked about, and answer, each step with what the one before has found."""
     from glassformer.answering.answers import predictor_for  # not at the top: --help must not import torch
 
-    opened = asked.machine.open(asked.model)
+    opened = _quickly(asked) or asked.machine.open(asked.model)
     if asked.way == "conversation" and isinstance(asked.options, WritingOptions):
         refuse_beside(asked.output, asked.options)
         converse(opened, asked.options, sys.stdout, kept=asked.save)

@@ -131,7 +131,7 @@ def explain(
 
 def _hidden(opened: Model, texts: Sequence[str], expect: Sequence[str]) -> tuple[list[str], Hidden]:
     """The text with a [MASK] for each token of the words that were hidden, and these tokens."""
-    from glassformer.tasks.words.masked_words import check_guesses, expected_tokens
+    from glassformer.tasks.words.guesses import check_guesses, expected_tokens
 
     check_guesses(opened.module, opened.tokenizer)
     if len(texts) != 1 or texts[0] == "-":

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, did_you_mean
 from glassformer.base.paths import check_path
@@ -19,6 +19,9 @@ from glassformer.tasks import VERBS, verb_where
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
+    from glassformer.saved.described import Described
+
+    Told = TypeVar("Told", bound=Described)
 
 _HUB = "hub:"
 # What may be a mistyped model: a word without blanks and brackets; and one that must be meant as a path.
@@ -181,10 +184,22 @@ def open_model(
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
-    model = load(path, device=device, dtype=dtype, fast=fast, engine=engine)
+    model = _telling(load(path, device=device, dtype=dtype, fast=fast, engine=engine))
+    if fast:
+        note(f"--fast: {model.fast_told}")
+    return model
+
+
+def open_quickly(path: str, verb: str, characters: int) -> Model | None:
+    """A model for texts of so many characters, answered without torch; None where that cannot be."""
+    from glassformer.answering.engines.quick import opened
+
+    model = opened(path, verb, characters)
+    return None if model is None else cast("Model", _telling(model))  # of which answers need no more
+
+
+def _telling(model: Told) -> Told:
     model.tell = note
     for message in model.notes:
         note(message)
-    if fast:
-        note(f"--fast: {model.fast_told}")
     return model

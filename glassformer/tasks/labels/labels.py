@@ -3,21 +3,19 @@
 B rows · L outputs of the sentence head
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.config import ModelConfig
-from glassformer.models.families.heads import sentence_head_of
-from glassformer.models.heads import VECTORS
-from glassformer.models.inputs import Batch
-from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import widened
 from glassformer.scoring.score import Reals
 from glassformer.tasks.answered import Answered, Guess, InWords, texts_of
 from glassformer.tasks.predictor import Prediction
@@ -26,6 +24,12 @@ from glassformer.tasks.rows import Row, check_columns, located, text_of
 from glassformer.tasks.task import Task
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
+
+if TYPE_CHECKING:
+    import torch
+
+    from glassformer.models.inputs import Batch
+    from glassformer.models.transformer import Transformer
 
 # The most labels of which a JSON record lists the probabilities: the likeliest.
 LISTED = 100
@@ -196,6 +200,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     """One answer for a text or a pair. A long text has several windows, which share a weight of 1."""
 
     section: Any
+    head = "sentence_head"
     sample = ("A text that you want to classify.",)
     sample_option = "--pair"
 
@@ -235,6 +240,8 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         check_encoder(body, "a text is classified by an encoder")
 
     def model(self, body: ModelConfig) -> ModelConfig:
+        from glassformer.models.families.heads import sentence_head_of  # not at the top: answers need no torch
+
         head = sentence_head_of(
             body,
             labels=self.outputs,
@@ -249,6 +256,8 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
 
     def logits(self, model: Transformer, batch: Batch) -> torch.Tensor:
         """The outputs of the sentence head, of at least float32. [B, L]"""
+        from glassformer.scoring.cross_entropy import widened
+
         logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, L]
         assert logits is not None
         return widened(logits)
@@ -257,9 +266,14 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         for batch in batches:
             yield from zip(batch.row_ids.tolist(), self.logits(model, batch).double().cpu().numpy(), strict=True)
 
+    def found(self, row: Row, answers: npt.NDArray[np.floating[Any]]) -> Reals:
+        return answers.astype(np.float64)  # [L]
+
 
 def pooled_probes(task: AnyTask, start: Transformer) -> list[AnyTask]:
     """A task with each pooling that needs no untrained layer, or with the one that its settings name."""
+    from glassformer.models.heads import VECTORS
+
     named, own = getattr(task.section, "pooling", None), start.config.sentence_head
     trained = [own.pooling] if own is not None and own.has_pooler else []
     allowed = ["first", "mean", *trained] if named is None else [named] if named in (*trained, *VECTORS) else []

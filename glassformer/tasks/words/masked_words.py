@@ -5,23 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.order import Order
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import soft_loss, widened
+from glassformer.scoring.cross_entropy import soft_loss
 from glassformer.scoring.score import Unigram
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Both, Preparation, Source, answers
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows, check_some_can_be_masked
-from glassformer.text.compatible import check_mask
-from glassformer.text.tokenizer import MASK, Tokenizer
 
 # Why a loss of masked words may stay where it began.
 OF_MASKING = ("lines that repeat thousands of times in the text", "a mask rate far from 0.15")
@@ -66,58 +63,6 @@ def check_encoder(body: ModelConfig) -> None:
             got=f"the family {body.family}" if body.head is not None else f"a {body.family} model without it",
             do="choose bert, distilbert, roberta, modernbert or slides",
         )
-
-
-def check_guesses(model: Transformer, tokenizer: Tokenizer) -> None:
-    """Raise ConfigError unless a model predicts masked words, TokenizerError for a tokenizer without a mask."""
-    if model.encoder is None or model.decoder is not None or model.head is None:
-        raise ConfigError(
-            "masked words need an encoder with a vocabulary head",
-            got=f"a {model.config.family} model without"
-            + (", which classifies texts" if model.config.sentence_head is not None else "")
-            if model.head is None
-            else f"a {model.config.family} model, which predicts from left to right",
-            do="train one with: glassformer train masked-lm TEXT.txt",
-        )
-    check_mask(tokenizer)
-
-
-def expected_tokens(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> tuple[str, list[list[int]]]:
-    """The text with as many [MASK] for each expected word as it has tokens there, and the ids of these tokens.
-
-    Raises DataError unless there is a word for each [MASK], with tokens that the vocabulary has.
-    """
-    first, *others = text.split(MASK)
-    if len(others) != len(words):
-        got = f"{len(words)} for {len(others)} in {text[:60]!r}"
-        raise DataError(f"one expected word is needed for each {MASK}", got=got, do="repeat --expect WORD")
-    whole, spans = first, []
-    for word, after in zip(words, others, strict=True):
-        spans.append((len(whole), len(whole) + len(word)))
-        whole += word + after
-    encoding = tokenizer.encode(whole, special=False)
-    at = list(zip(encoding.ids, encoding.offsets, strict=True))
-    found = [[id_ for id_, (start, end) in at if start < last and end > first] for first, last in spans]
-    for word, ids in zip(words, found, strict=True):
-        if not ids or not word.strip() or {*ids} & tokenizer.special_ids:
-            raise DataError("an expected word must have tokens in the vocabulary", got=repr(word)[:60])
-    masks = [MASK * len(ids) for ids in found]
-    return first + "".join(mask + after for mask, after in zip(masks, others, strict=True)), found
-
-
-def log_probabilities(model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[Batch, torch.Tensor]]:
-    """Each batch with the log-probabilities at its scored tokens, [N, V], at least float32, on the CPU."""
-    for batch in batches:
-        logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
-        assert logits is not None
-        yield batch, widened(logits).log_softmax(dim=-1).cpu()
-
-
-def scored_in_each(batch: Batch) -> list[int]:
-    """How many tokens are scored in each row of a batch; those of one row are adjacent."""
-    assert batch.scored_at is not None
-    rows, length = batch.inputs.shape
-    return torch.bincount(batch.scored_at.cpu() // length, minlength=rows).tolist()
 
 
 def of_masked_words(task: Any, both: Both) -> Tensor:

@@ -20,7 +20,7 @@ from glassformer.data.readers.parallel import TARGET
 from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import compared
+from glassformer.scoring.cross_entropy import compared
 from glassformer.tasks.predictor import TOKEN_BY_TOKEN, Context, Predictor
 from glassformer.tasks.rows import Axis, Row, located, text_of
 from glassformer.tasks.writing.next_token_scores import NEXT

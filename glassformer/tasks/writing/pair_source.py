@@ -21,7 +21,8 @@ from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import THIS_MODEL, Reals, Scores, Unigram, compared, perplexity
+from glassformer.scoring.cross_entropy import compared
+from glassformer.scoring.score import THIS_MODEL, Reals, Scores, Unigram, perplexity
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Shape, text_of
 from glassformer.text.tokenizer import Tokenizer

@@ -4,6 +4,7 @@ TASK = TaskEntry(
     name="answer",
     help="predict the part of a passage that answers a question, from a table or SQuAD's .json",
     task=".task:AnswerQuestions",
+    section=".settings:AnswerSection",
     recipe="answer-from-scratch",
     tuning="answer",
     columns=("text", "pair", "answers"),

@@ -4,6 +4,7 @@ TASK = TaskEntry(
     name="choose",
     help="predict which of several candidates fits a text, from a table",
     task=".task:Choose",
+    section=".settings:ChooseSection",
     recipe="choose-from-scratch",
     tuning="choose",
     columns=("text", "choices", "label"),

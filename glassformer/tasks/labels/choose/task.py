@@ -3,25 +3,24 @@
 B rows · G groups, one for each window of a record · C candidates of a group
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.rows import Columns
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.corpus import on_bad
-from glassformer.models.families.heads import sentence_head_of
-from glassformer.models.inputs import Batch, Output
-from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
+from glassformer.scoring.calibration import log_softmax
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
@@ -33,11 +32,19 @@ from glassformer.tasks.task import Both, Preparation, SoftLoss
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.models.inputs import Batch, Output
+    from glassformer.models.transformer import Transformer
+
 # Places that a note shows, and the share of rows that are computed in vain from which on a note tells it.
 _SHOWN, _MUCH = 10, 0.25
 
 
 def _of_candidates(task: Any, both: Both) -> Tensor:
+    from glassformer.scoring.cross_entropy import soft_loss  # not at the top: answers need no torch
+
     scores, real, weights = grouped(both.answered, both.batch)  # [G, C], [G, C], [G]
     its, _, _ = grouped(both.taught, both.batch)
     return soft_loss(scores, its, weights, both.temperature, among=real)
@@ -58,6 +65,7 @@ class Choose(RecordTask[Question, Choice]):
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
     baseline_names = ("most_frequent_place", "chance", "tf_idf")
     section: ChooseSection
+    head = "sentence_head"
     sample = ("A text with several candidates.", "the first candidate", "the second candidate")
     sample_option = "--choice"
     reads_several = True
@@ -87,15 +95,20 @@ class Choose(RecordTask[Question, Choice]):
         return cls(context.section, tokenizer, length=context.length, segments=two_segments(model.config))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
+        from glassformer.scoring.cross_entropy import widened
+
         for batch in batches:
             scores = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 1]
             yield from zip(batch.row_ids.tolist(), widened(scores)[:, 0].tolist(), strict=True)
 
+    def found(self, row: Row, answers: npt.NDArray[np.floating[Any]]) -> float:
+        return float(answers[0])
+
     def merge(self, example: Question, found: Sequence[float]) -> Choice:
         """A softmax over the candidates in each window, and the mean of the windows' probabilities."""
         count = len(example.choices)
-        scores = torch.tensor(found, dtype=torch.float64).view(-1, count)  # [G, C]
-        logs = log_mean_of_columns(scores.log_softmax(dim=-1).tolist())
+        scores = np.array(found, np.float64).reshape(-1, count)  # [G, C]
+        logs = log_mean_of_columns(log_softmax(scores).tolist())
         if not all(map(math.isfinite, logs)):
             raise not_finite("a model must give finite numbers to choose with", example.text)
         best = logs.index(max(logs))
@@ -167,6 +180,8 @@ class Choose(RecordTask[Question, Choice]):
         return pooled_probes(self, start)
 
     def model(self, body: ModelConfig) -> ModelConfig:
+        from glassformer.models.families.heads import sentence_head_of
+
         head = sentence_head_of(body, labels=1, pooling=self.section.pooling or "pooler", dropout=self.section.dropout)
         return body.model_copy(update={"sentence_head": head, "head": None})
 
@@ -181,6 +196,10 @@ class Choose(RecordTask[Question, Choice]):
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         """The weighted sum over groups of −log softmax over a group's candidates: of a score for each row [B, 1]."""
+        import torch
+
+        from glassformer.scoring.cross_entropy import cross_entropy
+
         scores, real, weights = grouped(output, batch)  # [G, C], [G, C], [G]
         # The lowest finite number: a group that only fills the shape has no real row, and −inf would make NaN of it.
         scores = scores.masked_fill(~real, torch.finfo(scores.dtype).min)  # [G, C]
@@ -217,6 +236,8 @@ class Choose(RecordTask[Question, Choice]):
 
 def grouped(output: Output, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """Scores of each group's candidates [G, C], at least float32; which are not padding [G, C]; group weights [G]."""
+    from glassformer.scoring.cross_entropy import widened
+
     assert output.sentence_logits is not None
     weights = batch.weights.view(-1, batch.rows_of_each)  # [G, C]
     return widened(output.sentence_logits).view(weights.shape), weights > 0, weights[:, 0]

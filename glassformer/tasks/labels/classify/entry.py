@@ -4,6 +4,7 @@ TASK = TaskEntry(
     name="classify",
     help="predict one or several labels of a text or a pair of texts, from a table",
     task=".task:Classify",
+    section=".settings:ClassifySection",
     recipe="classify-from-scratch",
     tuning="classify",
     columns=("text", "pair", "label"),

@@ -3,23 +3,24 @@
 B rows · W windows of a text · L labels · M most labels of a text
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional as F
 
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.scoring import agreement
 from glassformer.scoring.calibration import Reliability, log_mean, log_sigmoid, log_softmax
-from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
 from glassformer.scoring.verdict import Worst, by_label, confusion
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Labelling:
@@ -69,6 +70,8 @@ class OneLabel(Labelling):
 
     def loss(self, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
         """The weighted sum of the losses of rows: logits [B, L], numbers of labels [B, M], weights [B]."""
+        from glassformer.scoring.cross_entropy import cross_entropy  # not at the top: answers need no torch
+
         return cross_entropy(logits, labels[:, 0], weights)
 
     def logarithms(self, logits: Reals, temperature: float) -> Reals:
@@ -147,6 +150,9 @@ class SeveralLabels(Labelling):
         return 1.0
 
     def loss(self, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+        import torch
+        from torch.nn import functional as F
+
         chosen = labels.where(labels != IGNORED, logits.shape[1])  # [B, M]
         having = logits.new_zeros(len(logits), logits.shape[1] + 1).scatter(1, chosen, 1.0)[:, :-1]  # [B, L]
         factors = None if self.factors is None else torch.tensor(self.factors, dtype=logits.dtype, device=logits.device)

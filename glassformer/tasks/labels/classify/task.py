@@ -3,24 +3,21 @@
 B rows · L labels · M most labels of a text
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from torch import Tensor
 
 from glassformer.base.errors import DataError
 from glassformer.data.batches.order import Order
-from glassformer.models.inputs import Batch, Output
-from glassformer.models.transformer import Transformer
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
-from glassformer.scoring.cross_entropy import soft_loss, widened
 from glassformer.scoring.score import Reals, Scores
-from glassformer.tasks import task_named
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, two_segments
@@ -29,6 +26,12 @@ from glassformer.tasks.records import Record, RecordSource
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.models.inputs import Batch, Output
+    from glassformer.models.transformer import Transformer
 
 __all__ = ["Class", "Classes", "Classify", "Labelled"]
 
@@ -41,6 +44,8 @@ _FEW = 32
 
 
 def _of_label_sets(task: Any, both: Both) -> Tensor:
+    from glassformer.scoring.cross_entropy import soft_loss  # not at the top: answers need no torch
+
     logits, its = answers(both, "sentence_logits")  # [B, L]
     return soft_loss(logits, its, both.batch.weights, both.temperature, several=task.section.several)
 
@@ -85,10 +90,8 @@ class Classify(TextPairTask[Labelled, Any]):
         section, pairs, separator = context.section, None, ","
         if isinstance(context.data, ClassifyData):
             pairs, separator = context.data.pair is not None, context.data.separator
-        if section is not None and not isinstance(section, ClassifySection):
-            kind = task_named(section.name)
-            if kind.of_pairs and "classify" in kind.verbs.values():  # it learns two labels of pairs, and more
-                section, pairs = ClassifySection(labels=getattr(section, "labels", ())), True
+        if section is not None and not isinstance(section, ClassifySection) and section.labels_pairs:
+            section, pairs = ClassifySection(labels=getattr(section, "labels", ())), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             wanted = "a label needs a model that was trained to classify"
@@ -177,6 +180,8 @@ class Classify(TextPairTask[Labelled, Any]):
         return {"label_counts": dict(self.frequencies), "labelled_records": self.known}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        from glassformer.scoring.cross_entropy import widened
+
         logits = output.sentence_logits
         assert logits is not None
         return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}

@@ -3,23 +3,21 @@
 B rows · E examples · W windows of a text
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
-from torch import Tensor
 
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Part, line
-from glassformer.models.inputs import Batch, Output
-from glassformer.models.transformer import Transformer
 from glassformer.scoring import agreement
 from glassformer.scoring.baselines import Lesson
-from glassformer.scoring.cross_entropy import widened
 from glassformer.scoring.score import THIS_MODEL, Reals, Scores
 from glassformer.scoring.verdict import Worst
 from glassformer.tasks.answered import Answered, InWords, texts_of
@@ -31,6 +29,12 @@ from glassformer.tasks.rows import Axis, Row, located, not_finite
 from glassformer.tasks.settings import CardWords
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.models.inputs import Batch, Output
+    from glassformer.models.transformer import Transformer
 
 
 class RegressSection(TextPairSection):
@@ -92,6 +96,8 @@ class Number(Answered):
 
 def _of_numbers(task: Any, both: Both) -> Tensor:
     """The squared error to the teacher's number, which has no temperature: both are in units of the deviation."""
+    from glassformer.scoring.cross_entropy import widened  # not at the top: answers need no torch
+
     number, its = answers(both, "sentence_logits")  # [B, 1]
     return squared_error(number, widened(its)[:, 0], both.batch.weights)
 
@@ -213,6 +219,8 @@ class Regress(TextPairTask[Rated, Number]):
 
 def squared_error(answered: Tensor, right: Tensor, weights: Tensor) -> Tensor:
     """Σ weight · (answer − right number)², a scalar: of answers [B, 1], numbers [B] and weights [B]."""
+    from glassformer.scoring.cross_entropy import widened
+
     error = widened(answered)[:, 0] - right  # [B]
     return (error.square() * weights.to(error.dtype)).sum()
 

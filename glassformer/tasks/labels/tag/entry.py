@@ -4,6 +4,7 @@ TASK = TaskEntry(
     name="tag",
     help="predict a tag for each word, such as its part of speech, from CoNLL, CoNLL-U or JSON Lines",
     task=".task:Tag",
+    section=".settings:TagSection",
     recipe="tag-from-scratch",
     tuning="tag",
     columns=("text", "words", "tags", "spans"),

@@ -3,17 +3,18 @@
 B rows · S tokens of a row · L labels · N words
 """
 
+from __future__ import annotations
+
 import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
@@ -21,12 +22,7 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.readers.table_format import TableFormat
 from glassformer.models.chain import Chain
-from glassformer.models.crf import Crf
-from glassformer.models.families.heads import token_head_of
-from glassformer.models.inputs import Batch, Output
-from glassformer.models.transformer import Transformer
 from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
-from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.labels import Unlearned, check_encoder
 from glassformer.tasks.labels.tag.answers import TagBaselines, Tagging, decoded, tag_scores
@@ -39,6 +35,13 @@ from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows
 from glassformer.text.words import find_words, word_tokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.models.crf import Crf
+    from glassformer.models.inputs import Batch, Output
+    from glassformer.models.transformer import Transformer
 
 # The logits [n, L] of a row's words, and what a label adds to the one before it.
 Found = tuple[npt.NDArray[Any], Chain | None]
@@ -56,6 +59,8 @@ class Tagged(NamedTuple):
 
 def _of_words(task: Any, both: Both) -> Tensor:
     """The labels of each word; with a CRF, of all words of a row together."""
+    from glassformer.scoring.cross_entropy import soft_loss  # not at the top: answers need no torch
+
     logits, its = answers(both, "token_logits")  # [B, S, L]
     asked, rows = both.batch.labels["tag"] != IGNORED, both.batch.weights  # [B, S], [B]
     crf, teacher = crf_of(both.student), crf_of(both.teacher)
@@ -80,6 +85,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
     baseline_names = ("most_frequent", "by_word")
     section: TagSection
+    head = "token_head"
     sample = ("A text whose words you want to tag.",)
 
     def __init__(
@@ -99,10 +105,19 @@ class Tag(RecordTask[Tagged, Tagging]):
             raise untrained(wanted, model, context, "glassformer train tag FILES")
         return cls(section, tokenizer, length=context.length)
 
+    @property
+    def _chain(self) -> Chain | None:
+        """What may follow what without a CRF; None where each word is tagged by itself."""
+        return self._legal if is_scheme(self.section.labels) else None
+
+    def found(self, row: Row, answers: npt.NDArray[np.floating[Any]]) -> Found:
+        return answers[np.array(row.labels["tag"]) != IGNORED], self._chain
+
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Found]]:
         """For each row, the logits [n, L] of its words, of at least float32, and what may follow what."""
-        # What may follow what, with the scores of a trained CRF; None where each word is tagged by itself.
-        crf, chain = crf_of(model), self._legal if is_scheme(self.section.labels) else None
+        from glassformer.scoring.cross_entropy import widened
+
+        crf, chain = crf_of(model), self._chain
         if crf is not None:
             chain = self._legal + crf.chain
         for batch in batches:
@@ -202,6 +217,8 @@ class Tag(RecordTask[Tagged, Tagging]):
         return () if self.section.crf or self.section.direct is False else (self.with_settings(direct=True),)
 
     def model(self, body: ModelConfig) -> ModelConfig:
+        from glassformer.models.families.heads import token_head_of
+
         section = self.section
         head = token_head_of(
             body, labels=len(section.labels), dropout=section.dropout, crf=section.crf, direct=bool(section.direct)
@@ -219,6 +236,8 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy of the words' labels, logits [B, S, L]; with a CRF, −log probability of a row's labels."""
+        from glassformer.scoring.cross_entropy import cross_entropy
+
         logits, labels, crf = output.token_logits, batch.labels["tag"], crf_of(model)  # [B, S, L], [B, S]
         if crf is None:
             return {"tag": cross_entropy(logits, labels, batch.weights[:, None].expand_as(labels))}

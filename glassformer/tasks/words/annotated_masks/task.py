@@ -22,15 +22,8 @@ from glassformer.tasks.records import Record, RecordTask
 from glassformer.tasks.rows import Axis, Row, check_columns
 from glassformer.tasks.task import Preparation, SoftLoss
 from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
-from glassformer.tasks.words.masked_words import (
-    OF_MASKING,
-    UNIT,
-    check_encoder,
-    check_guesses,
-    log_probabilities,
-    of_masked_words,
-    scored_in_each,
-)
+from glassformer.tasks.words.guesses import check_guesses, log_probabilities, scored_in_each
+from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, check_encoder, of_masked_words
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 

@@ -5,25 +5,24 @@ B rows · S tokens of a row · N masked words · V vocabulary
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
-from glassformer.data.batches.corrupt import IGNORED, MaskingSection
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, compared, guessed
-from glassformer.tasks.settings import CardWords, TaskSection
+from glassformer.scoring.cross_entropy import compared, cross_entropy
+from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, guessed
 from glassformer.tasks.task import Preparation, SoftLoss, Source
+from glassformer.tasks.words.bert.settings import BertSection
 from glassformer.tasks.words.corpus import CorpusTask, LabelCounts, MaskedRows, check_rows_of_pairs, held_out_sources
 from glassformer.tasks.words.masked_words import (
     OF_MASKING,
@@ -33,26 +32,6 @@ from glassformer.tasks.words.masked_words import (
     of_texts,
     unigram_of,
 )
-from glassformer.tasks.words.settings import FILLED, NEXT_SENTENCE_LABELS, ORDER_LABELS
-
-
-class BertSection(TaskSection, MaskingSection):
-    """How words are masked and pairs are made. `negatives`: with random the second text of a wrong pair comes from
-    another document, as in BERT; with swapped the two texts are neighbours in swapped order, as in ALBERT. `unrelated`:
-    the probability of a wrong pair; `short`: the share of documents that are cut to a random shorter length; `copies`:
-    how many different ways each document is cut into pairs.
-    """
-
-    card: ClassVar[CardWords] = FILLED
-    name: Literal["bert"] = "bert"
-    negatives: Literal["random", "swapped"] = "random"
-    unrelated: float = Field(default=0.5, ge=0, le=1)
-    short: float = Field(default=0.1, ge=0, le=1)
-    copies: int = Field(default=1, ge=1, le=100)
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
 
 
 class Bert(CorpusTask):

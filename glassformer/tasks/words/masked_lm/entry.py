@@ -4,6 +4,7 @@ TASK = TaskEntry(
     name="masked-lm",
     help="predict masked words, from running text",
     task=".task:MaskedLM",
+    section=".settings:MaskedLMSection",
     text="She [MASK] the summer better than the winter.",
     recipe="masked-lm-mini",
     tuning="masked-lm-mini",

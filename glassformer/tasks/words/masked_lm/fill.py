@@ -3,30 +3,38 @@
 n masked words of one row · N of all rows of a batch · V vocabulary
 """
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-import torch
+import numpy as np
+import numpy.typing as npt
 from rich.cells import cell_len
 
 from glassformer.base.errors import DataError
 from glassformer.base.plain import counted
 from glassformer.base.shown import Grid, Part, Share, line
-from glassformer.models.inputs import Batch
-from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.answered import Guess as Likely
 from glassformer.tasks.predictor import TOKEN_BY_TOKEN, Context, Predictor
 from glassformer.tasks.rows import Axis, Row, located, make_row, not_finite
-from glassformer.tasks.words.masked_words import check_guesses, expected_tokens, log_probabilities, scored_in_each
+from glassformer.tasks.words.guesses import check_guesses, expected_tokens, log_probabilities, scored_in_each
 from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 from glassformer.text.windows import Window, windows
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.models.inputs import Batch
+    from glassformer.models.transformer import Transformer
+
+Reals = npt.NDArray[np.floating[Any]]
 # Masked words next to each other in one table, at most, and the columns that each needs for its numbers and bars.
 TOGETHER, NUMBERS = 3, 28
 
@@ -164,6 +172,8 @@ class Fill(Predictor[Masked, Filled]):
     longest = TOKEN_BY_TOKEN
     axes: ClassVar[Mapping[str, Axis]] = {"token": "scored"}
 
+    head = "head"
+
     sample = (f"A text with one {MASK} in it.",)
 
     def record_of(self, text: str) -> dict[str, object]:
@@ -212,18 +222,33 @@ class Fill(Predictor[Masked, Filled]):
             yield replace(row, labels={"token": answers})
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Guesses]]:
-        size, special = self.tokenizer.vocabulary_size, sorted(self.tokenizer.special_ids)
+        size = self.tokenizer.vocabulary_size
         for batch, found in log_probabilities(model, batches):
-            table = found[:, :size].exp()  # [N, V]: rows that only pad the table are no tokens
-            finite = not bool(found.isnan().any())
-            right = table.gather(1, batch.labels["token"].cpu()[:, None])  # [N, 1]
-            ranks = (table > right).sum(dim=1) + 1  # [N]
-            table[:, special] = -1.0  # and special tokens are no guesses
-            best = table.topk(min(self.top, table.shape[1]), dim=1)
-            each = (best.indices, best.values, right[:, 0], ranks)
-            parts = zip(*(part.split(scored_in_each(batch)) for part in each), strict=True)
-            for row, (ids, shares, own, rank) in zip(batch.row_ids.tolist(), parts, strict=True):
-                yield row, Guesses(ids.tolist(), shares.tolist(), own.tolist(), rank.tolist(), finite)
+            shares = found[:, :size].exp().numpy()  # [N, V]: rows that only pad the table are no tokens
+            guesses = self.guesses(shares, batch.labels["token"].tolist(), scored_in_each(batch))
+            yield from zip(batch.row_ids.tolist(), guesses, strict=True)
+
+    def found(self, row: Row, answers: Reals) -> Guesses:
+        shares = np.exp(answers - answers.max(axis=1, keepdims=True))  # [n, V]
+        shares = (shares / shares.sum(axis=1, keepdims=True))[:, : self.tokenizer.vocabulary_size]
+        return next(self.guesses(shares, row.labels["token"], [len(shares)]))
+
+    def guesses(self, shares: Reals, expected: Sequence[int], counts: Sequence[int]) -> Iterator[Guesses]:
+        """For each row, from the probabilities [N, V] at all masked words, as many in each row as `counts` says."""
+        finite = not bool(np.isnan(shares).any())
+        right = shares[np.arange(len(shares)), expected]  # [N]
+        ranks = (shares > right[:, None]).sum(axis=1) + 1  # [N]
+        shares[:, sorted(self.tokenizer.special_ids)] = -1.0  # special tokens are no guesses
+        top = min(self.top, shares.shape[1])
+        best = np.sort(np.argpartition(-shares, top - 1, axis=1)[:, :top], axis=1)  # [N, top], by their ids
+        order = np.argsort(-np.take_along_axis(shares, best, axis=1), axis=1, kind="stable")  # [N, top]
+        best = np.take_along_axis(best, order, axis=1)
+        values = np.take_along_axis(shares, best, axis=1)  # [N, top]
+        start = 0
+        for count in counts:
+            mine = slice(start, start := start + count)
+            ids, probabilities = best[mine].tolist(), values[mine].tolist()
+            yield Guesses(ids, probabilities, right[mine].tolist(), ranks[mine].tolist(), finite)
 
     def merge(self, example: Masked, found: Sequence[Guesses]) -> Filled:
         """The text with its predictions; a masked word's come from the window that shows most text around it."""
@@ -282,7 +307,7 @@ def word_of(tokenizer: Tokenizer, id_: int) -> str:
     return word.removeprefix("##") or tokenizer.text(id_) or tokenizer.token(id_)
 
 
-def best_words(tokenizer: Tokenizer, logits: torch.Tensor) -> list[str]:
+def best_words(tokenizer: Tokenizer, logits: Tensor) -> list[str]:
     """The likeliest word at each place, [N, V] to N words, of those that `Fill` predicts."""
     scores = logits[:, : tokenizer.vocabulary_size].clone()  # [N, V]: rows that only pad the table are no tokens
     scores[:, sorted(tokenizer.special_ids)] = -math.inf

@@ -12,8 +12,8 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import TOKEN_BY_TOKEN, Context, Predictor
 from glassformer.tasks.rows import Axis, Row, located, make_row
+from glassformer.tasks.words.guesses import check_guesses, log_probabilities
 from glassformer.tasks.words.masked_lm.fill import text_tokens
-from glassformer.tasks.words.masked_words import check_guesses, log_probabilities
 from glassformer.tasks.writing.scored import Scored, ScoredToken
 from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.windows import Window, windows

@@ -4,9 +4,8 @@ B rows · S tokens of a row · N masked words, padded to the same number in each
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.config import ModelConfig
@@ -18,24 +17,15 @@ from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, compared, guessed
-from glassformer.tasks.settings import CardWords, TaskSection
+from glassformer.scoring.cross_entropy import compared, cross_entropy
+from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, guessed
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
+from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
 from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, answered, check_encoder, of_masked_words, unigram_of
-from glassformer.tasks.words.settings import FILLED
 from glassformer.text.tokenizer import Tokenizer
 
-
-class MaskedLMSection(TaskSection, MaskingSection):
-    """Which words are masked, and how. `training_rate` is the share that is masked in training, by default `rate`, the
-    share in every evaluation: more masked words teach more in the same step (Wettig et al. 2023).
-    """
-
-    card: ClassVar[CardWords] = FILLED
-    name: Literal["masked-lm"] = "masked-lm"
-    training_rate: float | None = Field(default=None, gt=0, lt=1)
+__all__ = ["MaskedLM", "MaskedLMSection"]
 
 
 class MaskedLM(CorpusTask):

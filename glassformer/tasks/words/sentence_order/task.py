@@ -6,11 +6,10 @@ B rows · S tokens of a row · P pairs
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
@@ -24,36 +23,15 @@ from glassformer.data.stores.store import TokenStore
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy
-from glassformer.scoring.score import THIS_MODEL, Scores, compared, losses_and_shares
+from glassformer.scoring.cross_entropy import compared, cross_entropy
+from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
 from glassformer.tasks.labels.labels import check_encoder, two_segments
 from glassformer.tasks.rows import Shape
-from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.corpus import CorpusTask, LabelCounts, check_rows_of_pairs, held_out_sources
 from glassformer.tasks.words.masked_words import answered, of_texts
-from glassformer.tasks.words.settings import NEXT_SENTENCE_LABELS, ORDER_LABELS
+from glassformer.tasks.words.sentence_order.settings import SentenceOrderSection
 from glassformer.text.tokenizer import Tokenizer
-
-
-class SentenceOrderSection(TaskSection):
-    """Which pairs are wrong: with `negatives` random the second text comes from another document, as in BERT; with
-    swapped the two texts are neighbours in swapped order, as in ALBERT. `share` is the probability of a wrong pair,
-    `short` the share of documents that are cut to a random shorter length, `copies` how many different ways each
-    document is cut into pairs.
-    """
-
-    name: Literal["sentence-order"] = "sentence-order"
-    negatives: Literal["random", "swapped"] = "random"
-    share: float = Field(default=0.5, gt=0, lt=1)
-    short: float = Field(default=0.1, ge=0, le=1)
-    copies: int = Field(default=1, ge=1, le=100)
-    pooling: Literal["first", "pooler", "mean"] = "pooler"
-    dropout: float = Field(default=0.1, ge=0, lt=1)
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
 
 
 class PairRows:
