@@ -45,11 +45,10 @@ def export(model: Any, folder: Path, outputs: Sequence[str], *, eight: bool = Fa
             draft,
             input_names=INPUTS,
             output_names=tuple(outputs),
-            dynamic_axes={name: {0: "rows", **({} if model.config.architectures == ["BertForSequenceClassification"]
-                and name in outputs else {1: "tokens"})} for name in (*INPUTS, *outputs)},
+            dynamic_axes={name: {0: "rows", 1: "tokens"} for name in (*INPUTS, *outputs)},
             opset_version=18,
             dynamo=False,
-        )  # fmt: skip
+        )
         draft.replace(folder / FLOAT)
     if eight and not (folder / EIGHT).exists():
         from onnxruntime.quantization import QuantType, quantize_dynamic

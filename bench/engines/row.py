@@ -137,12 +137,13 @@ def measured(name: str, *, tried: bool) -> dict[str, Any]:
     asked = (module, folder, count)
     done, ready = in_turn(work, systems, asked, ask=1, turns=turns, kept=kept, reported=reported)
     most = {kind: max(turn[systems[0]]["limits"][kind] for turn in done) for kind in done[0][systems[0]]["limits"]}
+    cases = {}
+    for case, of in row.cases(folder, count).items():
+        seconds = {each: [turn[each]["seconds"][case] for turn in done] for each in systems}
+        cases[case] = _case(row, case, of, folder, seconds, most)
     return {
         "title": row.title,
-        "cases": {
-            case: _case(row, case, of, folder, {each: [turn[each]["seconds"][case] for turn in done] for each in systems}, most)
-            for case, of in row.cases(folder, count).items()
-        },
+        "cases": cases,
         "limits": most,
         "left_out": left,
         "vnni": bool(flags() & {"avx512_vnni", "avx_vnni", "amx_int8", "i8mm"}),
@@ -150,7 +151,7 @@ def measured(name: str, *, tried: bool) -> dict[str, Any]:
         "peak_megabytes": {system: done[-1][system]["megabytes"] for system in systems},
         "ready_after_seconds": ready,
         "turns": turns,
-    }  # fmt: skip
+    }
 
 
 def _case(

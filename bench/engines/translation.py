@@ -104,14 +104,15 @@ def cases(folder: Path, count: int) -> dict[str, Case]:
     module, head = model.module, model.module.word_table.numel()
     assert module.encoder is not None
     assert module.decoder is not None
-    read, written = (sum(weight.numel() for weight in each.blocks.parameters()) for each in (module.encoder, module.decoder))
+    stacks = (module.encoder, module.decoder)
+    read, written = (sum(weight.numel() for weight in each.blocks.parameters()) for each in stacks)
     given = sum(len(row.ids) for row in model.tokenizer.encode_batch(sources(count)))
     found = {}
     for case, beams in BEAMS.items():
         answers = [str(text) for text in np.load(place(folder, TORCH, case))]
         tokens = sum(len(row.ids) + 1 for row in model.tokenizer.encode_batch(answers))
         found[case] = Case(count, "sentences", operations=2.0 * (read * given + (written + head) * tokens * beams))
-    return found  # fmt: skip
+    return found
 
 
 ROW = Row(
