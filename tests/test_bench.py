@@ -40,15 +40,21 @@ def test_without_a_browser_all_other_rows_are_measured(measured: list[str]) -> N
     with pytest.raises(SystemExit) as ended:
         bench.main()
     assert "Chromium" in str(ended.value.code)
-    assert measured == [row[0] for row in bench.ROWS if row[0] != "bench.page"]
+    assert measured == [row[0] for row in bench.ROWS.values() if row[0] != "bench.page"]
 
 
 def test_a_row_that_fails_is_named(measured: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "ROWS", (("bench.broken",), ("bench.startup",)))
+    monkeypatch.setattr(bench, "ROWS", {"broken": ("bench.broken",), "startup": ("bench.startup",)})
     with pytest.raises(SystemExit) as ended:
         bench.main()
     assert "bench.broken" in str(ended.value.code)
     assert measured == ["bench.broken"]
+
+
+def test_one_row_is_run_by_its_name(measured: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench", "engines-query", "--try"])
+    bench.main()
+    assert measured == ["bench.engines"]
 
 
 def test_the_run_of_a_gpu_finds_nothing_wrong_on_the_cpu() -> None:
