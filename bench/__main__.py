@@ -1,6 +1,5 @@
-"""`make bench`: every row that is cheap enough to run at one sitting, then the tables.
-
-Each row is its own command and can be run alone: python -m bench.startup, python -m bench.masked_lm mini …
+"""`python -m bench`: every row that is cheap enough to run at one sitting, then the tables. `python -m bench NAME` runs
+one row; what follows the name is given to it: `python -m bench engines-vectors --try`.
 """
 
 from __future__ import annotations
@@ -11,43 +10,48 @@ import sys
 
 from experiments.chromium import MISSING, path
 
-ROWS = (
-    ("bench.startup",),
-    ("bench.looking",),
-    ("bench.page",),
-    ("bench.attention_four_ways",),
-    ("bench.formula_or_kernel",),
-    ("bench.compiling", "tiny", "mini"),
-    ("bench.masked_lm", "mini"),
-    ("bench.masked_lm", "base"),
-    ("bench.fine_tuning", "sst2"),
-    ("bench.fine_tuning", "mrpc"),
-    ("bench.translation", "training"),
-    ("bench.translation", "memory"),
-    ("bench.translation", "model"),
-    ("bench.translation", "decoding"),
-    ("bench.language_model",),
-    ("bench.generation", "one"),
-    ("bench.generation", "sixteen"),
-    ("bench.embedding",),
-    ("experiments.tables",),
-)
+ROWS: dict[str, tuple[str, ...]] = {
+    "engines-translation": ("bench.engines", "translation"),
+    "engines-vectors": ("bench.engines", "vectors"),
+    "engines-query": ("bench.engines", "query"),
+    "engines-tasks": ("bench.engines", "tasks"),
+    "engines-generation": ("bench.engines", "generation"),
+    "startup": ("bench.startup",),
+    "looking": ("bench.looking",),
+    "page": ("bench.page",),
+    "attention-four-ways": ("bench.attention_four_ways",),
+    "masked-lm-mini": ("bench.masked_lm", "mini"),
+    "masked-lm-base": ("bench.masked_lm", "base"),
+    "fine-tuning-sst2": ("bench.fine_tuning", "sst2"),
+    "fine-tuning-mrpc": ("bench.fine_tuning", "mrpc"),
+    "translation-training": ("bench.translation", "training"),
+    "language-model": ("bench.language_model",),
+    "tables": ("experiments.tables",),
+}
+# Run by its name alone: it needs a GPU.
+GPU = {"gpu": ("bench.gpu",)}
 
 
 def main() -> None:
-    """Measure every row; those of the page are left out where there is no browser, and the end says so."""
+    """Measure the rows; those of the page are left out where there is no browser, and the end says so."""
     parser = argparse.ArgumentParser(
         prog="python -m bench",
-        description="Measure every row (hours), and write the tables of docs/bench.md.",
+        description="Measure every row (hours), or one, and write the tables of docs/bench.md.",
     )
-    parser.parse_args()
-    without = [row for row in ROWS if row[0] == "bench.page" and path() is None]
-    for row in ROWS:
-        if row in without:
+    parser.add_argument("name", nargs="?", choices=(*ROWS, *GPU), help="the row; all but gpu without it")
+    asked, more = parser.parse_known_args()
+    if more and asked.name is None:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    rows = ROWS if asked.name is None else {asked.name: ({**ROWS, **GPU}[asked.name])}
+    without = [name for name in rows if name == "page" and path() is None]
+    for name, row in rows.items():
+        if name in without:
             continue
-        print(f"python -m {' '.join(row)}", file=sys.stderr, flush=True)
-        if code := subprocess.run([sys.executable, "-m", *row]).returncode:
-            sys.exit(f"python -m {' '.join(row)} ended with exit code {code}; the rows after it were not measured")
+        words = ["-m", *row, *more]
+        print(f"python {' '.join(words)}", file=sys.stderr, flush=True)
+        if code := subprocess.run([sys.executable, *words]).returncode:
+            later = "" if asked.name else "; the rows after it were not measured"
+            sys.exit(f"python {' '.join(words)} ended with exit code {code}{later}")
     if without:
         sys.exit(f"bench.page was not measured: {MISSING}")
 

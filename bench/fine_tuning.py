@@ -14,19 +14,16 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bench.turns import Gate, in_turn, medians, times
+from bench.turns import Gate, Gated, in_turn, medians, times
 from experiments import results
 from experiments.encoder.plan import PLANS
 from experiments.encoder.sets import SETS
-
-if TYPE_CHECKING:
-    from glassformer.training.record import Step
 
 TURNS = 5
 STEPS = {"squad": 4}  # in a turn; of the other sets:
@@ -44,28 +41,10 @@ def ours(name: str, folder: Path, gate: Gate, *, compiled: bool) -> None:
     from experiments.encoder import ours as side
     from experiments.encoder.__main__ import files_of
 
-    class Gated:
-        """A progress that stops at the gate after each step."""
-
-        def note(self, message: str) -> None:
-            print(message, file=sys.stderr, flush=True)
-
-        def reading(self, title: str, characters: int) -> Any:
-            from glassformer.training.progress import NoProgress
-
-            return NoProgress().reading(title, characters)
-
-        def training(self, steps: Iterator[Step]) -> Iterator[Step]:
-            gate.open()
-            for step in steps:
-                gate.tokens(step.tokens)
-                gate.step()
-                yield step
-
     plan = replace(PLANS[name], epochs=MANY_EPOCHS)
     files = files_of(name, plan, SETS[name](), folder)
     how = {"train.compile": "on" if compiled else "off", "train.checkpoint_minutes": 600.0}
-    side.train(plan, files, folder / "run", seed=0, side="ours", settings=how, progress=Gated())
+    side.train(plan, files, folder / "run", seed=0, side="ours", settings=how, progress=Gated(gate))
 
 
 def peer(name: str, folder: Path, gate: Gate, **settings: Any) -> None:
@@ -74,7 +53,7 @@ def peer(name: str, folder: Path, gate: Gate, **settings: Any) -> None:
 
     from experiments.encoder.peer import Peer
 
-    class Gated(transformers.TrainerCallback):  # type: ignore[misc]  # it bears no types
+    class Stopping(transformers.TrainerCallback):  # type: ignore[misc]  # it bears no types
         def on_train_begin(self, *_: Any, **__: Any) -> None:
             gate.open()
 
@@ -91,7 +70,7 @@ def peer(name: str, folder: Path, gate: Gate, **settings: Any) -> None:
 
     splits = SETS[name]()
     side = Peer(replace(PLANS[name], epochs=MANY_EPOCHS), splits.train, seed=0)
-    trainer = side.trainer(splits.train, folder, callbacks=[Gated()], wrap=counting, save_strategy="no", **settings)
+    trainer = side.trainer(splits.train, folder, callbacks=[Stopping()], wrap=counting, save_strategy="no", **settings)
     trainer.train()
 
 

@@ -12,8 +12,8 @@ DOCS = RESULTS.parent
 NOT_YET = "not measured yet"
 LAST = "415d1b2e"  # the last commit with the code of the finished experiments
 FINISHED = f"""The code of finished experiments has been removed. The commands of `experiments.chat`, `.features`,
-`.pretraining`, `.recurrent`, `.transfer`, `.translation`, `.writing` and `.source_sentences` run at commit `{LAST}`
-(`git checkout {LAST}`).
+`.onnx_sst2`, `.pretraining`, `.recurrent`, `.transfer`, `.translation`, `.writing` and `.source_sentences`, and
+`bench.compiling`, `.formula_or_kernel` and `.translation memory`, run at commit `{LAST}` (`git checkout {LAST}`).
 """
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments import (
-    embedding_speed,
+    engines_speed,
     generation_speed,
     onnx_sst2,
     page_speed,
@@ -53,12 +53,13 @@ nine of WikiText-2's, none of the books'. The machine of the first row has half 
 compare its number of steps too.
 """
 
-BENCH_TEXT = """# Speed
+BENCH_TEXT = f"""# Speed
 
-Built by `python -m experiments.tables` from `docs/results/bench-*.json`, which `make bench` writes. glassformer and its
-peer run alternately in one session, each in its own process. Ratios are medians over the repetitions.
-
-## Masked-word training
+Built by `python -m experiments.tables` from `docs/results/bench-*.json`, which `make bench` writes; `python -m bench
+NAME` measures one row. glassformer and its peer run alternately in one session, each in its own process, on the same
+weights, texts and number of threads. Ratios are medians over the turns.
+{FINISHED}"""
+MASKED_WORDS = """## Masked-word training
 
 Length 128, vocabulary 30,522, dropout 0.1 on both sides. Peer: transformers' `BertForMaskedLM` with
 `torch.optim.AdamW`. *Peer expert* adds bf16 autocast, a compiled loss and gradient, scores at masked words only and
@@ -220,6 +221,9 @@ def bench_page() -> str:
     """docs/bench.md."""
     parts = [
         BENCH_TEXT,
+        engines_speed.summary(),
+        "",
+        MASKED_WORDS,
         table(
             ["", "seconds a step", "times ours", "peak memory, MB"],
             [line for size in ("mini", "base") for line in _training(size)],
@@ -227,6 +231,7 @@ def bench_page() -> str:
         *(_share(size) for size in ("mini", "base")),
     ]
     for title, section in (
+        ("Engines", engines_speed.section),
         ("Start-up", _startup),
         ("Looking", _looking),
         ("The page", page_speed.section),
@@ -236,8 +241,6 @@ def bench_page() -> str:
         ("Fine-tuning", encoder.speed),
         ("Translation", translation_speed.section),
         ("Learning to write", generation_speed.training),
-        ("Writing", generation_speed.section),
-        ("Vectors of sentences", embedding_speed.section),
     ):
         parts += ["", f"## {title}", "", section()]
     benches = "masked-lm-mini masked-lm-base startup looking attention-four-ways formula-or-kernel compiling"

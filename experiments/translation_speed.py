@@ -9,9 +9,9 @@ from experiments.page import NOT_YET, made_by, table
 
 
 def section() -> str:
-    """Training, memory and decoding, each with how it was made."""
+    """Training and memory, each with how it was made."""
     parts = []
-    for name, written in (("training", training), ("memory", memory), ("decoding", decoding)):
+    for name, written in (("training", training), ("memory", memory)):
         row = results.read(f"bench-translation-{name}")
         parts += [f"### {name.capitalize()}", "", NOT_YET if row is None else written(row), ""]
         if row is not None:
@@ -57,27 +57,3 @@ def memory(row: dict[str, Any]) -> str:
         "after its\nwarm-up, with interpreter and libraries.\n\n"
         + table(["", "products", "peak, MB", "before the model, MB", "times ours"], rows)
     )
-
-
-def decoding(row: dict[str, Any]) -> str:
-    """Sentences a second of each system, greedy and with beams."""
-    parts = [
-        f"{row['sentences']:,} sentences of multi30k's test of 2016, from text to text, by {row['weights']}.\n"
-        "All have the same weights and search: scores divided by the number of tokens, an end at as many answers\n"
-        "as beams."
-    ]
-    for name, found in row["searches"].items():
-        ratios = found["ratios"]
-        rows = [
-            [
-                system,
-                f"{speed:,.1f}",
-                *(f"**{ratios[one][system]:.2f}**" if system in ratios[one] else "" for one in ratios),
-                f"{found['bleu'][system]:.2f}",
-                f"{found['same_as_ours'][system]:,}",
-            ]
-            for system, speed in found["sentences_per_second"].items()
-        ]
-        head = [name, "sentences a second", *(f"{one}, times" for one in ratios), "BLEU", "as ours"]
-        parts.append(table(head, rows))
-    return "\n\n".join(parts)

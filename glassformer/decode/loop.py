@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, islice
 
 import torch
@@ -24,7 +25,7 @@ from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Finished, Request, SpecialIds, check_request
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.step import OwnLoop, Step, Wanted
+from glassformer.decode.step import Step, Wanted
 from glassformer.decode.words import IdsOf, forbidden_ids, forced_words
 from glassformer.models.alignment import CrossWeights, cross_weights
 from glassformer.models.inputs import Inputs
@@ -59,17 +60,13 @@ def decode(
     `recorder` keeps what the search looked at.
     Raises ConfigError for a request that no answer can satisfy; requests are taken up to `slots` ahead.
     """
-    if isinstance(model, OwnLoop):
-        plain = model.plain
+    wanted = Wanted(settings, ids, attention, head, slots, text_of, ids_of, forced, recorder)
+    return model.loop(requests, wanted, partial(own_loop, model, wanted))
 
-        def ours(left: Iterable[Request]) -> Iterator[Step]:
-            return decode(
-                plain, left, settings, ids=ids, slots=slots, attention=attention, head=head, text_of=text_of,
-                ids_of=ids_of, forced=forced, recorder=recorder,
-            )  # fmt: skip
 
-        yield from model.write(requests, Wanted(settings, ids, attention, head), ours)
-        return
+def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) -> Iterator[Step]:
+    """As `decode`, by this package."""
+    settings, attention, head, ids_of = wanted.settings, wanted.attention, wanted.head, wanted.ids_of
     if settings.forced or settings.forbidden:
         if ids_of is None:
             raise ConfigError("forced and forbidden words need ids_of, which makes tokens of text", got="None")
@@ -82,9 +79,9 @@ def decode(
         raise ConfigError("decoding needs a model with a vocabulary head", got=family)
     if model.training:
         raise ConfigError("decoding needs a model in eval mode", got="one in training mode", do="call model.eval()")
-    if slots < 1:
-        raise ConfigError("decoding needs at least one slot", got=str(slots))
-    if settings.stop and text_of is None:
+    if wanted.slots < 1:
+        raise ConfigError("decoding needs at least one slot", got=str(wanted.slots))
+    if settings.stop and wanted.text_of is None:
         raise ConfigError("stop strings need text_of, which makes text of tokens", got="None")
     if settings.coverage_penalty and model.encoder is None:
         raise ConfigError("coverage_penalty needs a model with an encoder", got=family)
@@ -99,8 +96,9 @@ def decode(
             raise ConfigError(f"a head of block {block} is one of 0 to {crossing.body.heads - 1}", got=str(head))
     if settings.coverage_penalty and not attention:
         attention = (len(model.output_stack.blocks) - 1,)
-    search = Search(settings, ids, text_of, forced=forced or bool(settings.forced), recorder=recorder)
-    loop = Loop(model, iter(requests), search, slots, attention, head)
+    forced = wanted.forced or bool(settings.forced)
+    search = Search(settings, wanted.ids, wanted.text_of, forced=forced, recorder=wanted.recorder)
+    loop = Loop(model, iter(requests), search, wanted.slots, attention, head)
     with ExitStack() as prepared:
         for number in count():
             with torch.inference_mode():

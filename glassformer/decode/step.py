@@ -1,20 +1,20 @@
-"""A step of the decoding loop, and what a loop of another library has to give.
+"""A step of the decoding loop, and what it is asked for.
 
 R rows, one for each sentence · B hypotheses of a row · T tokens
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from math import inf
-from typing import Self
 
+from glassformer.decode.beam_search import TextOf
 from glassformer.decode.hypotheses import Hypotheses, Sentence
-from glassformer.decode.request import Finished, Request, SpecialIds
+from glassformer.decode.record import Recorder
+from glassformer.decode.request import Finished, SpecialIds
 from glassformer.decode.settings import DecodeSettings
-from glassformer.models.transformer import Transformer
+from glassformer.decode.words import IdsOf
 
 
 @dataclass(frozen=True)
@@ -52,22 +52,8 @@ class Wanted:
     ids: SpecialIds
     attention: Collection[int] = ()
     head: int | None = None
-
-
-class OwnLoop(Transformer):
-    """A model that has a loop of its own, which `decode` uses in place of ours."""
-
-    @classmethod
-    def over(cls, model: Transformer) -> Self:
-        """With the same stacks and heads; `plain` is the model itself."""
-        found = cls.__new__(cls)
-        found.__dict__.update(model.__dict__, plain=model)
-        return found
-
-    plain: Transformer
-
-    @abstractmethod
-    def write(
-        self, requests: Iterable[Request], wanted: Wanted, ours: Callable[[Iterable[Request]], Iterator[Step]]
-    ) -> Iterator[Step]:
-        """As `decode`; `ours` answers what it cannot."""
+    slots: int = field(default=64, repr=False)
+    text_of: TextOf | None = field(default=None, repr=False)
+    ids_of: IdsOf | None = field(default=None, repr=False)
+    forced: bool = field(default=False, repr=False)
+    recorder: Recorder | None = field(default=None, repr=False)

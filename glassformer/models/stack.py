@@ -3,7 +3,7 @@
 B sentences · S tokens · Q query tokens · K key tokens · A asked tokens · W width
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
@@ -75,6 +75,7 @@ class Stack(nn.Module):
             if a.rotary is not None
         }
         self.max_length = config.max_length
+        self.elsewhere: Callable[[Inputs, bool], Tensor | None] = _nowhere
         self.recompute = False  # in training, each block runs a second time in the backward pass, for less memory
 
     def forward(
@@ -91,9 +92,13 @@ class Stack(nn.Module):
         """Tokens to states [B, S, W]. Of the tokens `asked` alone, indices [B, A] in each row, to [B, A, W]: the last
         block then computes no other token's query and feed-forward network. Where the documents of the memory's tokens
         are given, [B, K], a token looks at the memory of its own document alone. To a list `cross_scores` the last
-        block adds the scores of its cross-attention.
+        block adds the scores of its cross-attention. States that are computed `elsewhere`, from the inputs where these
+        are all that there is, are not computed here.
         """
         inputs.check(keys=None if cache is None else cache.keys(inputs.shape[1]))
+        known = self.elsewhere(inputs, cache is None and memory is None)  # [B, S, W]
+        if known is not None:
+            return known if asked is None else known[torch.arange(len(known))[:, None], asked]  # [B, A, W]
         dropout_key = self.dropout_key(inputs)
         x, context = self.enter(inputs, cache, memory, memory_real, dropout_key, memory_documents)
         return self.run_from(0, x, context, cache=cache, asked=asked, cross_scores=cross_scores)
@@ -206,6 +211,11 @@ class Stack(nn.Module):
         """Who may look at whom in the layers of this window: at what is in reach and not masked by choice."""
         rule = self.reachable(size) & visible() if self.hides else self.reachable(size)
         return rule if inputs.may_look is None else rule & custom(inputs.may_look)
+
+
+def _nowhere(inputs: Inputs, alone: bool) -> Tensor | None:
+    """The usual `elsewhere` of a stack: its states are computed by itself."""
+    return None
 
 
 def reach_rule(config: StackConfig) -> Mask:

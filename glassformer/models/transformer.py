@@ -4,8 +4,9 @@ B sentences · S tokens · K memory tokens · A asked tokens · W width · V voc
 N scored tokens
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,14 +20,24 @@ from glassformer.parts.cache import Cache, KeyValueCache
 from glassformer.parts.dropout import Dropout
 
 HEADS = ("head", "sentence_head", "token_head")
+Answered = Callable[[Iterable[Any]], Iterator[Any]]
+"""Requests to the steps that answer them, as the decoding loop has them."""
+
+
+def _ours(requests: Iterable[Any], wanted: object, own: Answered) -> Iterator[Any]:
+    """The usual `loop` of a model: that of this package."""
+    return own(requests)
 
 
 class Transformer(nn.Module):
     """An encoder, a decoder, or an encoder whose memory a decoder looks at; then the heads."""
 
+    loop: Callable[[Iterable[Any], Any, Answered], Iterator[Any]]
+    """What `decode` runs: it is given the requests, what is wanted, and our own loop."""
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.loop = config, _ours
         self.encoder = None if config.encoder is None else Stack(config.encoder)
         self.decoder = None if config.decoder is None else Stack(config.decoder)
         if config.share_embeddings:

@@ -116,7 +116,7 @@ class Trial:
             if not (ready or self.asked or self.engine.pays(self.module, self.rows, converted=False)):
                 return ""
             if not ready:
-                kept(folder, plan.convert)
+                kept(folder, plan.convert, model=self._named(), weights=chosen.digest)
             key = (self.engine.name, folder)
             if key not in chosen.opened:
                 chosen.opened[key] = plan.opened(folder)
@@ -132,6 +132,11 @@ class Trial:
         if self.fast or self.module.dtype != torch.float32 or self.model.int8:
             return "it computes in float32"
         return self.engine.plan(self.module, self.predictor, self.rows)
+
+    def _named(self) -> str:
+        """What a model keeps when its weights change: where it was read from, else its config."""
+        source = self.model.source
+        return self.module.config.model_dump_json() if source is None else str(source.resolve())
 
     def _chosen(self) -> Chosen:
         """What is known of the weights as they are now."""

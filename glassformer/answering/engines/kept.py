@@ -12,7 +12,7 @@ from glassformer.base.cache import cache_folder
 FORMAT = "1"
 """Another one where the same weights are converted in another way."""
 
-_MADE = "made.json"
+_MADE, _OF = "made.json", "of.json"
 
 
 def place_of(engine: str, version: str, weights: str, depends: str) -> Path:
@@ -30,9 +30,10 @@ def is_whole(folder: Path) -> bool:
         return False
 
 
-def kept(folder: Path, convert: Callable[[Path], None]) -> None:
+def kept(folder: Path, convert: Callable[[Path], None], *, model: str = "", weights: str = "") -> None:
     """Make a folder whole: by `convert`, which writes files into a folder, unless it is already. Several processes may
-    do so at once: the first one that is ready is kept. Raises OSError.
+    do so at once: the first one that is ready is kept. The conversions that this engine, in any version, has of the
+    same `model` with other `weights` are deleted. Raises OSError.
     """
     if is_whole(folder):
         return
@@ -43,11 +44,26 @@ def kept(folder: Path, convert: Callable[[Path], None]) -> None:
         with atomic_write(folder) as draft:
             draft.mkdir()
             convert(draft)
+            (draft / _OF).write_text(json.dumps([model, weights]), encoding="utf-8")
             made = {path.name: _checksum(path) for path in sorted(draft.iterdir())}
             (draft / _MADE).write_text(json.dumps(made), encoding="utf-8")
     except OSError:
         if not is_whole(folder):  # else another process was first
             raise
+    _forget_older(folder, model, weights)
+
+
+def _forget_older(folder: Path, model: str, weights: str) -> None:
+    """Delete the other conversions of a model: those of other weights, or for another version of the engine. A process
+    that has one open has read all of it.
+    """
+    engine = folder.name.rpartition("-")[0]
+    for other in folder.parent.glob(f"{engine.rpartition('-')[0]}-*-*"):
+        with contextlib.suppress(OSError, ValueError):
+            of = json.loads((other / _OF).read_text(encoding="utf-8"))
+            same = of == [model, weights] and other.name.rpartition("-")[0] == engine
+            if of[:1] == [model] and not same:
+                remove(other)
 
 
 def _checksum(path: Path) -> str:

@@ -1,6 +1,6 @@
 """onnxruntime for encoders: the graph gives the states of the last layer, our own heads answer from them.
 
-B sentences · S tokens · A asked tokens · W width
+B sentences · S tokens · W width
 """
 
 import copy
@@ -10,17 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glassformer.answering.engines.engine import Plan
 from glassformer.convert.onnx.heads import Answer, ExportedHead
 from glassformer.convert.onnx.network import Network, treats_masks, write_graph
 from glassformer.convert.onnx.session import Session
 from glassformer.models.inputs import Inputs
-from glassformer.models.stack import Stack
 from glassformer.models.transformer import Transformer
-from glassformer.parts.cache import KeyValueCache
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row
 
@@ -52,52 +49,20 @@ def _convert(model: Transformer, folder: Path) -> None:
 
 
 class OnnxModel:
-    """A model whose stack is computed by a graph."""
+    """A model whose stack is computed by a graph; what it does not compute is left to our own."""
 
     def __init__(self, model: Transformer, folder: Path) -> None:
         assert model.encoder is not None
-        self.stack = OnnxStack(model.encoder, Session(folder / _GRAPH))
+        self.session, self.used = Session(folder / _GRAPH), 0
+        stack = copy.copy(model.encoder)
+        stack.elsewhere = self.states
         self.model = copy.copy(model)
-        self.model._modules = {**model._modules, "encoder": self.stack}
+        self.model._modules = {**model._modules, "encoder": stack}
 
-    @property
-    def used(self) -> int:
-        return self.stack.used
-
-
-class OnnxStack(Stack):
-    """A stack whose states come from a graph; all else is left to our own."""
-
-    def __init__(self, stack: Stack, session: Session) -> None:
-        nn.Module.__init__(self)
-        self.__dict__.update(stack.__dict__)
-        self.session, self.used = session, 0
-
-    def forward(
-        self,
-        inputs: Inputs,
-        *,
-        cache: KeyValueCache | None = None,
-        memory: Tensor | None = None,
-        memory_real: Tensor | None = None,
-        memory_documents: Tensor | None = None,
-        asked: Tensor | None = None,
-        cross_scores: list[Tensor] | None = None,
-    ) -> Tensor:
-        """As `Stack.forward`: the states [B, S, W], or [B, A, W] of the tokens that are asked for."""
-        more = (inputs.vectors, inputs.positions, inputs.documents, inputs.may_look, cache, memory)
-        if any(each is not None for each in more):
-            return super().forward(
-                inputs,
-                cache=cache,
-                memory=memory,
-                memory_real=memory_real,
-                memory_documents=memory_documents,
-                asked=asked,
-                cross_scores=cross_scores,
-            )
+    def states(self, inputs: Inputs, alone: bool) -> Tensor | None:
+        """The states [B, S, W] of inputs that the graph takes."""
+        others = (inputs.vectors, inputs.positions, inputs.documents, inputs.may_look)
+        if not alone or any(each is not None for each in others):
+            return None
         self.used += 1
-        states = self.session.run(inputs)[_STATES]  # [B, S, W]
-        if asked is None:
-            return states
-        return states[torch.arange(len(states))[:, None], asked]  # [B, A, W]
+        return self.session.run(inputs)[_STATES]  # [B, S, W]

@@ -3,9 +3,10 @@
 T tokens of an answer · M tokens of its source
 """
 
+import copy
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby, islice, repeat
@@ -15,30 +16,23 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from glassformer.answering.engines.asked import PATIENCE, cannot_search, wanted_of
 from glassformer.answering.engines.engine import Plan
 from glassformer.convert.ctranslate import cannot_convert, longest, write_ctranslate
 from glassformer.decode.request import Finished, Hypothesis, Request
 from glassformer.decode.score import length_penalty
-from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.step import OwnLoop, Step, Wanted
+from glassformer.decode.step import Step, Wanted
 from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Inputs
-from glassformer.models.transformer import Transformer
+from glassformer.models.transformer import Answered, Transformer
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row, collate
 
 _INT8 = "ctranslate2-int8", False, "int8"
-# What only our own search has.
-_OURS = (
-    *("groups", "coverage_penalty", "repetition_penalty", "no_repeat_ngram"),
-    *("min_tokens", "forced", "forbidden", "stop"),
-)
 # It pays from so many rows on to import it, to convert a model of 3 million weights, and to compare: docs/engines.md.
 _FEW = 256
 # Sentences that are searched together: in each thread, fewer with many beams.
 _TOGETHER, _HYPOTHESES = 128, 512
-# Its beams end at so many times `beams` complete answers, where ours end when no better one can follow.
-PATIENCE = {"exact": 1.6, "full": 1.0}
 # Answers that our own stack reads at once, and tokens of which all vocabulary scores are in memory.
 _READ, _SCORES = 32, 128
 # Answers that the engine scores at once.
@@ -75,63 +69,6 @@ class CTranslate2:
         return Plan(depends, convert, lambda folder: CTranslated(model, folder, self.numbers), repr(wanted))
 
 
-class _Probe(OwnLoop):
-    """Says what a predictor asks of the decoding loop."""
-
-    def write(
-        self, requests: Iterable[Request], wanted: Wanted, ours: Callable[[Iterable[Request]], Iterator[Step]]
-    ) -> Iterator[Step]:
-        raise _Asked(wanted)
-
-
-class _Asked(Exception):  # noqa: N818 - it is no error
-    def __init__(self, wanted: Wanted) -> None:
-        super().__init__()
-        self.wanted = wanted
-
-
-def wanted_of(model: Transformer, predictor: Predictor[Any, Any], row: Row) -> Wanted | None:
-    """What the predictor of a verb asks of the decoding loop; None where it writes nothing."""
-    batch = collate([row], pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes)
-    try:
-        for _ in predictor.predict(_Probe.over(model), iter([batch])):
-            pass
-    except _Asked as asked:
-        return asked.wanted
-    return None
-
-
-def cannot_search(wanted: Wanted) -> str:
-    """Why CTranslate2 cannot search so, as the end of a sentence; "" where it can."""
-    settings, usual = wanted.settings, DecodeSettings.model_fields
-    if settings.method == "sample":
-        return "samples follow our own seeds"
-    if settings.method == "beam" and (settings.beams < 2 or settings.early_stopping not in PATIENCE):
-        return "its beams stop in another way"
-    name = next((name for name in _OURS if getattr(settings, name) != usual[name].default), None)
-    if name is not None:
-        return f"only our own search has {name}"
-    return "" if wanted.ids.end else "the model has no token that ends a text"
-
-
-class CTranslated:
-    """A model that CTranslate2 writes for, on as many threads as torch has."""
-
-    def __init__(self, model: Transformer, folder: Path, numbers: str = "float32") -> None:
-        import ctranslate2
-
-        kind = ctranslate2.Generator if model.encoder is None else ctranslate2.Translator
-        self.threads = torch.get_num_threads()
-        engine = kind(str(folder), device="cpu", compute_type=numbers, inter_threads=self.threads, intra_threads=1)
-        self.loop = _Loop.over(model)
-        self.loop.__dict__.update(engine=engine, threads=self.threads, used=0, most=longest(model.config))
-        self.model: Transformer = self.loop
-
-    @property
-    def used(self) -> int:
-        return self.loop.used
-
-
 @dataclass
 class _Batch:
     """Requests that are being searched, and the largest number of tokens of their answers. Of a greedy search `logs`
@@ -154,15 +91,21 @@ class _Answer(NamedTuple):
     logs: Sequence[float] = ()
 
 
-class _Loop(OwnLoop):
-    engine: Any
-    threads: int
-    used: int
-    most: int | None
+class CTranslated:
+    """A model that CTranslate2 writes for, on as many threads as torch has."""
 
-    def write(
-        self, requests: Iterable[Request], wanted: Wanted, ours: Callable[[Iterable[Request]], Iterator[Step]]
-    ) -> Iterator[Step]:
+    def __init__(self, model: Transformer, folder: Path, numbers: str = "float32") -> None:
+        import ctranslate2
+
+        kind = ctranslate2.Generator if model.encoder is None else ctranslate2.Translator
+        self.threads, self.plain, self.used, self.most = torch.get_num_threads(), model, 0, longest(model.config)
+        self.engine: Any = kind(
+            str(folder), device="cpu", compute_type=numbers, inter_threads=self.threads, intra_threads=1
+        )
+        self.model = copy.copy(model)
+        self.model.loop = self.write
+
+    def write(self, requests: Iterable[Request], wanted: Wanted, own: Answered) -> Iterator[Step]:
         """Requests are searched a few batches ahead of the answers; those that it cannot answer come last."""
         left: list[Request] = []
         waiting: deque[_Batch] = deque()
@@ -180,7 +123,7 @@ class _Loop(OwnLoop):
         while waiting:
             yield self.ended(waiting.popleft(), wanted, left)
         if left:
-            yield from ours(left)
+            yield from own(left)
 
     def can(self, request: Request, wanted: Wanted) -> bool:
         if request.prefix or request.following or request.forced or request.forbidden:
@@ -242,7 +185,7 @@ class _Loop(OwnLoop):
                 best = [each._replace(logs=batch.logs[place][: len(each.ids)]) for each in best]
             finished.append((request, len(best)))
             answers += best
-        self.__dict__["used"] = self.used + len(finished)
+        self.used += len(finished)
         if wanted.attention:
             read = reread(self.plain, answers, wanted)
         else:
