@@ -35,14 +35,13 @@ GPU = {"gpu": ("bench.gpu",)}
 def main() -> None:
     """Measure the rows; those of the page are left out where there is no browser, and the end says so."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench",
-        description="Measure every row (hours), or one, and write the tables of docs/bench.md.",
+        prog="python -m bench", description="Measure every row (hours), or one, and write the tables of docs/bench.md."
     )
     parser.add_argument("name", nargs="?", choices=(*ROWS, *GPU), help="the row; all but gpu without it")
     asked, more = parser.parse_known_args()
     if more and asked.name is None:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
-    rows = ROWS if asked.name is None else {asked.name: ({**ROWS, **GPU}[asked.name])}
+    rows = ROWS if asked.name is None else {asked.name: {**ROWS, **GPU}[asked.name]}
     without = [name for name in rows if name == "page" and path() is None]
     for name, row in rows.items():
         if name in without:

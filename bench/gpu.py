@@ -61,10 +61,6 @@ class Size:
     characters: int
     compiled: bool
 
-    def settings(self, **more: Any) -> dict[str, Any]:
-        """Those of a family."""
-        return {"layers": self.layers, "width": self.width, "heads": self.heads, **more}
-
 
 WHOLE = Size(12, 768, 12, 16_000, 512, 32, 40, 20_000, (64, 128, 128), 8_000_000, compiled=True)
 DRY = Size(1, 32, 2, 300, 32, 4, 4, 24, (3, 8, 4), 60_000, compiled=False)
@@ -105,12 +101,13 @@ def trained(
     from glassformer.bundled.corpus import write_corpus
 
     write_corpus(folder / "text.txt", size.characters)
+    shape = {"layers": size.layers, "width": size.width, "heads": size.heads, "max_length": size.length}
     said = {
         "data.files": [str(folder / "text.txt")],
         "data.length": size.length,
         "data.validation": 0.02,
         "tokenizer.vocabulary": size.vocabulary,
-        "model": {"family": family, "settings": size.settings(max_length=size.length)},
+        "model": {"family": family, "settings": shape},
         "train.optimizer": "adamw",
         "train.learning_rate": 1e-4,
         "train.batch": size.rows,

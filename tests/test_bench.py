@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from bench import __main__ as bench
 from bench import gpu
+from bench.engines.row import Answer, Case, Row, agreement, case_of, place
+from experiments import engines_speed, results
 from tests.contracts.families import FAMILIES
 
 
@@ -55,6 +59,47 @@ def test_one_row_is_run_by_its_name(measured: list[str], monkeypatch: pytest.Mon
     monkeypatch.setattr(sys, "argv", ["bench", "engines-query", "--try"])
     bench.main()
     assert measured == ["bench.engines"]
+
+
+def test_the_fastest_way_to_use_a_peer_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def answer(folder: Path, count: int) -> Answer:
+        raise AssertionError
+
+    sides = dict.fromkeys(("ours, torch", "peer, one", "peer, other"), answer)
+    row = Row(
+        "vectors",
+        (2, 2),
+        ("texts",),
+        sides,
+        {"ours, torch": ("peer",)},
+        "peer, one",
+        lambda folder: None,
+        lambda *_: {},
+    )
+    judge = np.array([[1.0, 0.0], [0.0, 2.0]])
+    for system in sides:
+        np.save(place(tmp_path, system, "texts"), judge * (2 if system == "ours, torch" else 1))
+    seconds = {"ours, torch": [1.0, 1.0, 1.0], "peer, one": [2.0, 3.0, 4.0], "peer, other": [9.0, 9.0, 9.0]}
+    most = {"float32": 100.0, "memory": 10.0}
+    found = case_of(row, "texts", Case(2, "texts", operations=50.0), tmp_path, seconds, most)
+    assert found["times"] == {"ours, torch": {"peer": [3.0, 2.0, 4.0]}}
+    assert found["share_of_limit"]["ours, torch"] == 0.5
+    assert found["as_the_judge"]["ours, torch"]["least_cosine"] == pytest.approx(1.0)
+    assert agreement(np.array(["a", "b"]), np.array(["a", "c"])) == {"equal": 0.5}
+    made = {"command": "c", "date": "d", "machine": "m", "torch": "t", "limits": most, "threads": 2, "turns": 3}
+    whole = {
+        **made,
+        "title": "vectors",
+        "cases": {"texts": found},
+        "vnni": False,
+        "peak_megabytes": dict.fromkeys(sides, 1.0),
+    }
+    left = {"ours, torch bf16": "no bfloat16 instructions here"}
+    monkeypatch.setattr(results, "read", lambda name: {**whole, "left_out": left} if "vectors" in name else None)
+    shown = engines_speed.summary()
+    assert "| vectors | torch | peer **3.00** (2.00 … 4.00) | 2 texts | 50% | cosine 1.000000 |" in shown
+    assert "| vectors | torch bf16 | not measured: no bfloat16 instructions here |" in shown
+    assert "| peer, other | 0.2 | 0.2 … 0.2 |" in engines_speed.section()
 
 
 def test_the_run_of_a_gpu_finds_nothing_wrong_on_the_cpu() -> None:

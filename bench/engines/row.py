@@ -140,7 +140,7 @@ def measured(name: str, *, tried: bool) -> dict[str, Any]:
     cases = {}
     for case, of in row.cases(folder, count).items():
         seconds = {each: [turn[each]["seconds"][case] for turn in done] for each in systems}
-        cases[case] = _case(row, case, of, folder, seconds, most)
+        cases[case] = case_of(row, case, of, folder, seconds, most)
     return {
         "title": row.title,
         "cases": cases,
@@ -154,9 +154,10 @@ def measured(name: str, *, tried: bool) -> dict[str, Any]:
     }
 
 
-def _case(
+def case_of(
     row: Row, case: str, of: Case, folder: Path, seconds: Mapping[str, Sequence[float]], most: Mapping[str, float]
 ) -> dict[str, Any]:
+    """What is reported of a case, given each system's seconds in each turn and the limits."""
     speeds = {system: [of.count / each for each in its] for system, its in seconds.items()}
     middle, judge = medians(speeds), np.load(place(folder, row.judge, case))
     return {

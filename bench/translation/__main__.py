@@ -22,17 +22,16 @@ def main() -> None:
     parser.add_argument("row", choices=["training"])
     parser.add_argument("--try", dest="tried", action="store_true", help="a short run that writes nothing")
     asked = parser.parse_args()
-    load = os.getloadavg()[0]
     if asked.tried:  # compiling takes minutes
         os.environ["TORCHDYNAMO_DISABLE"] = "1"
     from bench.translation import training
 
-    found = training.run(tried=asked.tried)
+    found = {"load_before": os.getloadavg()[0]} | training.run(tried=asked.tried)
     if asked.tried:
         print(json.dumps(found, indent=2))
         return
     name = "bench-translation-training"
-    print(results.write(name, "python -m bench.translation training", {**found, "load_before": load}))
+    print(results.write(name, "python -m bench.translation training", found))
     for kept in (WORK / "training").rglob("turns-*.json"):
         kept.unlink()
 

@@ -99,5 +99,5 @@ def test_a_verb_that_is_stopped_says_so(run: Run, trained: Path, monkeypatch: py
         raise KeyboardInterrupt
 
     monkeypatch.setattr("glassformer.api.load.load", stopping)
-    done = run("fill", trained, "a [MASK]")
+    done = run("fill", trained, "a [MASK]", "--engine", "torch")
     assert (done.code, done.out, done.err) == (130, "", "glassformer: stopped\n")

@@ -56,7 +56,7 @@ def test_what_ctrl_c_has_kept_is_said_also_quietly(run: Run, trained: Path, monk
         raise stopped
 
     monkeypatch.setattr("glassformer.api.load.load", stopping)
-    done = run("fill", trained, "a [MASK]", "--quiet")
+    done = run("fill", trained, "a [MASK]", "--engine", "torch", "--quiet")
     assert (done.code, done.err.splitlines()) == (130, ["glassformer: stopped", "all is kept"])
 
 
