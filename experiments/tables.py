@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments import (
-    engines_speed,
-    generation_speed,
-    onnx_sst2,
-    page_speed,
-    results,
-    search,
-    translation_speed,
-    tuning,
-)
+from experiments import engines_speed, onnx_sst2, page_speed, results, search, training_speed, tuning
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -92,8 +83,6 @@ def books_page() -> str:
             *_verdict(),
             *commands,
             "",
-            *_english(),
-            *_en_fr(),
             *small.section(),
             *encoder.section(),
             *tuning.section(),
@@ -111,59 +100,6 @@ def books_page() -> str:
             "",
         ]
     )
-
-
-def _english() -> list[str]:
-    """The model in the package, beside the weights that were trained; nothing before it has been scored."""
-    row = results.read("english")
-    if row is None:
-        return []
-    rows = [
-        [label, f"{scores['loss']:.4f}", f"{scores['accuracy']:.2%}", f"{scores['unigram_accuracy']:.2%}"]
-        for label, scores in (
-            ("bfloat16, as it is in the package", row["scores"]),
-            ("float32, as it was trained", row["scores_before_packing"]),
-        )
-    ]
-    return [
-        "## The model `english` in the package",
-        "",
-        f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps. Measured on the run's",
-        f"{row['split']} documents, chosen by a hash of their text: {row['scores']['targets']:,.0f} masked tokens.",
-        "",
-        table(["weights", "loss", "accuracy", "most frequent token"], rows),
-        "",
-        made_by(row),
-        "",
-    ]
-
-
-def _en_fr() -> list[str]:
-    """The translator in the package, beside the weights that were trained and copied sources."""
-    row = results.read("en-fr")
-    if row is None:
-        return []
-    packed, trained = row["scores"], row["scores_before_packing"]
-    rows = [
-        [label, *(f"{scores[f'{prefix}{name}']:.2f}" for name in ("bleu", "chrf", "ter"))]
-        for label, scores, prefix in (
-            ("bfloat16, as it is in the package", packed, ""),
-            ("float32, as it was trained", trained, ""),
-            ("sources copied", packed, "copy_source_"),
-        )
-    ]
-    return [
-        "## The model `en-fr` in the package",
-        "",
-        f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps on the training part of",
-        f"tatoeba_en_fr alone. Measured on its test part: {packed['targets']:,.0f} sources, each against all its",
-        "references; 5 beams, length penalty 0.6. The model's card has the intervals.",
-        "",
-        table(["weights", "BLEU", "chrF", "TER (lower is better)"], rows),
-        "",
-        made_by(row),
-        "",
-    ]
 
 
 def _proofs() -> str:
@@ -239,8 +175,8 @@ def bench_page() -> str:
         ("The formula or the kernel", _formula_or_kernel),
         ("From which length of run on compiling pays", _compiling),
         ("Fine-tuning", encoder.speed),
-        ("Translation", translation_speed.section),
-        ("Learning to write", generation_speed.training),
+        ("Translation", training_speed.translation),
+        ("Learning to write", training_speed.writing),
     ):
         parts += ["", f"## {title}", "", section()]
     benches = "masked-lm-mini masked-lm-base startup looking attention-four-ways formula-or-kernel compiling"

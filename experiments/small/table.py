@@ -24,7 +24,60 @@ BEFORE, PACKED = "float32, as it was trained", "bfloat16, as it is in the packag
 
 def section() -> list[str]:
     """Lines of docs/results.md."""
-    return [*_writer(), *_chat()]
+    return [*_english(), *_en_fr(), *_writer(), *_chat()]
+
+
+def _english() -> list[str]:
+    """The model in the package and the weights that were trained; nothing before it has been scored."""
+    row = results.read("english")
+    if row is None:
+        return []
+    rows = [
+        [label, f"{scores['loss']:.4f}", f"{scores['accuracy']:.2%}", f"{scores['unigram_accuracy']:.2%}"]
+        for label, scores in (
+            ("bfloat16, as it is in the package", row["scores"]),
+            ("float32, as it was trained", row["scores_before_packing"]),
+        )
+    ]
+    return [
+        "## The model `english` in the package",
+        "",
+        f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps. Measured on the run's",
+        f"{row['split']} documents, chosen by a hash of their text: {row['scores']['targets']:,.0f} masked tokens.",
+        "",
+        table(["weights", "loss", "accuracy", "most frequent token"], rows),
+        "",
+        made_by(row),
+        "",
+    ]
+
+
+def _en_fr() -> list[str]:
+    """The translator in the package, the weights that were trained and copied sources."""
+    row = results.read("en-fr")
+    if row is None:
+        return []
+    packed, trained = row["scores"], row["scores_before_packing"]
+    rows = [
+        [label, *(f"{scores[f'{prefix}{name}']:.2f}" for name in ("bleu", "chrf", "ter"))]
+        for label, scores, prefix in (
+            ("bfloat16, as it is in the package", packed, ""),
+            ("float32, as it was trained", trained, ""),
+            ("sources copied", packed, "copy_source_"),
+        )
+    ]
+    return [
+        "## The model `en-fr` in the package",
+        "",
+        f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps on the training part of",
+        f"tatoeba_en_fr alone. Measured on its test part: {packed['targets']:,.0f} sources, each against all its",
+        "references; 5 beams, length penalty 0.6. The model's card has the intervals.",
+        "",
+        table(["weights", "BLEU", "chrF", "TER (lower is better)"], rows),
+        "",
+        made_by(row),
+        "",
+    ]
 
 
 def _writer() -> list[str]:

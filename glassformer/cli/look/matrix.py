@@ -131,9 +131,8 @@ def matrix(
     [sic] with an example" for a text, step by step. Some words are replaced by [MASK]. The dot products of all
     pairs of word vectors form a matrix. In the row of each word, the cells of the words that it does not attend to are
     masked; a softmax over each row gives the result. The post's code masks other cells than its text describes:
-    --reading chooses the version to follow.
-    --post shows the post's own numbers, --guide those of the "Illustrated Guide to Transformers" and of the lecture
-    notes "Transformers and BERT".
+    --reading chooses the version to follow. --post shows the post's own numbers, --guide those of the "Illustrated
+    Guide to Transformers" and of the lecture notes "Transformers and BERT".
     """
     from glassformer.bundled.texts import notes_about
 
