@@ -7,7 +7,7 @@ P parts of a text: its words, or 1 for the text as a whole
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,16 @@ class Vectors:
     def words(self) -> tuple[str, ...] | None:
         """The words as they occur in the text, one for each row of vectors; None of a text as a whole."""
         return None if self.offsets is None else tuple(self.text[start:end] for start, end in self.offsets)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The text, its words with their characters where it has any, and its vectors as lists: a record of `embed`."""
+        words = {} if self.offsets is None else {"words": self.spans(slice(None))}
+        return {"text": self.text, **words, **{name: of.tolist() for name, of in self.vectors.items()}}
+
+    def spans(self, some: slice) -> list[dict[str, Any]]:
+        """Some of the words with their characters [start, end) in the text."""
+        spans = (self.offsets or ())[some]
+        return [{"word": self.text[start:end], "start": start, "end": end} for start, end in spans]
 
 
 class _Windows(Sized, Iterable[Row]):

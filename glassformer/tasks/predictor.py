@@ -108,6 +108,10 @@ class Predictor(ABC, Generic[Example, Prediction]):
             raise DataError(wanted, got=f"{size:,}", do="divide it")
         return self.example(values, where)
 
+    def shortens(self, example: Example) -> bool:
+        """Whether an example is not read whole because the model has no room for it; never by default."""
+        return False
+
     @abstractmethod
     def rows(self, example: Example) -> Iterable[Row]:
         """The rows of an example: several where it is longer than the model reads at once."""

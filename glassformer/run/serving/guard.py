@@ -92,8 +92,8 @@ class Guard:
         """The body, read to its end; raises TooLargeError and TooSlowError."""
         large = TooLargeError(f"a request must have at most {self.most_bytes:,} bytes", got="more")
         said = Headers(scope=scope).get("content-length", "0")
-        known = int(said) if said.isascii() and said.isdigit() and len(said) <= 12 else len(said) // 13 << 63
-        if known > max(self.most_bytes, self.most_unkept):
+        most_read = max(self.most_bytes, self.most_unkept)
+        if said.isascii() and said.isdigit() and (len(said) > 12 or int(said) > most_read):
             raise large
         read, size = bytearray(), 0
         try:
@@ -106,7 +106,7 @@ class Guard:
                     size += len(part)
                     if size <= self.most_bytes:
                         read += part
-                    if not message.get("more_body", False) or size > max(self.most_bytes, self.most_unkept):
+                    if not message.get("more_body", False) or size > most_read:
                         break
         except TimeoutError:
             if size <= self.most_bytes:

@@ -212,6 +212,9 @@ class Generate(writers.Writer[Prompt, Generation]):
         free = min(self.settings.max_tokens, max(self.settings.min_tokens + 1, room // _FREE))
         return max(1, room - len(self.opening) - free)
 
+    def shortens(self, example: Prompt) -> bool:
+        return bool(example.left_out)
+
     def rows(self, example: Prompt) -> Iterator[Row]:
         yield Row(ids=example.ids)
 

@@ -152,6 +152,9 @@ class Chatter(Writer[Conversation, Reply]):
         left_out = 0 if room is None else max(0, len(ids) - room)
         return Conversation(turns, count, ids[left_out:], left_out)
 
+    def shortens(self, example: Conversation) -> bool:
+        return bool(example.left_out) or example.read < min(self.history, len(example.turns))
+
     def rows(self, example: Conversation) -> Iterator[Row]:
         before, after = self.tokenizer.frame_ids
         yield Row(ids=array("i", before) + array("i", example.ids) + array("i", after))

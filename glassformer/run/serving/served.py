@@ -1,0 +1,148 @@
+"""The models of a server by name, and how a request becomes records that wait for their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+from glassformer.answering.answers import numbered
+from glassformer.base.errors import ConfigError, GlassformerError, UnknownNameError, did_you_mean
+from glassformer.run.serving.batching import Item, Worker, Written
+from glassformer.run.serving.forms import Form, check_options, forms, key_of
+from glassformer.run.serving.limits import Limits
+from glassformer.run.serving.refusals import TooLargeError
+from glassformer.run.serving.stopping import in_thread
+from glassformer.saved.artefact import Artefact
+from glassformer.tasks.predictor import Predictor
+from glassformer.tasks.rows import Row, located
+from glassformer.tasks.writing.writers import Writer
+
+_PREDICTORS = 64
+
+
+class Served:
+    """One model: the verbs that it answers, and the thread that does."""
+
+    def __init__(
+        self, name: str, model: Artefact, limits: Limits, taken: Callable[[int, int, float], None] = lambda *_: None
+    ) -> None:
+        self.name, self.model, self.limits = name, model, limits
+        self.worker = Worker(model, limits, taken)
+        self.forms = forms()
+        self.predictors: OrderedDict[str, Predictor[Any, Any]] = OrderedDict()
+        self.verbs = tuple(verb for verb, form in self.forms.items() if _answers(form, model))
+
+    def form(self, verb: str) -> Form:
+        """The form of a verb that this model answers; raises ConfigError for another one."""
+        if verb not in self.verbs:
+            self.forms[verb].predictor(self.model, _defaults(self.forms[verb]))  # says why
+            raise ConfigError(f"{self.name} does not answer {verb}")
+        return self.forms[verb]
+
+    def predictor(self, form: Form, options: Mapping[str, Any]) -> tuple[str, Predictor[Any, Any]]:
+        """What answers with these options, and its key. Raises ConfigError, and TooLargeError for too large options."""
+        check_options(options, self.limits)
+        key = key_of(form.name, options)
+        if key not in self.predictors:
+            self.predictors[key] = form.predictor(self.model, options)
+            while len(self.predictors) > _PREDICTORS:
+                self.predictors.popitem(last=False)
+        self.predictors.move_to_end(key)
+        return key, self.predictors[key]
+
+
+class Models:
+    """The models of a server. Two threads make rows of texts, so that a long text does not keep the others waiting."""
+
+    def __init__(self, served: Iterable[Served], limits: Limits) -> None:
+        self.served = {each.name: each for each in served}
+        self.limits = limits
+        self.readers = ThreadPoolExecutor(2, thread_name_prefix="read")
+        self.ready = False
+
+    def start(self) -> None:
+        for each in self.served.values():
+            each.worker.start()
+        self.ready = True
+
+    def end(self) -> None:
+        """Take no more, and wait until all that was taken is answered."""
+        self.ready = False
+        for each in self.served.values():
+            each.worker.end()
+        for each in self.served.values():
+            each.worker.thread.join(self.limits.grace)
+        self.readers.shutdown(wait=False, cancel_futures=True)
+
+    def __getitem__(self, name: str) -> Served:
+        if name not in self.served:
+            raise UnknownNameError(f"there is no model {name!r} here", do=did_you_mean(name, self.served))
+        return self.served[name]
+
+    async def answers(
+        self, served: Served, form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]
+    ) -> list[Item]:
+        """Each record with its answer, in order. Raises what the verb raises, TooLargeError and OverloadedError."""
+        items = await self.read(served, form, records, options)
+        await served.worker.answer(items)
+        return items
+
+    async def read(
+        self, served: Served, form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]
+    ) -> list[Item]:
+        """Records as they wait for their answers; raises DataError and TooLargeError."""
+        if len(records) > self.limits.records:
+            raise TooLargeError(f"a request must have at most {self.limits.records:,} records", got=f"{len(records):,}")
+        loop = asyncio.get_running_loop()
+
+        def made() -> list[Item]:
+            key, predictor = served.predictor(form, options)
+            found = []
+            for values, where in numbered(records):
+                example = predictor.read(values, where)
+                found.append(Item(key, predictor, example, self.rows(predictor, example, where), loop.create_future()))
+            return found
+
+        return await in_thread(self.readers, made)
+
+    def rows(self, predictor: Predictor[Any, Any], example: Any, where: str) -> list[Row]:
+        """The rows of an example; raises TooLargeError for a text that is too long."""
+        if predictor.shortens(example):
+            raise TooLargeError(
+                located(where, "a text must fit into what the model reads at once"),
+                got="one that is longer",
+                do="shorten it, or ask for fewer tokens",
+            )
+        rows, tokens = [], 0
+        for row in predictor.rows(example):
+            rows.append(row)
+            tokens += len(row.ids)
+            if tokens > self.limits.tokens:
+                wanted = located(where, f"a text must have at most {self.limits.tokens:,} tokens")
+                raise TooLargeError(wanted, got="more", do="divide it")
+        return rows
+
+    async def write(
+        self, served: Served, form: Form, record: Mapping[str, object], options: Mapping[str, Any]
+    ) -> tuple[Written, Item]:
+        """A text that is written word by word. Raises as `answers` does."""
+        (item,) = await self.read(served, form, [record], options)
+        written = Written(cast("Writer[Any, Any]", item.predictor), item.example, asyncio.get_running_loop())
+        served.worker.write(written)
+        return written, item
+
+
+def _defaults(form: Form) -> dict[str, Any]:
+    defaults = {name: form.body.model_fields[name].default for name in form.options}
+    return {name: value for name, value in defaults.items() if value is not None}
+
+
+def _answers(form: Form, model: Artefact) -> bool:
+    try:
+        form.predictor(model, _defaults(form))
+    except GlassformerError:
+        return False
+    return True
