@@ -135,6 +135,13 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             )
         return found
 
+    def given_ids(self, ids: Sequence[int], where: str) -> tuple[Sentence, Iterable[Row]]:
+        """A text from its tokens, and its rows, as of the same text."""
+        if self.words or not ids or (self.marks_masks and self.tokenizer.mask_id in ids):
+            got = "a request for words" if self.words else f"{len(ids)} tokens" if not ids else f"{MASK} among them"
+            raise DataError(located(where, "tokens of a text without masks are needed for its vector"), got=got)
+        return Sentence(self.tokenizer.decode(ids), ()), self._rows_of(Sentence("", ()), np.array(ids, np.int32))
+
     def cut(self, examples: Iterable[Sentence]) -> Iterator[tuple[Sentence, Iterable[Row]]]:
         """Each text with its rows; short texts are tokenized together, on all cores."""
         if self.words:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from starlette.types import ASGIApp, Scope
 
 from glassformer.run.serving import guard
-from glassformer.run.serving.guard import check_local
+from glassformer.run.serving.guard import MOST_AT_ONCE, SECONDS_TO_ANSWER, SECONDS_TO_READ, check_local
 from glassformer.run.serving.refusals import ForbiddenError
 
 POLICY = (
@@ -36,8 +36,18 @@ class Guard(guard.Guard):
 
     headers: ClassVar[Mapping[str, str]] = HEADERS
 
-    def __init__(self, app: ASGIApp, token: str, **limits: Any) -> None:
-        super().__init__(app, **limits)
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str,
+        *,
+        most_at_once: int = MOST_AT_ONCE,
+        seconds_to_read: float = SECONDS_TO_READ,
+        seconds_to_answer: float = SECONDS_TO_ANSWER,
+    ) -> None:
+        super().__init__(
+            app, most_at_once=most_at_once, seconds_to_read=seconds_to_read, seconds_to_answer=seconds_to_answer
+        )
         self.token = token
 
     def check(self, scope: Scope) -> None:

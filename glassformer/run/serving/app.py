@@ -1,37 +1,40 @@
-"""The routes of the server: one for each verb."""
+"""The server: who may ask, and all routes."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, ClassVar
+from typing import ClassVar
 
-from fastapi import FastAPI, Path, Request, Response
-from fastapi.exceptions import RequestValidationError
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
 from glassformer.base.errors import GlassformerError
-from glassformer.base.json_text import in_json
 from glassformer.run.serving import guard
-from glassformer.run.serving.bodies import read_body
-from glassformer.run.serving.forms import Form, forms
+from glassformer.run.serving.about import about_routes
+from glassformer.run.serving.batching import broken
 from glassformer.run.serving.guard import check_local, check_origin
 from glassformer.run.serving.limits import Limits
+from glassformer.run.serving.observed import Metrics, Observed
+from glassformer.run.serving.openai import openai_routes
 from glassformer.run.serving.refusals import (
+    BrokenError,
     MethodError,
     MissingError,
     OverloadedError,
     RequestError,
     UnauthorizedError,
-    refused,
 )
+from glassformer.run.serving.routes import Route, note, problem
 from glassformer.run.serving.served import Models
+from glassformer.run.serving.verbs import verb_routes
 
-ModelName = Annotated[str, Path(max_length=200)]
 OPEN = ("/health", "/ready")
 """Addresses that need no token: they tell whether the server works, and nothing else."""
 
@@ -72,79 +75,51 @@ class Guard(guard.Guard):
         """The refusal of a request when too many are being answered."""
         return OverloadedError(f"at most {self.most_at_once:,} requests are answered at once", do="ask again later")
 
+    def broken(self, error: Exception) -> BrokenError:
+        """The refusal after an error of ours, which is logged without texts."""
+        return broken(error)
+
     def refused(self, error: RequestError) -> Response:
         """The answer to a request that is refused."""
         return problem(error)
 
 
-def application(models: Models, token: str | None = None) -> FastAPI:
+def application(models: Models, token: str | None = None, metrics: Metrics | None = None) -> Starlette:
     """The server of these models."""
+    metrics = metrics or Metrics()
+    metrics.watch(models)
 
     @asynccontextmanager
-    async def living(app: FastAPI) -> AsyncIterator[None]:
+    async def living(app: Starlette) -> AsyncIterator[None]:
         models.start()
         yield
-        models.end()
+        await asyncio.to_thread(models.end)
 
-    app = FastAPI(
-        title="glassformer", lifespan=living, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
-    )
+    app = Starlette(lifespan=living)
+    app.router.redirect_slashes = False
     app.add_middleware(Guard, token=token, limits=models.limits)
+    app.add_middleware(Observed, metrics=metrics)  # the outermost
     app.add_exception_handler(GlassformerError, _refused)
-    app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _unknown)
-
-    @app.get("/health")
-    async def health() -> Response:
-        return answer({"status": "ok"})
-
-    @app.get("/ready")
-    async def ready() -> Response:
-        return answer({"status": "ready" if models.ready else "not ready"}, 200 if models.ready else 503)
-
-    for form in forms().values():
-        add_verb(app, models, form)
+    routes = [*verb_routes(models), *openai_routes(models)]
+    for route in [*routes, *about_routes(models, metrics, routes)]:
+        app.add_route(route.path, named(route), methods=[route.method])
     return app
 
 
-def add_verb(app: FastAPI, models: Models, form: Form) -> None:
-    """The route of a verb."""
+def named(route: Route) -> Callable[[Request], Awaitable[Response]]:
+    """What answers a route, and notes for the log which it is."""
 
-    async def ask(request: Request, model: ModelName) -> Response:
-        served = models[model]
-        form_ = served.form(form.name)
-        body = read_body(await request.body(), form.body)
-        records, kept, options = form_.asked(body)
-        items = await models.answers(served, form_, records, options)
-        answers = [{**own, **item.future.result().to_dict()} for own, item in zip(kept, items, strict=True)]
-        return answer({"model": model, "verb": form.name, "answers": answers})
+    async def handle(request: Request) -> Response:
+        note(request, route=route.path)
+        return await route.handle(request)
 
-    app.add_api_route(
-        f"/v1/{{model}}/{form.name}", ask, methods=["POST"], name=form.name, summary=form.help, response_class=Response
-    )
-
-
-def answer(values: Mapping[str, Any], status: int = 200) -> Response:
-    """An answer as JSON."""
-    return Response(
-        json.dumps(in_json(values), ensure_ascii=False, allow_nan=False), status, media_type="application/json"
-    )
-
-
-def problem(error: GlassformerError, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer to a request that is refused."""
-    return refused(error, headers, called="message")
+    return handle
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, GlassformerError)
     return problem(error)
-
-
-async def _malformed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    return problem(RequestError(f"{first['loc'][-1]}: {first['msg']}", got=repr(first.get("input"))[:80]))
 
 
 async def _unknown(request: Request, error: Exception) -> Response:

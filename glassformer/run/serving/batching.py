@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ from glassformer.tasks.writing.writers import Writer
 ROWS_WRITTEN = 32
 """The most rows that are written together: all wait for the longest answer."""
 _FORGET = 0.9
+LOG = logging.getLogger("glassformer.serving")
 _END = object()
 
 
@@ -89,12 +90,18 @@ class Written:
         with contextlib.suppress(RuntimeError):  # the loop was closed
             self.loop.call_soon_threadsafe(self.parts.put_nowait, (kind, value))
 
-    async def __anext__(self) -> tuple[bool, Any]:
-        """The next characters, or the answer: whether it is the answer, and this. Raises what the writer raises."""
-        kind, value = await self.parts.get()
-        if isinstance(kind, GlassformerError):
-            raise kind
-        return kind is _END, value
+    def stop(self) -> None:
+        """Write no more."""
+        self.wanted = False
+
+    async def __aiter__(self) -> AsyncIterator[tuple[bool, Any]]:
+        """The characters, and at last the answer: whether it is the answer, and this. Raises what the writer raises."""
+        kind: object = str
+        while kind is not _END:
+            kind, value = await self.parts.get()
+            if isinstance(kind, GlassformerError):
+                raise kind
+            yield kind is _END, value
 
 
 class Worker:
@@ -195,7 +202,8 @@ class Worker:
         first = self.waiting[0]
         near = [item for item in self.waiting if item.key == first.key]
         near.sort(key=lambda item: abs(item.longest - first.longest))  # of equal ones that which waits longer
-        batch, tokens, rows = [], 0, 0
+        batch: list[Item] = []
+        tokens = rows = 0
         for item in near:
             tokens, rows = tokens + item.tokens, rows + len(item.rows)
             if batch and (tokens > self.most_tokens or (rows > ROWS_WRITTEN and not item.predictor.in_one_pass)):
@@ -284,7 +292,7 @@ def broken(error: Exception) -> BrokenError:
     """The refusal after an error of ours, which is logged: where it was, and nothing of the texts."""
     steps = traceback.extract_tb(error.__traceback__)[-6:]
     where = " > ".join(f"{step.filename.rpartition('glassformer/')[2]}:{step.lineno}" for step in steps)
-    logging.getLogger(__name__).error("%s at %s", type(error).__name__, where)
+    LOG.error("broken", extra={"facts": {"error": type(error).__name__, "where": where}})
     return BrokenError(
         "this request should have been answered", got=type(error).__name__, do="the server's log tells more"
     )

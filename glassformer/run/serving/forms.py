@@ -144,8 +144,9 @@ def _record(verb: str, roles: Mapping[str, str], *, turns: bool, words: bool) ->
 
 
 def _body(verb: str, record: type[Settings], options: Mapping[str, Any]) -> type[Body]:
-    records = (Annotated[tuple[record, ...], Field(min_length=1)] | None, None)  # type: ignore[valid-type]
-    return create_model(f"{verb.capitalize()}Request", __base__=Body, records=records, **options)
+    several: Any = tuple[record, ...]  # type: ignore[valid-type]
+    records: Any = Annotated[several, Field(min_length=1)]
+    return create_model(f"{verb.capitalize()}Body", __base__=Body, records=(records | None, None), **options)
 
 
 def _options(entry: VerbEntry) -> dict[str, Any]:

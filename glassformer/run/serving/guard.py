@@ -84,6 +84,13 @@ class Guard:
         """The refusal of a request when too many are being answered."""
         return BusyError(f"at most {self.most_at_once} requests are answered at once", do="ask again in a moment")
 
+    def broken(self, error: Exception) -> BrokenError:
+        """The refusal after an error of ours, which is logged."""
+        logging.getLogger(__name__).error("a request was not answered", exc_info=error)
+        return BrokenError(
+            "this request should have been answered", got=type(error).__name__, do="the terminal tells more"
+        )
+
     def refused(self, error: RequestError) -> Response:
         """The answer to a request that is refused."""
         return refused(error)
@@ -133,10 +140,7 @@ class Guard:
         except (RequestError, asyncio.CancelledError):
             raise
         except Exception as error:
-            logging.getLogger(__name__).exception("a request was not answered")
-            raise BrokenError(
-                "this request should have been answered", got=type(error).__name__, do="the terminal tells more"
-            ) from None
+            raise self.broken(error) from None
         finally:
             answering.cancel()
             going.cancel()

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from glassformer.answering.answers import numbered
-from glassformer.base.errors import ConfigError, GlassformerError, UnknownNameError, did_you_mean
+from glassformer.base.errors import ConfigError, DataError, GlassformerError, UnknownNameError, did_you_mean
 from glassformer.run.serving.batching import Item, Worker, Written
 from glassformer.run.serving.forms import Form, check_options, forms, key_of
 from glassformer.run.serving.limits import Limits
@@ -102,13 +102,14 @@ class Models:
             key, predictor = served.predictor(form, options)
             found = []
             for values, where in numbered(records):
-                example = predictor.read(values, where)
-                found.append(Item(key, predictor, example, self.rows(predictor, example, where), loop.create_future()))
+                example, rows = _read(predictor, values, where)
+                rows = self.rows(predictor, example, rows, where)
+                found.append(Item(key, predictor, example, rows, loop.create_future()))
             return found
 
         return await in_thread(self.readers, made)
 
-    def rows(self, predictor: Predictor[Any, Any], example: Any, where: str) -> list[Row]:
+    def rows(self, predictor: Predictor[Any, Any], example: Any, made: Iterable[Row], where: str) -> list[Row]:
         """The rows of an example; raises TooLargeError for a text that is too long."""
         if predictor.shortens(example):
             raise TooLargeError(
@@ -117,7 +118,7 @@ class Models:
                 do="shorten it, or ask for fewer tokens",
             )
         rows, tokens = [], 0
-        for row in predictor.rows(example):
+        for row in made:
             rows.append(row)
             tokens += len(row.ids)
             if tokens > self.limits.tokens:
@@ -133,6 +134,19 @@ class Models:
         written = Written(cast("Writer[Any, Any]", item.predictor), item.example, asyncio.get_running_loop())
         served.worker.write(written)
         return written, item
+
+
+def _read(predictor: Predictor[Any, Any], values: Mapping[str, object], where: str) -> tuple[Any, Iterable[Row]]:
+    """An example and its rows, of a text or of tokens (`ids`). Raises DataError."""
+    ids = values.get("ids")
+    if not isinstance(ids, tuple):
+        example = predictor.read(values, where)
+        return example, predictor.rows(example)
+    known = predictor.tokenizer.vocabulary_size
+    if strange := [id_ for id_ in ids if not 0 <= id_ < known]:
+        wanted = located(where, f"a token of this model is a number from 0 to {known - 1:,}")
+        raise DataError(wanted, got=str(strange[0]), do="see /tokenize")
+    return predictor.given_ids(ids, where)
 
 
 def _defaults(form: Form) -> dict[str, Any]:

@@ -41,25 +41,27 @@ def serve(
     import uvicorn
 
     from glassformer.run.serving.app import application
+    from glassformer.run.serving.observed import Metrics, log_lines
     from glassformer.run.serving.patience import impatient
     from glassformer.run.serving.served import Models, Served
 
     _allow_connections()
     with listening:
-        served = Models([Served(name, model, limits) for name, model in models().items()], limits)
+        metrics = Metrics()
+        served = Models([Served(name, model, limits, metrics.taken(name)) for name, model in models().items()], limits)
         gc.collect()
         gc.freeze()
         host, port = listening.getsockname()[:2]
         told(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         config = uvicorn.Config(
-            application(served, token),
+            application(served, token, metrics),
             http=impatient(limits.seconds_to_read, MOST_SILENT),
-            log_level="error",
+            log_level="critical",
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=int(limits.grace),
         )
-        with suppress(KeyboardInterrupt):
+        with log_lines(), suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
 
 
