@@ -31,12 +31,9 @@ from glassformer.run.serving.refusals import (
     RequestError,
     UnauthorizedError,
 )
-from glassformer.run.serving.routes import Route, note, problem
+from glassformer.run.serving.routes import OPEN, Route, note, problem
 from glassformer.run.serving.served import Models
 from glassformer.run.serving.verbs import verb_routes
-
-OPEN = ("/health", "/ready")
-"""Addresses that need no token: they tell whether the server works, and nothing else."""
 
 
 class Guard(guard.Guard):

@@ -111,7 +111,7 @@ class Worker:
         self, model: Artefact, limits: Limits, taken: Callable[[int, int, float], None] = lambda *_: None
     ) -> None:
         self.model, self.limits, self.taken = model, limits, taken
-        self.engine = engine_of(model)
+        self.engine = engine_of(model, lasting=True)
         self.most_tokens = CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS
         self.waiting: deque[Item] = deque()
         self.streams: list[Written] = []

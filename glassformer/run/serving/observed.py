@@ -19,6 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from glassformer.run.serving.batching import LOG
+from glassformer.run.serving.routes import OPEN
 from glassformer.run.serving.served import Models
 
 ID = b"x-request-id"
@@ -112,7 +113,7 @@ class Observed:
             self.metrics.requests.labels(route, model, status).inc()
             self.metrics.seconds.labels(route).observe(seconds)
             line = {"id": id_, "route": route, "status": status, "seconds": round(seconds, 4), **facts}
-            LOG.info("request", extra={"facts": line})
+            LOG.log(logging.DEBUG if route in OPEN else logging.INFO, "request", extra={"facts": line})
 
 
 class _Line(logging.Formatter):

@@ -1,7 +1,7 @@
-"""Connections that do not say what they want are closed: each would take the place of a page.
+"""Connections that do not say what they want, or do not take their answer, are closed: each takes the place of another.
 
 Uvicorn waits for the headers of a request as long as a connection is open, and refuses all others once it has as many
-as it may have, whether they bear the token or not.
+as it may have, whether they bear the token or not. It waits as long for a client that reads no answer.
 """
 
 from __future__ import annotations
@@ -11,19 +11,39 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-SECONDS_FOR_HEADERS = 10.0
+SECONDS_FOR_HEADERS, SECONDS_TO_TAKE = 10.0, 60.0
 MOST_SILENT = 100
 """So many connections may be without a whole request; of more the oldest are closed at once."""
 
 
-def impatient(seconds: float = SECONDS_FOR_HEADERS, most: int = MOST_SILENT) -> type[H11Protocol]:
-    """The protocol of one server, with a limit in seconds for the headers of a request."""
+def impatient(
+    seconds: float = SECONDS_FOR_HEADERS, most: int = MOST_SILENT, to_take: float = SECONDS_TO_TAKE
+) -> type[H11Protocol]:
+    """The protocol of one server, with a limit in seconds for the headers of a request, and one `to_take` a part of an
+    answer.
+    """
     silent: dict[H11Protocol, asyncio.TimerHandle] = {}
 
     class Impatient(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
             super().connection_made(transport)
+            self.taking: asyncio.TimerHandle | None = None
+            transport.set_write_buffer_limits(0)  # so that what waits to be taken is heard of at once
             self.wait()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            if self.taking is None:
+                self.taking = self.loop.call_later(to_take, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            self.taken()
+            super().resume_writing()
+
+        def taken(self) -> None:
+            if self.taking is not None:
+                self.taking.cancel()
+                self.taking = None
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -34,6 +54,7 @@ def impatient(seconds: float = SECONDS_FOR_HEADERS, most: int = MOST_SILENT) -> 
 
         def connection_lost(self, exc: Exception | None) -> None:
             self.heard()
+            self.taken()
             super().connection_lost(exc)
 
         def wait(self) -> None:

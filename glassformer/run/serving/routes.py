@@ -18,6 +18,10 @@ from glassformer.base.settings import Settings
 from glassformer.run.serving.refusals import TooSlowError, refused, told
 
 
+OPEN = ("/health", "/ready")
+"""Addresses that need no token: they tell whether the server works, and nothing else."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Route:
     """An address, what it is for, what is sent to it, and what answers it."""

@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, cast
 
 from glassformer.answering.answers import numbered
@@ -16,7 +17,7 @@ from glassformer.run.serving.limits import Limits
 from glassformer.run.serving.refusals import TooLargeError
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks.predictor import Predictor
+from glassformer.tasks.predictor import SENTENCES, Predictor, answer_rows
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.writers import Writer
 
@@ -34,6 +35,19 @@ class Served:
         self.forms = forms()
         self.predictors: OrderedDict[str, Predictor[Any, Any]] = OrderedDict()
         self.verbs = tuple(verb for verb, form in self.forms.items() if _answers(form, model))
+
+    def warm(self) -> None:
+        """Answer some texts with each verb, so that the first request does not wait until an engine is chosen."""
+        for verb in self.verbs:
+            _, predictor = self.predictor(self.forms[verb], _defaults(self.forms[verb]))
+            rows: list[Row] = []
+            for text in SENTENCES:
+                with suppress(GlassformerError):  # a verb of pairs
+                    rows += predictor.rows(predictor.read(predictor.record_of(text), ""))
+            if rows:
+                answering = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
+                for _ in answer_rows(predictor, answering, rows, fast=self.model.fast):
+                    pass
 
     def form(self, verb: str) -> Form:
         """The form of a verb that this model answers; raises ConfigError for another one."""

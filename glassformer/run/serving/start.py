@@ -49,13 +49,15 @@ def serve(
     with listening:
         metrics = Metrics()
         served = Models([Served(name, model, limits, metrics.taken(name)) for name, model in models().items()], limits)
+        for each in served.served.values():
+            each.warm()
         gc.collect()
         gc.freeze()
         host, port = listening.getsockname()[:2]
         told(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         config = uvicorn.Config(
             application(served, token, metrics),
-            http=impatient(limits.seconds_to_read, MOST_SILENT),
+            http=impatient(limits.seconds_to_read, MOST_SILENT, limits.seconds_to_take),
             log_level="critical",
             access_log=False,
             server_header=False,
