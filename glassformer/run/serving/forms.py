@@ -78,7 +78,7 @@ class Form:
             return [{"text": text} for text in body.texts], [{} for _ in body.texts], options
         records, kept = [], []
         for each in given or ():
-            values = each.model_dump(exclude_none=True)
+            values = each.model_dump(mode="json", exclude_none=True)
             kept.append({"id": values.pop("id")} if "id" in values else {})
             records.append({self.roles[name]: value for name, value in values.items()})
         return records, kept, options
