@@ -83,6 +83,8 @@ class Predictor(ABC, Generic[Example, Prediction]):
     reads_several: ClassVar[bool] = False
     # The most characters of a record, where the answer holds something of each token.
     longest: ClassVar[int | None] = None
+    # Numbers of an answer for each token of its text, where it has a vector of each.
+    numbers_of_token: int = 0
     # What its answers to a row depend on besides the model, where that is not the same for all of its class.
     asks: Hashable = ()
     # The most rows whose predictions are in memory together; fewer where each prediction is large.

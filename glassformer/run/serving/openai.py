@@ -161,11 +161,14 @@ class Api:
             vector = vector.astype("<f4")
             return base64.b64encode(vector.tobytes()).decode() if asked.encoding_format == "base64" else vector.tolist()
 
-        data = [
-            {"object": "embedding", "index": index, "embedding": written(vector)} for index, vector in enumerate(found)
-        ]
-        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-        return answered({"object": "list", "data": data, "model": asked.model, "usage": usage})
+        def made() -> dict[str, Any]:
+            data = [
+                {"object": "embedding", "index": index, "embedding": written(each)} for index, each in enumerate(found)
+            ]
+            usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+            return {"object": "list", "data": data, "model": asked.model, "usage": usage}
+
+        return await self.models.answered(made, tokens)
 
     async def rerank(self, request: Request) -> Response:
         """Documents by the cosine of their vectors and that of the query."""

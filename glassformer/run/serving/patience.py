@@ -19,8 +19,8 @@ MOST_SILENT = 100
 def impatient(
     seconds: float = SECONDS_FOR_HEADERS, most: int = MOST_SILENT, to_take: float = SECONDS_TO_TAKE
 ) -> type[H11Protocol]:
-    """The protocol of one server, with a limit in seconds for the headers of a request, and one `to_take` a part of an
-    answer.
+    """The protocol of one server, with a limit in seconds for the headers of a request, and one in which a client
+    must take something of its answer.
     """
     silent: dict[H11Protocol, asyncio.TimerHandle] = {}
 
@@ -34,11 +34,19 @@ def impatient(
         def pause_writing(self) -> None:
             super().pause_writing()
             if self.taking is None:
-                self.taking = self.loop.call_later(to_take, self.transport.abort)
+                self.look(self.transport.get_write_buffer_size() + 1)
 
         def resume_writing(self) -> None:
             self.taken()
             super().resume_writing()
+
+        def look(self, left: int) -> None:
+            """Let go of a client that has taken nothing since so many bytes were left."""
+            now = self.transport.get_write_buffer_size()
+            if now < left:
+                self.taking = self.loop.call_later(to_take, self.look, now)
+            else:
+                self.transport.abort()
 
         def taken(self) -> None:
             if self.taking is not None:

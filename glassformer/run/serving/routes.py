@@ -17,7 +17,6 @@ from glassformer.base.json_text import in_json
 from glassformer.base.settings import Settings
 from glassformer.run.serving.refusals import TooSlowError, refused, told
 
-
 OPEN = ("/health", "/ready")
 """Addresses that need no token: they tell whether the server works, and nothing else."""
 

@@ -9,12 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, cast
 
+from starlette.responses import Response
+
 from glassformer.answering.answers import numbered
 from glassformer.base.errors import ConfigError, DataError, GlassformerError, UnknownNameError, did_you_mean
 from glassformer.run.serving.batching import Item, Worker, Written
 from glassformer.run.serving.forms import Form, check_options, forms, key_of
 from glassformer.run.serving.limits import Limits
 from glassformer.run.serving.refusals import TooLargeError
+from glassformer.run.serving.routes import answered
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.predictor import SENTENCES, Predictor, answer_rows
@@ -22,6 +25,8 @@ from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.writers import Writer
 
 _PREDICTORS = 64
+# Tokens of a request whose answer is written in a thread of its own.
+_AT_ONCE = 1024
 
 
 class Served:
@@ -114,14 +119,28 @@ class Models:
 
         def made() -> list[Item]:
             key, predictor = served.predictor(form, options)
-            found = []
+            found: list[Item] = []
+            most, tokens = self.limits.request_tokens, 0
+            if predictor.numbers_of_token:
+                most = min(most, self.limits.numbers // predictor.numbers_of_token)
             for values, where in numbered(records):
                 example, rows = _read(predictor, values, where)
                 rows = self.rows(predictor, example, rows, where)
-                found.append(Item(key, predictor, example, rows, loop.create_future()))
+                item = Item(key, predictor, example, rows, loop.create_future())
+                found.append(item)
+                tokens += item.tokens
+                if tokens > most:
+                    wanted = f"all texts of this request together must have at most {most:,} tokens"
+                    raise TooLargeError(wanted, got="more", do="ask for fewer at once")
             return found
 
         return await in_thread(self.readers, made)
+
+    async def answered(self, make: Callable[[], Mapping[str, Any]], tokens: int) -> Response:
+        """What is made, as JSON: of many tokens in a thread, so that others need not wait."""
+        if tokens <= _AT_ONCE:
+            return answered(make())
+        return await in_thread(self.readers, lambda: answered(make()))
 
     def rows(self, predictor: Predictor[Any, Any], example: Any, made: Iterable[Row], where: str) -> list[Row]:
         """The rows of an example; raises TooLargeError for a text that is too long."""

@@ -12,7 +12,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.run.serving.batching import Written
 from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.forms import Form, forms
-from glassformer.run.serving.routes import Route, answered, in_events, note
+from glassformer.run.serving.routes import Route, in_events, note
 from glassformer.run.serving.served import Models
 
 
@@ -36,9 +36,14 @@ def verb_route(models: Models, form: Form) -> Route:
             note(request, tokens=item.tokens)
             return await in_events(_parts(written, kept[0]), written.stop, models.limits.seconds)
         items = await models.answers(served, form, records, options)
-        note(request, tokens=sum(item.tokens for item in items))
-        answers = [{**own, **item.future.result().to_dict()} for own, item in zip(kept, items, strict=True)]
-        return answered({"model": served.name, "verb": form.name, "answers": answers})
+        tokens = sum(item.tokens for item in items)
+        note(request, tokens=tokens)
+
+        def made() -> dict[str, Any]:
+            answers = [{**own, **item.future.result().to_dict()} for own, item in zip(kept, items, strict=True)]
+            return {"model": served.name, "verb": form.name, "answers": answers}
+
+        return await models.answered(made, tokens)
 
     return Route(path=f"/v1/{{model}}/{form.name}", summary=form.help, handle=ask, body=form.body)
 
