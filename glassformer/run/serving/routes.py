@@ -37,8 +37,15 @@ class Route:
 
 def answered(values: Mapping[str, Any], status: int = 200) -> Response:
     """An answer as JSON."""
-    text = json.dumps(in_json(values), ensure_ascii=False, allow_nan=False)
-    return Response(text, status, media_type="application/json")
+    return Response(dumped(values), status, media_type="application/json")
+
+
+def dumped(values: Mapping[str, Any]) -> str:
+    """JSON; numbers that it does not know, infinity and NaN, as strings."""
+    try:
+        return json.dumps(values, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(in_json(values), ensure_ascii=False, allow_nan=False)
 
 
 def problem(error: GlassformerError, headers: Mapping[str, str] | None = None) -> Response:
@@ -94,4 +101,4 @@ async def in_events(parts: AsyncIterator[Mapping[str, Any]], stop: Callable[[], 
 
 
 def event(values: Mapping[str, Any]) -> str:
-    return f"data: {json.dumps(in_json(values), ensure_ascii=False, allow_nan=False)}\n\n"
+    return f"data: {dumped(values)}\n\n"
