@@ -49,8 +49,10 @@ class Served:
             for text in SENTENCES:
                 with suppress(GlassformerError):  # a verb of pairs
                     rows += predictor.rows(predictor.read(predictor.record_of(text), ""))
-            if rows:
-                answering = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
+            if not rows:
+                continue
+            answering = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
+            if predictor.in_one_pass:  # what writes would take seconds
                 for _ in answer_rows(predictor, answering, rows, fast=self.model.fast):
                     pass
 
