@@ -70,7 +70,8 @@ def test_tokens_are_read_as_their_text_is(api: openai.OpenAI, bundled: dict[str,
 
 
 def test_a_completion_is_what_generate_writes(api: openai.OpenAI, bundled: dict[str, Model]) -> None:
-    writer = bundled["writer"]
+    complete: Any = api.completions.create
+    generate: Any = bundled["writer"].generate
     for asked, options in (
         ({"temperature": 0, "max_tokens": 6}, {"beams": 1, "max_tokens": 6}),
         (
@@ -79,8 +80,8 @@ def test_a_completion_is_what_generate_writes(api: openai.OpenAI, bundled: dict[
         ),
         ({"stop": "the", "seed": 1}, {"stop": ["the"], "seed": 1}),
     ):
-        found = api.completions.create(model="writer", prompt=["It was", "She"], **asked)  # type: ignore[call-overload]
-        expected = writer.generate(["It was", "She"], **{"max_tokens": 16, **options})  # type: ignore[arg-type]
+        found = complete(model="writer", prompt=["It was", "She"], **asked)
+        expected = generate(["It was", "She"], **{"max_tokens": 16, **options})
         assert [each.text for each in found.choices] == [each.generated for each in expected]
         ends = ["stop" if each.ended else "length" for each in expected]
         assert [each.finish_reason for each in found.choices] == ends

@@ -18,7 +18,7 @@ from tests.serving.servers import LOCAL, served_by
 from tests.talkers import talking
 from tests.translators import translating
 
-LIMITS = {"new_tokens": 6, "beams": 2, "records": 3, "tokens": 64}
+LIMITS: dict[str, Any] = {"new_tokens": 6, "beams": 2, "records": 3, "tokens": 64}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_requests_at_random_are_answered_or_refused(small: TestClient, mode: Gen
     schema = schemathesis.openapi.from_dict(small.get("/openapi.json").json())
     statuses = set()
     for result in schema.get_all_operations():
-        operation = result.ok()
+        operation: Any = result.ok()  # type: ignore[union-attr]
         if mode is GenerationMode.NEGATIVE and not operation.body:
             continue  # there is nothing to send
 
@@ -66,4 +66,5 @@ def test_requests_at_random_are_answered_or_refused(small: TestClient, mode: Gen
                 assert answer.json()["error"]["wanted"]
 
         ask()
-    assert {200, 400} <= statuses
+    assert 400 in statuses
+    assert (200 in statuses) == (mode is GenerationMode.POSITIVE)
