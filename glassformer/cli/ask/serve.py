@@ -23,7 +23,7 @@ def serve(
     host: Annotated[str, typer.Option("--host", help="Address to listen at; all but this machine's need --token.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = 8000,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 chooses a free one.")] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
@@ -34,7 +34,7 @@ def serve(
         ),
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Longest time of a request.")] = 60.0,
-    grace: Annotated[float, typer.Option("--grace", min=0.001, help="Seconds to finish requests when stopped.")] = 60.0,
+    grace: Annotated[int, typer.Option("--grace", min=1, help="Seconds to finish requests when stopped.")] = 60,
     tokens: Annotated[int, typer.Option("--tokens", min=1, help="Most tokens of one text.")] = 16_384,
     queue: Annotated[int, typer.Option("--queue", min=1, help="Most texts that wait for one model.")] = 4096,
     json: Annotated[bool, json_option("The record has the address and the models.")] = False,

@@ -39,4 +39,4 @@ class Limits(Settings):
     seconds: Seconds = 60.0
     seconds_to_read: Seconds = 10.0
     seconds_to_take: Seconds = 30.0
-    grace: Seconds = 60.0
+    grace: Count = 60

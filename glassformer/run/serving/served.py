@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +40,7 @@ class Served:
         self.worker = Worker(model, limits, taken)
         self.forms = forms()
         self.predictors: OrderedDict[str, Predictor[Any, Any]] = OrderedDict()
+        self.lock = threading.Lock()
         self.verbs = tuple(verb for verb, form in self.forms.items() if _answers(form, model))
 
     def warm(self) -> None:
@@ -67,12 +69,13 @@ class Served:
         """What answers with these options, and its key. Raises ConfigError, and TooLargeError for too large options."""
         check_options(options, self.limits)
         key = key_of(form.name, options)
-        if key not in self.predictors:
-            self.predictors[key] = form.predictor(self.model, options)
-            while len(self.predictors) > _PREDICTORS:
-                self.predictors.popitem(last=False)
-        self.predictors.move_to_end(key)
-        return key, self.predictors[key]
+        with self.lock:
+            if key not in self.predictors:
+                self.predictors[key] = form.predictor(self.model, options)
+                while len(self.predictors) > _PREDICTORS:
+                    self.predictors.popitem(last=False)
+            self.predictors.move_to_end(key)
+            return key, self.predictors[key]
 
 
 class Models:

@@ -61,7 +61,7 @@ def serve(
             log_level="critical",
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=int(limits.grace),
+            timeout_graceful_shutdown=limits.grace,
         )
         with log_lines(), suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
