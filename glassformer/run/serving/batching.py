@@ -10,15 +10,16 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from glassformer.answering.engines.choice import engine_of
 from glassformer.base.errors import GlassformerError
+from glassformer.models.stack import Stack
 from glassformer.run.serving.limits import Limits
 from glassformer.run.serving.refusals import BrokenError, BusyError, OverloadedError
-from glassformer.run.serving.stopping import Stoppable, Unwanted
+from glassformer.run.serving.stopping import Unwanted
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.passes import BATCH_TOKENS, CPU_BATCH_TOKENS
 from glassformer.tasks.predictor import Predictor, answer_rows
@@ -241,8 +242,8 @@ class Worker:
         answering = self.engine(predictor, model.module, rows, model.fast)
         wanted = _Unwanted(batch)
         # What is written takes many steps: each asks whether it is still wanted. Of the other verbs each pass does.
-        stoppable = contextlib.nullcontext() if predictor.in_one_pass else Stoppable(wanted)
-        with stoppable, contextlib.closing(answer_rows(predictor, answering, rows, fast=model.fast)) as found:
+        steps = contextlib.nullcontext() if predictor.in_one_pass else _asking(model.module.output_stack, wanted)
+        with steps, contextlib.closing(answer_rows(predictor, answering, rows, fast=model.fast)) as found:
             for place, its in found:
                 item, number = places[place]
                 item.found[number] = its
@@ -261,6 +262,21 @@ class _Unwanted:
 
     def is_set(self) -> bool:
         return all(item.future.cancelled() for item in self.batch)
+
+
+@contextlib.contextmanager
+def _asking(stack: Stack, unwanted: _Unwanted) -> Iterator[None]:
+    """Inside, a step of a decoder raises Unwanted when nobody waits for the batch."""
+
+    def ask(*_: object) -> None:
+        if unwanted.is_set():
+            raise Unwanted
+
+    hook = stack.register_forward_pre_hook(ask)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def finished(item: Item) -> None:

@@ -9,17 +9,11 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from torch.overrides import TorchFunctionMode
 
 Result = TypeVar("Result")
-
-
-class Stop(Protocol):
-    """Says that work is not wanted any more, as `threading.Event` does."""
-
-    def is_set(self) -> bool: ...
 
 
 class Unwanted(Exception):  # noqa: N818 - nothing went wrong
@@ -29,7 +23,7 @@ class Unwanted(Exception):  # noqa: N818 - nothing went wrong
 class Stoppable(TorchFunctionMode):
     """Inside, calls of torch raise Unwanted once `stop` is set."""
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: threading.Event) -> None:
         super().__init__()
         self.stop = stop
 
