@@ -141,7 +141,9 @@ def test_clients_that_leave_are_forgotten_and_slow_no_other(bundled: dict[str, M
         started = time.perf_counter()
         assert client.post("/v1/writer/generate", json=short).status_code == 200
         assert time.perf_counter() - started < 3 * whole
-        worker = models["writer"].worker
+        worker, until = models["writer"].worker, time.monotonic() + 10
+        while worker.streams and time.monotonic() < until:  # they are closed after the batch
+            time.sleep(0.02)
         assert (len(worker.waiting), worker.streams) == (0, [])
 
 
