@@ -28,6 +28,7 @@ BANISHED_NAMES = {"utils", "util", "common", "helpers", "helper", "misc"}
 HEAVY = {
     "fastapi",
     "numpy",
+    "prometheus_client",
     "pyarrow",
     "pydantic",
     "rich",

@@ -1,6 +1,7 @@
 """JSON as text: read without repeated keys, and written with its own checksum."""
 
 import json
+import math
 import re
 import zlib
 from collections import Counter
@@ -124,3 +125,12 @@ _REFUSING, _MARKING = json.JSONDecoder(object_pairs_hook=_refused), json.JSONDec
 def read_json(path: Path) -> Any:
     """The value in a UTF-8 file; raises OSError when it cannot be read and ValueError when it holds no JSON."""
     return parse_json(path.read_text(encoding="utf-8"))
+
+
+def in_json(value: Any) -> Any:
+    """A value whose numbers JSON does not know, infinity and NaN, are strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return {key: in_json(inner) for key, inner in value.items()}
+    return [in_json(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -13,7 +13,10 @@ VERBS: dict[str, dict[str, str]] = {
         "evaluate": "measure a model on held-out text, compared with baselines",
         "compare": "test which of two models is better, on the same examples",
     },
-    "Ask": {verb: entry.help for verb, entry in ANSWERS.items()},
+    "Ask": {
+        **{verb: entry.help for verb, entry in ANSWERS.items()},
+        "serve": "answer over HTTP, for programs and other machines",
+    },
     "Vectors": {
         "embed": "compute vectors of texts or words; embed compare ranks layers and poolings",
         "search": "search texts by meaning and by words: search build, then search ask",

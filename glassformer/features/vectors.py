@@ -7,7 +7,7 @@ P parts of a text: its words, or 1 for the text as a whole
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,16 @@ class Vectors:
         """The words as they occur in the text, one for each row of vectors; None of a text as a whole."""
         return None if self.offsets is None else tuple(self.text[start:end] for start, end in self.offsets)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The text, its words with their characters where it has any, and its vectors as lists: a record of `embed`."""
+        words = {} if self.offsets is None else {"words": self.spans(slice(None))}
+        return {"text": self.text, **words, **{name: of.tolist() for name, of in self.vectors.items()}}
+
+    def spans(self, some: slice) -> list[dict[str, Any]]:
+        """Some of the words with their characters [start, end) in the text."""
+        spans = (self.offsets or ())[some]
+        return [{"word": self.text[start:end], "start": start, "end": end} for start, end in spans]
+
 
 class _Windows(Sized, Iterable[Row]):
     """The rows of a text, each made when it is asked for, and how many they are."""
@@ -99,6 +109,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         each = sum(self.widths) * (_USUAL if words else 1)
         self.read_ahead = min(16_384, max(_NUMBERS // each, 1))
         self.read_ahead_tokens = max(_NUMBERS // sum(self.widths), 1) if words else _AHEAD
+        self.numbers_of_token = sum(self.widths) if words else 0
         self.unread, self.first_unread = 0, ""  # words for which the tokenizer has no token, and the first of them
         self.streamed, self.special = False, sum(map(len, tokenizer.frame_ids))
 
@@ -124,6 +135,13 @@ class VectorsOf(Predictor[Sentence, Vectors]):
                 got=repr(found.text)[:60],
             )
         return found
+
+    def given_ids(self, ids: Sequence[int], where: str) -> tuple[Sentence, Iterable[Row]]:
+        """A text from its tokens, and its rows, as of the same text."""
+        if self.words or not ids or (self.marks_masks and self.tokenizer.mask_id in ids):
+            got = "a request for words" if self.words else f"{len(ids)} tokens" if not ids else f"{MASK} among them"
+            raise DataError(located(where, "tokens of a text without masks are needed for its vector"), got=got)
+        return Sentence(self.tokenizer.decode(ids), ()), self._rows_of(Sentence("", ()), np.array(ids, np.int32))
 
     def cut(self, examples: Iterable[Sentence]) -> Iterator[tuple[Sentence, Iterable[Row]]]:
         """Each text with its rows; short texts are tokenized together, on all cores."""

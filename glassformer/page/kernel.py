@@ -17,7 +17,7 @@ from glassformer.page.server.asked import MOST_TEXTS, Asked, read_asked
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.overview import overview_of
 from glassformer.page.server.pictures import Scale, packed_weights
-from glassformer.page.server.refusals import BrokenError, MethodError, MissingError, RequestError, told
+from glassformer.run.serving.refusals import BrokenError, MethodError, MissingError, RequestError, told
 
 if TYPE_CHECKING:
     from glassformer.look.trace.trace import Trace

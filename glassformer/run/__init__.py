@@ -1,1 +1,1 @@
-"""From a recipe to a saved model; evaluate, compare, export."""
+"""From a recipe to a saved model; evaluate, compare, export, serve."""

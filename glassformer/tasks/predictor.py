@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -90,6 +90,8 @@ class Predictor(ABC, Generic[Example, Prediction]):
     reads_several: ClassVar[bool] = False
     # The most characters of a record, where the answer holds something of each token.
     longest: ClassVar[int | None] = None
+    # Numbers of an answer for each token of its text, where it has a vector of each.
+    numbers_of_token: int = 0
     # What its answers to a row depend on besides the model, where that is not the same for all of its class.
     asks: Hashable = ()
     # The most rows whose predictions are in memory together; fewer where each prediction is large.
@@ -114,6 +116,16 @@ class Predictor(ABC, Generic[Example, Prediction]):
             wanted = located(where, f"an answer for each token needs a text of at most {self.longest:,} characters")
             raise DataError(wanted, got=f"{size:,}", do="divide it")
         return self.example(values, where)
+
+    def given_ids(self, ids: Sequence[int], where: str) -> tuple[Example, Iterable[Row]]:
+        """An example from the tokens of a text, without special ones at its ends, and its rows. Raises ConfigError for
+        a verb that reads texts alone, and DataError.
+        """
+        raise ConfigError(located(where, "a text is needed"), got="tokens", do="give the text")
+
+    def shortens(self, example: Example) -> bool:
+        """Whether an example is not read whole because the model has no room for it; never by default."""
+        return False
 
     @abstractmethod
     def rows(self, example: Example) -> Iterable[Row]:
@@ -272,7 +284,7 @@ def _answer(
 
 def answer_rows(
     predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], *, fast: bool
-) -> Iterator[tuple[int, Any]]:
+) -> Generator[tuple[int, Any], None, None]:
     """What is found for each row, with its place, in any order: rows of about one length go together."""
     import torch
 

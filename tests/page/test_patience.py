@@ -7,8 +7,8 @@ import asyncio
 import uvicorn
 from starlette.responses import PlainTextResponse
 
-from glassformer.page.server.patience import impatient
-from glassformer.page.server.start import bound
+from glassformer.run.serving.listening import bound
+from glassformer.run.serving.patience import impatient
 from tests.page.serving import run
 
 

@@ -29,7 +29,7 @@ from glassformer.page.server.app import application
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
-from glassformer.page.server.refusals import STATUS
+from glassformer.run.serving.refusals import STATUS
 from tests.look.rows import row_named
 from tests.page.serving import ATTENTION, SENTENCES, TOKEN, desk_of, run, served
 from tests.page.test_server_browser import serving

@@ -15,7 +15,7 @@ from glassformer.page.server import overview
 from glassformer.page.server.app import application
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
-from glassformer.page.server.start import bound
+from glassformer.run.serving.listening import bound
 from tests.page.serving import ATTENTION, SENTENCES, TOKEN, desk_of
 from tests.page.watched import until, watched
 

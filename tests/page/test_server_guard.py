@@ -17,8 +17,9 @@ from starlette.types import Message, Receive, Scope, Send
 from glassformer.bundled.texts import slides_model
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
-from glassformer.page.server.guard import HEADERS, MOST_BYTES, Guard, hostname
+from glassformer.page.server.guard import HEADERS, Guard
 from glassformer.page.server.offers import Models, Offer
+from glassformer.run.serving.guard import MOST_BYTES, hostname
 from tests.page.serving import HOST, SENTENCES, TOKEN, Page, desk_of, run, served
 
 

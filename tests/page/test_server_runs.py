@@ -21,9 +21,9 @@ from glassformer.page.server import begin as beginning
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.offers import Models, Offer
-from glassformer.page.server.refusals import BusyError, MissingError
-from glassformer.page.server.stopping import Stoppable, Unwanted, in_thread
 from glassformer.page.tour import tour_texts
+from glassformer.run.serving.refusals import BusyError, MissingError
+from glassformer.run.serving.stopping import Stoppable, Unwanted, in_thread
 from tests.page.serving import ATTENTION, SENTENCES, TEXTS, Page, desk_of, run, served, small_model
 from tests.refusals import refused
 

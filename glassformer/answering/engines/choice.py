@@ -51,13 +51,16 @@ class Chosen:
     said: set[str] = field(default_factory=set)
 
 
-def engine_of(model: Artefact) -> Answers:
-    """What answers rows for a saved model, as its `engine` says: for `predict`."""
+def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
+    """What answers rows for a saved model, as its `engine` says: for `predict`. In a `lasting` process, as a server,
+    `auto` opens an engine however few the rows are.
+    """
 
     def answered(
         predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool
     ) -> Iterator[tuple[int, Any]]:
-        found = (Trial(model, engine, module, predictor, rows, fast).result() for engine in _candidates(model))
+        engines = _candidates(model)
+        found = (Trial(model, engine, module, predictor, rows, fast, lasting).result() for engine in engines)
         chosen = next((each for each in found if each is not None), module)
         return answer_rows(predictor, chosen, rows, fast=fast)
 
@@ -81,6 +84,7 @@ class Trial:
     predictor: Predictor[Any, Any]
     rows: Sequence[Row]
     fast: bool
+    lasting: bool = False
 
     @property
     def asked(self) -> bool:
@@ -88,7 +92,7 @@ class Trial:
 
     def result(self) -> Transformer | None:
         """The model that answers the rows; None: not by this engine."""
-        if not self.asked and not self.engine.pays(self.module, self.rows, converted=True):
+        if not self._pays(converted=True):
             return None
         plan = self._plan()
         if isinstance(plan, str):
@@ -108,12 +112,15 @@ class Trial:
         known = chosen.models[key]
         return None if known is None else known.model
 
+    def _pays(self, *, converted: bool) -> bool:
+        return self.asked or self.lasting or self.engine.pays(self.module, self.rows, converted=converted)
+
     def _opened(self, plan: Plan, chosen: Chosen) -> StandIn | str:
         """The engine's form of the model; why there is none, "" where `auto` has too few rows for it."""
         try:
             folder = place_of(self.engine.packages[0], version(self.engine), chosen.digest, plan.depends)
             ready = is_whole(folder)
-            if not (ready or self.asked or self.engine.pays(self.module, self.rows, converted=False)):
+            if not (ready or self._pays(converted=False)):
                 return ""
             if not ready:
                 kept(folder, plan.convert, model=self._named(), weights=chosen.digest)

@@ -51,11 +51,12 @@ def explore(
     offers the other bundled models too. It is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
-    from glassformer.page.server.start import check_installed, serve
+    from glassformer.run.serving.listening import check_installed
 
-    check_installed()
+    check_installed("a page with a live model")
     from glassformer.base.settings import read_settings
     from glassformer.page.server.asked import Asked
+    from glassformer.page.server.start import serve
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from rich.table import Table
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError, from_system
+from glassformer.base.json_text import in_json
 from glassformer.base.outputs import output_file
 from glassformer.base.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped_command
 from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
@@ -101,16 +101,8 @@ def console(handle: TextIO | None = None) -> Console:
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
     """One JSON record on one line: numbers unknown to JSON as strings, control characters as escapes."""
     escapes = not is_utf8(getattr(handle, "encoding", None) or "utf-8")
-    line = json.dumps(_in_json(values), ensure_ascii=escapes, allow_nan=False)
+    line = json.dumps(in_json(values), ensure_ascii=escapes, allow_nan=False)
     print(line if line.isascii() and "\x7f" not in line else line.translate(_IN_JSON), file=handle, flush=True)
-
-
-def _in_json(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return json.dumps(value)
-    if isinstance(value, Mapping):
-        return {key: _in_json(inner) for key, inner in value.items()}
-    return [_in_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def plain_table(*columns: str, right: slice = slice(0)) -> Table:

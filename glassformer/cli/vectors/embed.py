@@ -215,11 +215,11 @@ class JsonRecords:
     def add(self, kept: Mapping[str, Any], each: Vectors) -> None:
         """A text, or words of it that more will follow; `kept` is its id, where it has one."""
         if not (each.more or self._lists) and sum(of.size for of in each.vectors.values()) <= _NUMBERS:
-            record({**kept, **as_record(each)}, self._handle)
+            record({**kept, **each.to_dict()}, self._handle)
             return
         for start in range(0, len(each.offsets or ()), _WORDS):
             some = slice(start, start + _WORDS)
-            self._append("words", _spans(each, some))
+            self._append("words", each.spans(some))
             for name, of in each.vectors.items():
                 self._append(name, of[some])
         if each.more:
@@ -242,15 +242,6 @@ class JsonRecords:
         else:
             file.write(", ")
         file.write(json.dumps(values if isinstance(values, list) else values.tolist())[1:-1])
-
-
-def as_record(each: Vectors) -> dict[str, Any]:
-    words = {} if each.offsets is None else {"words": _spans(each, slice(None))}
-    return {"text": each.text, **words, **{name: of.tolist() for name, of in each.vectors.items()}}
-
-
-def _spans(each: Vectors, some: slice) -> list[dict[str, Any]]:
-    return [{"word": each.text[start:end], "start": start, "end": end} for start, end in (each.offsets or ())[some]]
 
 
 COMPARED = 8

@@ -47,7 +47,7 @@ from glassformer.page.server.pictures import (
     ranked,
     signed_picture,
 )
-from glassformer.page.server.refusals import TooLargeError
+from glassformer.run.serving.refusals import TooLargeError
 
 if TYPE_CHECKING:
     from glassformer.saved.artefact import Artefact

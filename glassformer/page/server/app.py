@@ -24,9 +24,9 @@ from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import Guard
 from glassformer.page.server.overview import packed, unfinished
 from glassformer.page.server.pictures import Scale, weights_of
-from glassformer.page.server.refusals import MethodError, MissingError, RequestError, refused
 from glassformer.page.server.trees import read_asked_tree
 from glassformer.page.tour import pictures, tour_texts
+from glassformer.run.serving.refusals import MethodError, MissingError, RequestError, refused
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
 BINARY = "application/octet-stream"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import Field
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError
-from glassformer.base.settings import Settings, read_settings
+from glassformer.base.settings import Settings
 from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskWord, Replace, Visibility, patch
 from glassformer.look.trace.trace import Trace
-from glassformer.page.server.refusals import TooLargeError
+from glassformer.run.serving.bodies import read_body
+from glassformer.run.serving.refusals import TooLargeError
 
 MOST_TEXTS = 16
 MOST_CHARACTERS = 20_000
@@ -130,21 +129,6 @@ class Asked(Settings):
     def key(self) -> str:
         """What the run of this is called: the same for the same wish, so that its numbers never change."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:32]
-
-
-Wish = TypeVar("Wish", bound=Settings)
-
-
-def read_body(body: bytes, kind: type[Wish]) -> Wish:
-    """The body of a request as a wish of this kind; raises ConfigError."""
-    try:
-        values = json.loads(body)
-    except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
-        got = "brackets within brackets, too deep to read" if isinstance(error, RecursionError) else str(error)[:200]
-        raise ConfigError("a request must be JSON", got=got) from None
-    if not isinstance(values, dict):
-        raise ConfigError("a request must be a JSON object", got=type(values).__name__)
-    return read_settings(kind, values, where="the request")
 
 
 def read_asked(body: bytes) -> Asked:

@@ -11,7 +11,7 @@ from glassformer.page.server.answers import MOST_TOKENS, Run
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.overview import overview
-from glassformer.page.server.refusals import TooLargeError
+from glassformer.run.serving.refusals import TooLargeError
 
 if TYPE_CHECKING:
     from glassformer.models.transformer import Transformer

@@ -17,9 +17,9 @@ from glassformer.page.server.asked import Asked
 from glassformer.page.server.begin import begin
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.offers import Models
-from glassformer.page.server.refusals import BusyError, MissingError
-from glassformer.page.server.stopping import in_thread
 from glassformer.page.server.trees import MOST_TREES, AskedTree, grow
+from glassformer.run.serving.refusals import BusyError, MissingError
+from glassformer.run.serving.stopping import in_thread
 
 MOST_RUNS = 32
 MOST_BYTES = 512_000_000

@@ -18,7 +18,7 @@ from glassformer.models.names import parameter_names
 from glassformer.page.page import own_memory
 from glassformer.page.sections.carried import lossless
 from glassformer.page.server.overview import MOST_WHOLE
-from glassformer.page.server.refusals import TooLargeError
+from glassformer.run.serving.refusals import TooLargeError
 
 if TYPE_CHECKING:
     from glassformer.saved.artefact import Artefact

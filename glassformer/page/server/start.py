@@ -5,28 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import secrets
-import socket
 import sys
 import webbrowser
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from glassformer.base.errors import ConfigError, MissingExtraError
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.offers import Models, Offer
+from glassformer.run.serving.listening import bound, check_installed
 
 MOST_CONNECTIONS = 600
-
-
-def check_installed() -> None:
-    """Raise MissingExtraError where the packages of the extra `serve` are not installed."""
-    for package in ("fastapi", "uvicorn"):
-        try:
-            __import__(package)
-        except ModuleNotFoundError as error:
-            if error.name != package:
-                raise
-            raise MissingExtraError(package, extra="serve", purpose="a page with a live model") from None
 
 
 def serve(
@@ -43,12 +31,12 @@ def serve(
     `start` is run before: what is wrong with it is refused here, with the errors of `Model.trace`. Port 0 is any that
     is free. Raises MissingExtraError, and ConfigError for a port that is not free.
     """
-    check_installed()
+    check_installed("a page with a live model")
     import uvicorn
 
     from glassformer.page.server.app import application
     from glassformer.page.server.desk import Desk
-    from glassformer.page.server.patience import impatient
+    from glassformer.run.serving.patience import impatient
 
     desk = Desk(Models(offers, device=device))
     if not desk.models.offer(start.model).unfinished:
@@ -73,19 +61,6 @@ def serve(
         )
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
-
-
-def bound(port: int) -> socket.socket:
-    """A socket that listens on the loopback interface; raises ConfigError."""
-    try:
-        listening = socket.create_server(("127.0.0.1", port), backlog=256)
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"port {port} of this machine must be free", got=why, do="leave --port out") from None
-    # Connections inherit it. asyncio sets it only for sockets that name their protocol, and without it the body of an
-    # answer waits up to 40 ms until its head is acknowledged.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listening
 
 
 def has_screen() -> bool:

@@ -12,9 +12,10 @@ from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import LengthPenalty
 from glassformer.look.texts.search_tree import search_tree, writing_verb
 from glassformer.page.json_numbers import as_json
-from glassformer.page.server.asked import Name, Text, read_body
+from glassformer.page.server.asked import Name, Text
 from glassformer.page.server.overview import packed
-from glassformer.page.server.refusals import TooLargeError
+from glassformer.run.serving.bodies import read_body
+from glassformer.run.serving.refusals import TooLargeError
 from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:

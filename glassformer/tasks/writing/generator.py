@@ -73,6 +73,10 @@ class Generation(Answered):
         return self.prompt + self.generated
 
     @property
+    def wrote(self) -> str:
+        return self.generated
+
+    @property
     def notes(self) -> tuple[str, ...]:
         shown = self.prompt if len(self.prompt) <= _SHOWN else f"{self.prompt[:_SHOWN]}…"
         if not self.left_out:
@@ -181,7 +185,13 @@ class Generate(writers.Writer[Prompt, Generation]):
         text = values["text"]
         if not isinstance(text, str):
             raise DataError(located(where, "a prompt must be a text"), got=repr(text)[:60])
-        ids = tuple(ids_of(self.tokenizer, text)) if text else ()
+        return self._prompt(text, tuple(ids_of(self.tokenizer, text)) if text else (), where)
+
+    def given_ids(self, ids: Sequence[int], where: str) -> tuple[Prompt, Iterable[Row]]:
+        found = self._prompt(self.tokenizer.decode(ids), tuple(ids), where)
+        return found, self.rows(found)
+
+    def _prompt(self, text: str, ids: tuple[int, ...], where: str) -> Prompt:
         kept = ids[-self.most_read :] if self.most_read is not None else ids
         opening = self.opening if len(kept) == len(ids) else ()
         found = Prompt(text, (*opening, *kept) or (self.ids.begin,), len(ids) - len(kept))
@@ -211,6 +221,9 @@ class Generate(writers.Writer[Prompt, Generation]):
         """The most tokens of a prompt for which there is room beside what is written."""
         free = min(self.settings.max_tokens, max(self.settings.min_tokens + 1, room // _FREE))
         return max(1, room - len(self.opening) - free)
+
+    def shortens(self, example: Prompt) -> bool:
+        return bool(example.left_out)
 
     def rows(self, example: Prompt) -> Iterator[Row]:
         yield Row(ids=example.ids)

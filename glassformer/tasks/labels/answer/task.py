@@ -168,6 +168,9 @@ class AnswerQuestions(RecordTask[Question, Answer]):
             self.repaired += [where] * repaired
         return Question(question, kept, passage, answers, span, len(ids) - len(kept))
 
+    def shortens(self, example: Question) -> bool:
+        return bool(example.cut)
+
     def rows(self, example: Question) -> Iterator[Row]:
         """A row for each window, weights summing to 1; scored are the tokens with most of the passage around them."""
         cut, ahead = self._windows(example), self._ahead(example)

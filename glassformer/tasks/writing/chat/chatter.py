@@ -54,6 +54,10 @@ class Reply(Answered):
     windows: int = 1
 
     @property
+    def wrote(self) -> str:
+        return self.reply
+
+    @property
     def notes(self) -> tuple[str, ...]:
         if not self.left_out:
             return ()
@@ -151,6 +155,9 @@ class Chatter(Writer[Conversation, Reply]):
                 break
         left_out = 0 if room is None else max(0, len(ids) - room)
         return Conversation(turns, count, ids[left_out:], left_out)
+
+    def shortens(self, example: Conversation) -> bool:
+        return bool(example.left_out) or example.read < min(self.history, len(example.turns))
 
     def rows(self, example: Conversation) -> Iterator[Row]:
         before, after = self.tokenizer.frame_ids

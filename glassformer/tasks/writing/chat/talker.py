@@ -127,6 +127,10 @@ class Talker(Writer[Talk, Reply]):
             do="shorten the system message, or ask for fewer tokens",
         )
 
+    def shortens(self, example: Talk) -> bool:
+        turns = len(opened(example.messages)[1])
+        return bool(example.left_out) or example.read < min(turns, self.history or turns)
+
     def rows(self, example: Talk) -> Iterator[Row]:
         yield Row(ids=example.ids)
 

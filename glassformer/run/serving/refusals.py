@@ -35,6 +35,18 @@ class BusyError(RequestError):
     """Too many others are being answered."""
 
 
+class OverloadedError(BusyError):
+    """As much waits as may wait. `seconds`: when to ask again."""
+
+    def __init__(self, wanted: str, *, got: str = "", do: str = "", seconds: int = 1) -> None:
+        super().__init__(wanted, got=got, do=do)
+        self.seconds = seconds
+
+
+class UnauthorizedError(RequestError):
+    """It does not bear the token of this server."""
+
+
 class TooSlowError(RequestError):
     """It has taken too long to come or to be answered."""
 
@@ -45,27 +57,38 @@ class BrokenError(RequestError):
 
 # The HTTP status of each kind of error; any other is a request that cannot be met, 400.
 STATUS: Mapping[type[GlassformerError], int] = {
+    UnauthorizedError: 401,
     ForbiddenError: 403,
     MissingError: 404,
     UnknownNameError: 404,
     MethodError: 405,
     TooLargeError: 413,
     BrokenError: 500,
+    OverloadedError: 429,
     BusyError: 503,
     TooSlowError: 504,
 }
 
 
-def told(error: GlassformerError) -> tuple[int, dict[str, Any]]:
-    """The status and the body of the answer to a request that is refused."""
-    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)
-    return status, {"error": {"text": str(error), "wanted": error.wanted, "got": error.got, "do": error.do}}
+def status_of(error: GlassformerError) -> int:
+    """The status of the answer to a request that is refused."""
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)
 
 
-def refused(error: GlassformerError, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def told(error: GlassformerError, called: str = "text") -> tuple[int, dict[str, Any]]:
+    """The status and the body of the answer to a request that is refused; `called` is the field of the sentence."""
+    facts = {called: str(error), "wanted": error.wanted, "got": error.got, "do": error.do}
+    return status_of(error), {"error": facts}
+
+
+def refused(error: GlassformerError, headers: Mapping[str, str] | None = None, called: str = "text") -> JSONResponse:
     """The answer to a request that is refused."""
     from starlette.responses import JSONResponse  # a notebook's kernel refuses too, without a server
 
-    status, body = told(error)
-    more = dict(headers or {}) | ({"Retry-After": "1"} if isinstance(error, BusyError) else {})
+    status, body = told(error, called)
+    more = dict(headers or {})
+    if isinstance(error, BusyError):
+        more["Retry-After"] = str(getattr(error, "seconds", 1))
+    if isinstance(error, UnauthorizedError):
+        more["WWW-Authenticate"] = "Bearer"
     return JSONResponse(body, status, more)

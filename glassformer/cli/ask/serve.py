@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glassformer.base.errors import ConfigError
+from glassformer.cli.terminal.opened import Machine
+from glassformer.cli.terminal.options import Device, Engine, Fast, Int8, Threads, json_option
+from glassformer.cli.terminal.screen import note, record
+
+if TYPE_CHECKING:
+    from glassformer.saved.artefact import Artefact
+
+
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help="Folders or names of bundled models. Each is served by its last name."),
+    ],
+    host: Annotated[str, typer.Option("--host", help="Address to listen at; all but this machine's need --token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 chooses a free one.")] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            envvar="GLASSFORMER_TOKEN",
+            show_envvar=False,
+            help="What each request must bear: Authorization: Bearer TOKEN.  [default: GLASSFORMER_TOKEN, else none]",
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Longest time of a request.")] = 60.0,
+    grace: Annotated[int, typer.Option("--grace", min=1, help="Seconds to finish requests when stopped.")] = 60,
+    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Most tokens of one text.")] = 16_384,
+    queue: Annotated[int, typer.Option("--queue", min=1, help="Most texts that wait for one model.")] = 4096,
+    json: Annotated[bool, json_option("The record has the address and the models.")] = False,
+    fast: Fast = False,
+    engine: Engine = "auto",
+    int8: Int8 = False,
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Answer verbs over HTTP, and OpenAI's embeddings, completions and chat. Ctrl-C stops the server after it has
+    answered what it took.
+    """
+    from glassformer.run.serving.listening import check_installed
+
+    check_installed("a server", "prometheus_client")
+    from glassformer.run.serving.limits import Limits
+    from glassformer.run.serving.start import listening_at
+    from glassformer.run.serving.start import serve as run
+
+    named: dict[str, str] = {}
+    for which in models:
+        name = Path(which).name
+        if name in named:
+            raise ConfigError("each model needs its own name", got=f"{named[name]} and {which}", do="rename a folder")
+        named[name] = which
+    machine = Machine(device, threads, fast, int8, engine)
+    listening = listening_at(host, port, token)
+
+    def opened() -> dict[str, Artefact]:
+        return {name: machine.open(which) for name, which in named.items()}
+
+    def told(address: str) -> None:
+        if json:
+            record({"address": address, "models": list(named)}, sys.stdout)
+            return
+        print(address, flush=True)
+        note(f"serving {', '.join(named)}; Ctrl-C stops it")
+
+    run(
+        opened,
+        listening,
+        token=token,
+        limits=Limits(seconds=seconds, grace=grace, tokens=tokens, waiting=queue),
+        told=told,
+    )

@@ -1,0 +1,1 @@
+"""Answers over HTTP, and the limits of every server."""

@@ -1,0 +1,152 @@
+"""Routes about the server itself: whether it works, its models, its numbers, its addresses, and tokens of texts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from html import escape
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.json_schema import models_json_schema
+from starlette.requests import Request
+from starlette.responses import Response
+
+from glassformer import __version__
+from glassformer.base.errors import DataError
+from glassformer.base.settings import Settings
+from glassformer.run.serving.bodies import read_body
+from glassformer.run.serving.forms import Texts
+from glassformer.run.serving.observed import Metrics
+from glassformer.run.serving.routes import Route, answered
+from glassformer.run.serving.served import Models
+from glassformer.saved.info import describe
+
+_SHOWN = ("family", "task", "labels", "sizes", "parameters", "tokenizer", "reads_at_once", "prediction")
+
+
+class TokenizeRequest(Settings):
+    """Texts for the tokenizer of a model, without the special tokens that the model reads around them."""
+
+    model: str
+    texts: Annotated[Texts, Field(min_length=1)]
+
+
+def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> list[Route]:
+    """These routes; `others` are described too."""
+
+    async def health(request: Request) -> Response:
+        return answered({"status": "ok"})
+
+    async def ready(request: Request) -> Response:
+        return answered({"status": "ready" if models.ready else "not ready"}, 200 if models.ready else 503)
+
+    async def listed(request: Request) -> Response:
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "glassformer"} for name in models.served]
+        return answered({"object": "list", "data": data})
+
+    async def info(request: Request) -> Response:
+        return answered(facts)
+
+    async def tokenize(request: Request) -> Response:
+        asked = read_body(await request.body(), TokenizeRequest)
+        tokenizer = models[asked.model].model.tokenizer
+
+        def tokens() -> list[dict[str, Any]]:
+            found = []
+            for text in asked.texts:
+                try:
+                    ids = tokenizer.ids(text)
+                except UnicodeEncodeError:
+                    raise DataError("a text must consist of whole characters", got="half of one") from None
+                found.append({"ids": ids, "tokens": [tokenizer.token(id_) for id_ in ids]})
+            return found
+
+        return answered({"model": asked.model, "texts": await asyncio.to_thread(tokens)})
+
+    async def numbers(request: Request) -> Response:
+        return Response(metrics.text(), media_type="text/plain; version=0.0.4")
+
+    async def openapi(request: Request) -> Response:
+        return answered(document)
+
+    async def page(request: Request) -> Response:
+        return Response(shown, media_type="text/html")
+
+    routes = [
+        Route(path="/health", summary="whether the server works", handle=health),
+        Route(path="/ready", summary="whether it takes requests", handle=ready),
+        Route(path="/v1/models", summary="the models, as OpenAI lists them", handle=listed),
+        Route(path="/info", summary="the models, their verbs and sizes, and the limits", handle=info),
+        Route(path="/tokenize", summary="the tokens of texts", handle=tokenize, body=TokenizeRequest),
+        Route(path="/metrics", summary="numbers for Prometheus", handle=numbers),
+        Route(path="/openapi.json", summary="these addresses, as OpenAPI", handle=openapi),
+        Route(path="/docs", summary="these addresses, as a page", handle=page),
+    ]
+    facts = {
+        "version": __version__,
+        "models": {
+            name: {"verbs": list(served.verbs), **{key: describe(served.model)[key] for key in _SHOWN}}
+            for name, served in models.served.items()
+        },
+        "limits": models.limits.model_dump(),
+    }
+    document = openapi_of([*others, *routes], list(models.served))
+    shown = page_of(document)
+    return routes
+
+
+def openapi_of(routes: Sequence[Route], names: Sequence[str]) -> dict[str, Any]:
+    """The addresses as an OpenAPI document."""
+    bodies = {route.body for route in routes if route.body is not None}
+    ordered = sorted(bodies, key=lambda kind: kind.__name__)
+    _, schemas = models_json_schema(
+        [(kind, "validation") for kind in ordered], ref_template="#/components/schemas/{model}"
+    )
+    paths: dict[str, Any] = {}
+    for route in routes:
+        refusal = {"description": "refused: {error: {message, wanted, got, do}}"}
+        told: dict[str, Any] = {
+            "summary": route.summary, "operationId": route.path.strip("/").replace("/", "_"),
+            "responses": {"200": {"description": "the answer"}, "default": refusal},
+        }  # fmt: skip
+        if route.body is not None:
+            schema = {"$ref": f"#/components/schemas/{route.body.__name__}"}
+            told["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        if "{model}" in route.path:
+            known = {"type": "string", "enum": list(names)}
+            told["parameters"] = [{"name": "model", "in": "path", "required": True, "schema": known}]
+        paths[route.path] = {route.method.lower(): told}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "glassformer", "version": __version__},
+        "paths": paths,
+        "components": {
+            "schemas": schemas.get("$defs", {}),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def page_of(document: dict[str, Any]) -> str:
+    """The same as a page that needs no other file."""
+    schemas, parts = document["components"]["schemas"], []
+    for path, methods in document["paths"].items():
+        ((method, told),) = methods.items()
+        parts.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(told['summary'])}</p>")
+        if "requestBody" in told:
+            name = told["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+            text = escape(json.dumps(schemas[name], indent=1))
+            parts.append(f"<details><summary>{escape(name)}</summary><pre>{text}</pre></details>")
+    records = "".join(
+        f"<details><summary>{escape(name)}</summary><pre>{escape(json.dumps(schema, indent=1))}</pre></details>"
+        for name, schema in schemas.items()
+    )
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>glassformer</title>'
+        "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}"
+        "h2{font-size:1rem;margin:1.5rem 0 0}p{margin:0}</style>"
+        f'<h1>glassformer</h1><p>For programs: <a href="openapi.json">openapi.json</a></p>{"".join(parts)}'
+        f"<h2>All that requests hold</h2>{records}</html>"
+    )

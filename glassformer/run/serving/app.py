@@ -1,0 +1,128 @@
+"""The server: who may ask, and all routes."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import ClassVar
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Scope
+
+from glassformer.base.errors import GlassformerError
+from glassformer.run.serving import guard
+from glassformer.run.serving.about import about_routes
+from glassformer.run.serving.batching import broken
+from glassformer.run.serving.guard import check_local, check_origin
+from glassformer.run.serving.limits import Limits
+from glassformer.run.serving.observed import Metrics, Observed
+from glassformer.run.serving.openai import openai_routes
+from glassformer.run.serving.refusals import (
+    BrokenError,
+    MethodError,
+    MissingError,
+    OverloadedError,
+    RequestError,
+    UnauthorizedError,
+)
+from glassformer.run.serving.routes import OPEN, Route, note, problem
+from glassformer.run.serving.served import Models
+from glassformer.run.serving.verbs import verb_routes
+
+
+class Guard(guard.Guard):
+    """Lets through what bears the token of this server; without a token, what comes from this machine."""
+
+    most_unkept: ClassVar[int] = 1 << 28
+
+    def __init__(self, app: ASGIApp, token: str | None, limits: Limits) -> None:
+        super().__init__(
+            app,
+            most_bytes=limits.body,
+            most_at_once=limits.requests,
+            seconds_to_read=limits.seconds_to_read,
+            seconds_to_answer=limits.seconds,
+        )
+        self.token = token
+
+    def check(self, scope: Scope) -> None:
+        """Raise UnauthorizedError without the token, ForbiddenError for a request from a page of another site."""
+        if self.token is None:
+            check_local(scope, "use the address that glassformer serve printed")
+            return
+        headers = Headers(scope=scope)
+        check_origin(headers, headers.get("host", ""))
+        if scope["path"] in OPEN:
+            return
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not secrets.compare_digest(given.strip().encode(), self.token.encode()):
+            raise UnauthorizedError(
+                "a request must bear the token of this server",
+                got="another one" if given else "none",
+                do="send the header Authorization: Bearer TOKEN",
+            )
+
+    def busy(self) -> RequestError:
+        """The refusal of a request when too many are being answered."""
+        return OverloadedError(f"at most {self.most_at_once:,} requests are answered at once", do="ask again later")
+
+    def broken(self, error: Exception) -> BrokenError:
+        """The refusal after an error of ours, which is logged without texts."""
+        return broken(error)
+
+    def refused(self, error: RequestError) -> Response:
+        """The answer to a request that is refused."""
+        return problem(error)
+
+
+def application(models: Models, token: str | None = None, metrics: Metrics | None = None) -> Starlette:
+    """The server of these models."""
+    metrics = metrics or Metrics()
+    metrics.watch(models)
+
+    @asynccontextmanager
+    async def living(app: Starlette) -> AsyncIterator[None]:
+        models.start()
+        yield
+        await asyncio.to_thread(models.end)
+
+    app = Starlette(lifespan=living)
+    app.router.redirect_slashes = False
+    app.add_middleware(Guard, token=token, limits=models.limits)
+    app.add_middleware(Observed, metrics=metrics)  # the outermost
+    app.add_exception_handler(GlassformerError, _refused)
+    app.add_exception_handler(HTTPException, _unknown)
+    routes = [*verb_routes(models), *openai_routes(models)]
+    for route in [*routes, *about_routes(models, metrics, routes)]:
+        app.add_route(route.path, named(route), methods=[route.method])
+    return app
+
+
+def named(route: Route) -> Callable[[Request], Awaitable[Response]]:
+    """What answers a route, and notes for the log which it is."""
+
+    async def handle(request: Request) -> Response:
+        note(request, route=route.path)
+        return await route.handle(request)
+
+    return handle
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, GlassformerError)
+    return problem(error)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """What has no route."""
+    assert isinstance(error, HTTPException)
+    asked = f"{request.method} {request.url.path[:80]}"
+    if error.status_code == 405:
+        return problem(MethodError("this address is not asked for so", got=asked), error.headers)
+    return problem(MissingError("there is nothing at this address", got=asked, do="see /openapi.json"))

@@ -1,0 +1,314 @@
+"""One thread for each model answers what waits for it: texts of about one length together, and streams between them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from glassformer.answering.engines.choice import engine_of
+from glassformer.base.errors import GlassformerError
+from glassformer.models.stack import Stack
+from glassformer.run.serving.limits import Limits
+from glassformer.run.serving.refusals import BrokenError, BusyError, OverloadedError
+from glassformer.run.serving.stopping import Unwanted
+from glassformer.saved.artefact import Artefact
+from glassformer.tasks.passes import BATCH_TOKENS, CPU_BATCH_TOKENS
+from glassformer.tasks.predictor import Predictor, answer_rows
+from glassformer.tasks.rows import Row
+from glassformer.tasks.writing.writers import Writer
+
+ROWS_WRITTEN = 32
+"""The most rows that are written together: all wait for the longest answer."""
+_FORGET = 0.9
+LOG = logging.getLogger("glassformer.serving")
+_END = object()
+
+
+@dataclass(eq=False)
+class Item:
+    """A record that waits for its answer. `key` is the same for those that may be answered together; `tokens` are those
+    of all its rows, `longest` those of the longest; `future` has the answer, and is cancelled when nobody waits for it.
+    """
+
+    key: str
+    predictor: Predictor[Any, Any]
+    example: Any
+    rows: Sequence[Row]
+    future: asyncio.Future[Any]
+    tokens: int = 0
+    longest: int = 0
+    found: list[Any] = field(default_factory=list)
+    missing: int = 0
+
+    def __post_init__(self) -> None:
+        lengths = [len(row.ids) for row in self.rows]
+        self.tokens, self.longest = sum(lengths), max(lengths, default=0)
+
+    @property
+    def wanted(self) -> bool:
+        return not self.future.cancelled()
+
+
+class Written:
+    """A text that is written word by word: `parts` come as they are decided, then the answer, or an error."""
+
+    def __init__(self, writer: Writer[Any, Any], example: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.writer, self.example, self.loop = writer, example, loop
+        self.parts: asyncio.Queue[tuple[object, Any]] = asyncio.Queue()
+        self.words: Generator[str, None, Any] | None = None
+        self.wanted = True
+
+    def step(self, model: Artefact) -> bool:
+        """Decide some more characters; returns whether there may be more."""
+        try:
+            if not self.wanted:
+                if self.words is not None:
+                    self.words.close()
+                return False
+            if self.words is None:
+                self.words = self.writer.stream(model.module, self.example, fast=model.fast)
+            self.give(str, next(self.words))
+        except StopIteration as end:
+            self.give(_END, end.value)
+        except GlassformerError as error:
+            self.give(error, None)
+        except Exception as error:
+            self.give(broken(error), None)
+        else:
+            return True
+        return False
+
+    def give(self, kind: object, value: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed
+            self.loop.call_soon_threadsafe(self.parts.put_nowait, (kind, value))
+
+    def stop(self) -> None:
+        """Write no more."""
+        self.wanted = False
+
+    async def __aiter__(self) -> AsyncIterator[tuple[bool, Any]]:
+        """The characters, and at last the answer: whether it is the answer, and this. Raises what the writer raises."""
+        kind: object = str
+        while kind is not _END:
+            kind, value = await self.parts.get()
+            if isinstance(kind, GlassformerError):
+                raise kind
+            yield kind is _END, value
+
+
+class Worker:
+    """Answers for one model, in a thread of its own. `taken` hears of each batch: its records, tokens and seconds."""
+
+    def __init__(
+        self, model: Artefact, limits: Limits, taken: Callable[[int, int, float], None] = lambda *_: None
+    ) -> None:
+        self.model, self.limits, self.taken = model, limits, taken
+        self.engine = engine_of(model, lasting=True)
+        self.most_tokens = CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS
+        self.waiting: deque[Item] = deque()
+        self.streams: list[Written] = []
+        self.tokens, self.rate = 0, 1000.0  # tokens that wait, and tokens a second
+        self.changed = threading.Condition()
+        self.ending = False
+        self.thread = threading.Thread(target=self._run, name="answers", daemon=True)
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def end(self) -> None:
+        """Take no more; the thread ends when all that waits is answered."""
+        with self.changed:
+            self.ending = True
+            self.changed.notify()
+
+    # ----------------------------------------------------------------- from the loop
+
+    async def answer(self, items: Sequence[Item]) -> list[Any]:
+        """The answers to the records of one request. Raises OverloadedError, and the first of the records' errors."""
+        self._take_on(items)
+        try:
+            return await asyncio.gather(*(item.future for item in items))
+        finally:
+            for item in items:
+                item.future.cancel()
+
+    def _take_on(self, items: Sequence[Item]) -> None:
+        size = sum(item.tokens for item in items)
+        with self.changed:
+            if self.ending:
+                raise BusyError("this server is being stopped", do="ask another one")
+            waiting = len(self.waiting) + len(items)
+            if waiting > self.limits.waiting or (self.waiting and self.tokens + size > self.limits.waiting_tokens):
+                self._forget_unwanted()
+                waiting = len(self.waiting) + len(items)
+            if waiting > self.limits.waiting or (self.waiting and self.tokens + size > self.limits.waiting_tokens):
+                raise OverloadedError(
+                    f"at most {self.limits.waiting:,} records and {self.limits.waiting_tokens:,} tokens wait here",
+                    got=f"{len(self.waiting):,} that wait, with {self.tokens:,} tokens",
+                    do="ask again later",
+                    seconds=max(1, math.ceil(self.tokens / self.rate)),
+                )
+            self.waiting += items
+            self.tokens += size
+            self.changed.notify()
+
+    def write(self, written: Written) -> None:
+        """Have a text written word by word; raises OverloadedError."""
+        with self.changed:
+            if self.ending:
+                raise BusyError("this server is being stopped", do="ask another one")
+            if len(self.streams) >= self.limits.streams:
+                raise OverloadedError(f"at most {self.limits.streams} texts are streamed at once", do="ask again later")
+            self.streams.append(written)
+            self.changed.notify()
+
+    # ----------------------------------------------------------------- in the thread
+
+    def _run(self) -> None:
+        while True:
+            with self.changed:
+                while not (self.waiting or self.streams or self.ending):
+                    self.changed.wait()
+                batch, streams = self._next(), list(self.streams)
+                if self.ending and not batch and not streams:
+                    return
+            if batch:
+                started = time.perf_counter()
+                self._answer(batch)
+                seconds, tokens = time.perf_counter() - started, sum(item.tokens for item in batch)
+                self.rate = _FORGET * self.rate + (1 - _FORGET) * tokens / max(seconds, 1e-6)
+                self.taken(len(batch), tokens, seconds)
+            ended = [each for each in streams if not each.step(self.model)]
+            with self.changed:
+                self.streams = [each for each in self.streams if each not in ended]
+
+    def _forget_unwanted(self) -> None:
+        self.waiting = deque(item for item in self.waiting if item.wanted)
+        self.tokens = sum(item.tokens for item in self.waiting)
+
+    def _next(self) -> list[Item]:
+        """The record that waits longest, and those that may be answered with it, the nearest in length first."""
+        self._forget_unwanted()
+        if not self.waiting:
+            return []
+        first = self.waiting[0]
+        near = [item for item in self.waiting if item.key == first.key]
+        near.sort(key=lambda item: abs(item.longest - first.longest))  # of equal ones that which waits longer
+        batch: list[Item] = []
+        tokens = rows = 0
+        for item in near:
+            tokens, rows = tokens + item.tokens, rows + len(item.rows)
+            if batch and (tokens > self.most_tokens or (rows > ROWS_WRITTEN and not item.predictor.in_one_pass)):
+                break
+            batch.append(item)
+        taken = {id(item) for item in batch}
+        self.waiting = deque(item for item in self.waiting if id(item) not in taken)
+        self.tokens -= sum(item.tokens for item in batch)
+        return batch
+
+    def _answer(self, batch: Sequence[Item]) -> None:
+        try:
+            self._compute(batch)
+        except Unwanted:
+            pass
+        except Exception as error:
+            if len(batch) == 1:
+                failed(batch[0], error if isinstance(error, GlassformerError) else broken(error))
+                return
+            for item in batch:  # one of them alone may be to blame
+                if item.wanted and not item.future.done():
+                    self._answer([item])
+
+    def _compute(self, batch: Sequence[Item]) -> None:
+        predictor, model = batch[0].predictor, self.model
+        places: list[tuple[Item, int]] = []
+        for item in batch:
+            item.found, item.missing = [None] * len(item.rows), len(item.rows)
+            places += ((item, number) for number in range(len(item.rows)))
+            if not item.rows:
+                finished(item)
+        rows = [item.rows[number] for item, number in places]
+        if not rows:
+            return
+        answering = self.engine(predictor, model.module, rows, model.fast)
+        wanted = _Unwanted(batch)
+        # What is written takes many steps: each asks whether it is still wanted. Of the other verbs each pass does.
+        steps = contextlib.nullcontext() if predictor.in_one_pass else _asking(model.module.output_stack, wanted)
+        with steps, contextlib.closing(answer_rows(predictor, answering, rows, fast=model.fast)) as found:
+            for place, its in found:
+                item, number = places[place]
+                item.found[number] = its
+                item.missing -= 1
+                if not item.missing:
+                    finished(item)
+                if wanted.is_set():
+                    return
+
+
+class _Unwanted:
+    """Set when nobody waits for any record of a batch."""
+
+    def __init__(self, batch: Sequence[Item]) -> None:
+        self.batch = batch
+
+    def is_set(self) -> bool:
+        return all(item.future.cancelled() for item in self.batch)
+
+
+@contextlib.contextmanager
+def _asking(stack: Stack, unwanted: _Unwanted) -> Iterator[None]:
+    """Inside, a step of a decoder raises Unwanted when nobody waits for the batch."""
+
+    def ask(*_: object) -> None:
+        if unwanted.is_set():
+            raise Unwanted
+
+    hook = stack.register_forward_pre_hook(ask)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def finished(item: Item) -> None:
+    """Give a record its answer, made from those of its rows."""
+    try:
+        answer = item.predictor.merge(item.example, item.found)
+    except GlassformerError as error:
+        failed(item, error)
+    except Exception as error:
+        failed(item, broken(error))
+    else:
+        _settle(item, lambda: item.future.set_result(answer))
+
+
+def failed(item: Item, error: GlassformerError) -> None:
+    _settle(item, lambda: item.future.set_exception(error))
+
+
+def _settle(item: Item, how: Callable[[], None]) -> None:
+    def settle() -> None:
+        if not item.future.done():
+            how()
+
+    with contextlib.suppress(RuntimeError):  # the loop was closed
+        item.future.get_loop().call_soon_threadsafe(settle)
+
+
+def broken(error: Exception) -> BrokenError:
+    """The refusal after an error of ours, which is logged: where it was, and nothing of the texts."""
+    steps = traceback.extract_tb(error.__traceback__)[-6:]
+    where = " > ".join(f"{step.filename.rpartition('glassformer/')[2]}:{step.lineno}" for step in steps)
+    LOG.error("broken", extra={"facts": {"error": type(error).__name__, "where": where}})
+    return BrokenError(
+        "this request should have been answered", got=type(error).__name__, do="the server's log tells more"
+    )

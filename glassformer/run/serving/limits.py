@@ -1,0 +1,42 @@
+"""How much a server takes on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from glassformer.base.settings import Settings
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Limits(Settings):
+    """Limits of each request, and of all that wait.
+
+    `body`: bytes of a request. `records`: records of a request. `tokens`: tokens of one record, all of its rows
+    together, alone or among others. `request_tokens`: tokens of all records of a request. `numbers`: numbers of an
+    answer that has a vector of each token. `new_tokens`: tokens that may be asked for of each text that is written.
+    `beams`: beams, or answers to one text. `waiting`: records that wait for one model; `waiting_tokens`: their tokens.
+    `streams`: texts of one model that are streamed at once. `requests`: requests that are answered at once. `seconds`:
+    from the last byte of a request to the last byte of its answer. `seconds_to_read`: for a request to come.
+    `seconds_to_take`: for a client to take some more of its answer. `grace`: seconds for what was taken when the server
+    is stopped.
+    """
+
+    body: Count = 4_000_000
+    records: Count = 1024
+    tokens: Count = 16_384
+    request_tokens: Count = 65_536
+    numbers: Count = 4_000_000
+    new_tokens: Count = 2048
+    beams: Count = 32
+    waiting: Count = 4096
+    waiting_tokens: Count = 262_144
+    streams: Count = 64
+    requests: Count = 4096
+    seconds: Seconds = 60.0
+    seconds_to_read: Seconds = 10.0
+    seconds_to_take: Seconds = 30.0
+    grace: Count = 60

@@ -1,0 +1,33 @@
+"""Where a server listens, and whether its packages are installed."""
+
+from __future__ import annotations
+
+import socket
+
+from glassformer.base.errors import ConfigError, MissingExtraError
+
+
+def check_installed(purpose: str, *more: str) -> None:
+    """Raise MissingExtraError where the packages of the extra `serve`, and `more` of them, are not installed."""
+    for package in ("fastapi", "uvicorn", *more):
+        try:
+            __import__(package)
+        except ModuleNotFoundError as error:
+            if error.name != package:
+                raise
+            raise MissingExtraError(package, extra="serve", purpose=purpose) from None
+
+
+def bound(port: int, host: str = "127.0.0.1", backlog: int = 256) -> socket.socket:
+    """A socket that listens at an address of this machine; raises ConfigError."""
+    try:
+        listening = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=backlog
+        )
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"port {port} of this machine must be free", got=why, do="leave --port out") from None
+    # Connections inherit it. asyncio sets it only for sockets that name their protocol, and without it the body of an
+    # answer waits up to 40 ms until its head is acknowledged.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

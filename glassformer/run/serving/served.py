@@ -1,0 +1,200 @@
+"""The models of a server by name, and how a request becomes records that wait for their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, cast
+
+from starlette.responses import Response
+
+from glassformer.answering.answers import numbered
+from glassformer.base.errors import ConfigError, DataError, GlassformerError, UnknownNameError, did_you_mean
+from glassformer.run.serving.batching import Item, Worker, Written
+from glassformer.run.serving.forms import Form, check_options, forms, key_of
+from glassformer.run.serving.limits import Limits
+from glassformer.run.serving.refusals import TooLargeError
+from glassformer.run.serving.routes import answered
+from glassformer.run.serving.stopping import in_thread
+from glassformer.saved.artefact import Artefact
+from glassformer.tasks.predictor import SENTENCES, Predictor, answer_rows
+from glassformer.tasks.rows import Row, located
+from glassformer.tasks.writing.writers import Writer
+
+_PREDICTORS = 64
+# Tokens of a request whose answer is written in a thread of its own.
+_AT_ONCE = 1024
+
+
+class Served:
+    """One model: the verbs that it answers, and the thread that does."""
+
+    def __init__(
+        self, name: str, model: Artefact, limits: Limits, taken: Callable[[int, int, float], None] = lambda *_: None
+    ) -> None:
+        self.name, self.model, self.limits = name, model, limits
+        self.worker = Worker(model, limits, taken)
+        self.forms = forms()
+        self.predictors: OrderedDict[str, Predictor[Any, Any]] = OrderedDict()
+        self.lock = threading.Lock()
+        self.verbs = tuple(verb for verb, form in self.forms.items() if _answers(form, model))
+
+    def warm(self) -> None:
+        """Answer some texts with each verb, so that the first request does not wait until an engine is chosen."""
+        for verb in self.verbs:
+            _, predictor = self.predictor(self.forms[verb], _defaults(self.forms[verb]))
+            rows: list[Row] = []
+            for text in SENTENCES:
+                with suppress(GlassformerError):  # a verb of pairs
+                    rows += predictor.rows(predictor.read(predictor.record_of(text), ""))
+            if not rows:
+                continue
+            answering = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
+            if predictor.in_one_pass:  # what writes would take seconds
+                for _ in answer_rows(predictor, answering, rows, fast=self.model.fast):
+                    pass
+
+    def form(self, verb: str) -> Form:
+        """The form of a verb that this model answers; raises ConfigError for another one."""
+        if verb not in self.verbs:
+            self.forms[verb].predictor(self.model, _defaults(self.forms[verb]))  # says why
+            raise ConfigError(f"{self.name} does not answer {verb}")
+        return self.forms[verb]
+
+    def predictor(self, form: Form, options: Mapping[str, Any]) -> tuple[str, Predictor[Any, Any]]:
+        """What answers with these options, and its key. Raises ConfigError, and TooLargeError for too large options."""
+        check_options(options, self.limits)
+        key = key_of(form.name, options)
+        with self.lock:
+            if key not in self.predictors:
+                self.predictors[key] = form.predictor(self.model, options)
+                while len(self.predictors) > _PREDICTORS:
+                    self.predictors.popitem(last=False)
+            self.predictors.move_to_end(key)
+            return key, self.predictors[key]
+
+
+class Models:
+    """The models of a server. Two threads make rows of texts, so that a long text does not keep the others waiting."""
+
+    def __init__(self, served: Iterable[Served], limits: Limits) -> None:
+        self.served = {each.name: each for each in served}
+        self.limits = limits
+        self.readers = ThreadPoolExecutor(2, thread_name_prefix="read")
+        self.ready = False
+
+    def start(self) -> None:
+        for each in self.served.values():
+            each.worker.start()
+        self.ready = True
+
+    def end(self) -> None:
+        """Take no more, and wait until all that was taken is answered."""
+        self.ready = False
+        for each in self.served.values():
+            each.worker.end()
+        for each in self.served.values():
+            each.worker.thread.join(self.limits.grace)
+        self.readers.shutdown(wait=False, cancel_futures=True)
+
+    def __getitem__(self, name: str) -> Served:
+        if name not in self.served:
+            raise UnknownNameError(f"there is no model {name!r} here", do=did_you_mean(name, self.served))
+        return self.served[name]
+
+    async def answers(
+        self, served: Served, form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]
+    ) -> list[Item]:
+        """Each record with its answer, in order. Raises what the verb raises, TooLargeError and OverloadedError."""
+        items = await self.read(served, form, records, options)
+        await served.worker.answer(items)
+        return items
+
+    async def read(
+        self, served: Served, form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]
+    ) -> list[Item]:
+        """Records as they wait for their answers; raises DataError and TooLargeError."""
+        if len(records) > self.limits.records:
+            raise TooLargeError(f"a request must have at most {self.limits.records:,} records", got=f"{len(records):,}")
+        loop = asyncio.get_running_loop()
+
+        def made() -> list[Item]:
+            key, predictor = served.predictor(form, options)
+            found: list[Item] = []
+            most, tokens = self.limits.request_tokens, 0
+            if predictor.numbers_of_token:
+                most = min(most, self.limits.numbers // predictor.numbers_of_token)
+            for values, where in numbered(records):
+                example, rows = _read(predictor, values, where)
+                rows = self.rows(predictor, example, rows, where)
+                item = Item(key, predictor, example, rows, loop.create_future())
+                found.append(item)
+                tokens += item.tokens
+                if tokens > most:
+                    wanted = f"all texts of this request together must have at most {most:,} tokens"
+                    raise TooLargeError(wanted, got="more", do="ask for fewer at once")
+            return found
+
+        return await in_thread(self.readers, made)
+
+    async def answered(self, make: Callable[[], Mapping[str, Any]], tokens: int) -> Response:
+        """What is made, as JSON: of many tokens in a thread, so that others need not wait."""
+        if tokens <= _AT_ONCE:
+            return answered(make())
+        return await in_thread(self.readers, lambda: answered(make()))
+
+    def rows(self, predictor: Predictor[Any, Any], example: Any, made: Iterable[Row], where: str) -> list[Row]:
+        """The rows of an example; raises TooLargeError for a text that is too long."""
+        if predictor.shortens(example):
+            raise TooLargeError(
+                located(where, "a text must fit into what the model reads at once"),
+                got="one that is longer",
+                do="shorten it, or ask for fewer tokens",
+            )
+        rows, tokens = [], 0
+        for row in made:
+            rows.append(row)
+            tokens += len(row.ids)
+            if tokens > self.limits.tokens:
+                wanted = located(where, f"a text must have at most {self.limits.tokens:,} tokens")
+                raise TooLargeError(wanted, got="more", do="divide it")
+        return rows
+
+    async def write(
+        self, served: Served, form: Form, record: Mapping[str, object], options: Mapping[str, Any]
+    ) -> tuple[Written, Item]:
+        """A text that is written word by word. Raises as `answers` does."""
+        (item,) = await self.read(served, form, [record], options)
+        written = Written(cast("Writer[Any, Any]", item.predictor), item.example, asyncio.get_running_loop())
+        served.worker.write(written)
+        return written, item
+
+
+def _read(predictor: Predictor[Any, Any], values: Mapping[str, object], where: str) -> tuple[Any, Iterable[Row]]:
+    """An example and its rows, of a text or of tokens (`ids`). Raises DataError."""
+    ids = values.get("ids")
+    if not isinstance(ids, tuple):
+        example = predictor.read(values, where)
+        return example, predictor.rows(example)
+    known = predictor.tokenizer.vocabulary_size
+    if strange := [id_ for id_ in ids if not 0 <= id_ < known]:
+        wanted = located(where, f"a token of this model is a number from 0 to {known - 1:,}")
+        raise DataError(wanted, got=str(strange[0]), do="see /tokenize")
+    return predictor.given_ids(ids, where)
+
+
+def _defaults(form: Form) -> dict[str, Any]:
+    defaults = {name: form.body.model_fields[name].default for name in form.options}
+    return {name: value for name, value in defaults.items() if value is not None}
+
+
+def _answers(form: Form, model: Artefact) -> bool:
+    try:
+        form.predictor(model, _defaults(form))
+    except GlassformerError:
+        return False
+    return True

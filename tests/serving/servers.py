@@ -1,0 +1,58 @@
+"""Servers in this process and in their own, and what is compared."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+
+from glassformer.run.serving.app import application
+from glassformer.run.serving.limits import Limits
+from glassformer.run.serving.listening import bound
+from glassformer.run.serving.patience import impatient
+from glassformer.run.serving.served import Models, Served
+from glassformer.saved.artefact import Artefact
+
+LOCAL = "http://127.0.0.1:8000"
+
+
+def models_of(models: Mapping[str, Artefact], **limits: Any) -> Models:
+    allowed = Limits(**limits)
+    return Models([Served(name, model, allowed) for name, model in models.items()], allowed)
+
+
+def served_by(models: Mapping[str, Artefact], token: str | None = None, **limits: Any) -> Starlette:
+    return application(models_of(models, **limits), token)
+
+
+@contextmanager
+def listening(app: Starlette, to_take: float = 30.0) -> Iterator[str]:
+    """The address of a server in a thread of this process."""
+    with bound(0) as socket_:
+        config = uvicorn.Config(
+            app, http=impatient(10.0, 8192, to_take), log_level="critical", ws="none", timeout_graceful_shutdown=5
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[socket_])), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{socket_.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+def close(one: Any, other: Any, tolerance: float = 1e-5) -> bool:
+    """Whether two records are the same: texts and counts exactly, numbers up to a tolerance."""
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= tolerance * max(1.0, abs(one))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(close(one[name], other[name], tolerance) for name in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(close(a, b, tolerance) for a, b in zip(one, other, strict=True))
+    return bool(one == other)

@@ -1,0 +1,103 @@
+"""The command `serve` as a process: where it says it is, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.cli.conftest import Run, run  # noqa: F401  # the fixture
+
+SERVE = [sys.executable, "-m", "glassformer", "serve"]
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    words = [*SERVE, "writer", "--port", "0", "--json", "--engine", "torch", "--threads", "1"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert told["models"] == ["writer"]
+        yield told["address"], process
+        process.kill()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM that a process can finish after")
+def test_what_was_taken_is_finished_when_the_server_is_stopped(server: tuple[str, subprocess.Popen[str]]) -> None:
+    """Two requests are being answered, one of them streamed: both end whole, a later one is not taken, and the log has
+    a line for each, without texts.
+    """
+    address, process = server
+    body: dict[str, Any] = {"texts": ["Zanzibar was"], "beams": 1, "max_tokens": 60, "min_tokens": 59}
+    found: list[Any] = []
+    with httpx2.Client(base_url=address, timeout=60) as client:
+        asking = threading.Thread(target=lambda: found.append(client.post("/v1/writer/generate", json=body)))
+        with client.stream("POST", "/v1/writer/generate", json={**body, "stream": True}) as answer:
+            lines = answer.iter_lines()
+            first = next(lines)
+            asking.start()
+            second = next(line for line in lines if line)
+            process.send_signal(signal.SIGTERM)
+            rest = [line for line in lines if line]
+        asking.join()
+    assert (first[:5], second[:5], rest[-1]) == ("data:", "data:", "data: [DONE]")
+    whole = json.loads(rest[-2].removeprefix("data: "))["answer"]
+    assert len(whole["tokens"]) == 60
+    (finished,) = found
+    assert finished.status_code == 200
+    assert finished.json()["answers"][0]["generated"] == whole["generated"]
+    _, log = process.communicate(timeout=30)
+    assert process.returncode in (0, 143, -signal.SIGTERM)
+    assert "Traceback" not in log
+    assert "Zanzibar" not in log
+    requests = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    assert [line["status"] for line in requests] == [200, 200]
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(f"{address}/health")
+
+
+def test_a_port_in_use_is_refused_before_a_model_is_opened(run: Run) -> None:  # noqa: F811
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run("serve", "english", "--port", str(taken.getsockname()[1]))
+    assert done.code == 2
+    assert "must be free" in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "word"),
+    [
+        (("english", "--host", "0.0.0.0"), "token"),
+        (("english", "--host", "::"), "token"),
+        (("english", "--token", " "), "token"),
+        (("english", "english"), "name"),
+        (("englsh",), "english"),
+        (("english", "--host", "nowhere.invalid", "--token", "x"), "free"),
+        (("english", "--engine", "fast"), "engine"),
+        (("english", "--seconds", "0"), "seconds"),
+        ((), "MODEL"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_in_a_sentence(run: Run, words: tuple[str, ...], word: str) -> None:  # noqa: F811
+    done = run("serve", *words, *(("--port", "0") if words else ()))
+    assert done.code == 2
+    assert word in done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_folder_for_containers_names_what_is_there(repository: Path) -> None:
+    docker = (repository / "deploy" / "Dockerfile").read_text()
+    compose = (repository / "deploy" / "compose.yaml").read_text()
+    assert "[serve" in docker
+    assert "GLASSFORMER_TOKEN" in compose
+    assert "/ready" in compose
