@@ -191,12 +191,12 @@ Within = Callable[[int, int | None], None]
 
 
 # Answers some rows for a model, in bfloat16 or not: what is found for each row, with its place, in any order.
-Engine = Callable[["Predictor[Any, Any]", "Transformer", Sequence[Row], bool], Iterator[tuple[int, Any]]]
+Engine = Callable[["Predictor[Any, Any]", "Transformer", Sequence[Row], bool], Generator[tuple[int, Any], None, None]]
 
 
 def itself(
     predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool
-) -> Iterator[tuple[int, Any]]:
+) -> Generator[tuple[int, Any], None, None]:
     return answer_rows(predictor, model, rows, fast=fast)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,7 +58,7 @@ def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
 
     def answered(
         predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool
-    ) -> Iterator[tuple[int, Any]]:
+    ) -> Generator[tuple[int, Any], None, None]:
         engines = _candidates(model)
         found = (Trial(model, engine, module, predictor, rows, fast, lasting).result() for engine in engines)
         chosen = next((each for each in found if each is not None), module)

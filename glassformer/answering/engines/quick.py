@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ class Quick(Described):
 
     def rows_by(
         self, predictor: Predictor[Any, Any], module: Any, rows: Sequence[Row], fast: bool
-    ) -> Iterator[tuple[int, Any]]:
+    ) -> Generator[tuple[int, Any], None, None]:
         for place, row in enumerate(rows):
             yield place, predictor.found(row, self.module.answers(row, predictor.head))
 

@@ -22,7 +22,7 @@ from glassformer.run.serving.refusals import BrokenError, BusyError, OverloadedE
 from glassformer.run.serving.stopping import Unwanted
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.passes import BATCH_TOKENS, CPU_BATCH_TOKENS
-from glassformer.tasks.predictor import Predictor, answer_rows
+from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row
 from glassformer.tasks.writing.writers import Writer
 
@@ -239,11 +239,10 @@ class Worker:
         rows = [item.rows[number] for item, number in places]
         if not rows:
             return
-        answering = self.engine(predictor, model.module, rows, model.fast)
         wanted = _Unwanted(batch)
         # What is written takes many steps: each asks whether it is still wanted. Of the other verbs each pass does.
         steps = contextlib.nullcontext() if predictor.in_one_pass else _asking(model.module.output_stack, wanted)
-        with steps, contextlib.closing(answer_rows(predictor, answering, rows, fast=model.fast)) as found:
+        with steps, contextlib.closing(self.engine(predictor, model.module, rows, model.fast)) as found:
             for place, its in found:
                 item, number = places[place]
                 item.found[number] = its

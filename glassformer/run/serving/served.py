@@ -21,7 +21,7 @@ from glassformer.run.serving.refusals import TooLargeError
 from glassformer.run.serving.routes import answered
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks.predictor import SENTENCES, Predictor, answer_rows
+from glassformer.tasks.predictor import SENTENCES, Predictor
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.writers import Writer
 
@@ -53,9 +53,9 @@ class Served:
                     rows += predictor.rows(predictor.read(predictor.record_of(text), ""))
             if not rows:
                 continue
-            answering = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
+            found = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
             if predictor.in_one_pass:  # what writes would take seconds
-                for _ in answer_rows(predictor, answering, rows, fast=self.model.fast):
+                for _ in found:
                     pass
 
     def form(self, verb: str) -> Form:
