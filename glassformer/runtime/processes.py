@@ -18,8 +18,7 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor
 from torch import distributed as dist
-from torch._C._distributed_c10d import Store
-from torch.distributed import PrefixStore
+from torch._C._distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from glassformer.base.errors import ConfigError, DeviceError, TrainingError

@@ -252,8 +252,8 @@ class Tuned:
             self.log(before.check(self.model, now, step=step + 1))
 
     def finish(self, folder: Path | None) -> None:
-        """Keep the adapters, where there are any, in a file of the folder where one is given, and add them to the weights;
-        nothing stays frozen.
+        """Add the adapters to the weights, and keep them in a file of the folder, where one is given; nothing stays
+        frozen.
         """
         if self.asked:
             self.model.requires_grad_(True)
