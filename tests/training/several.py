@@ -8,14 +8,16 @@ in `printed-0`, `errors-0` … in the folder; the weights that it has in the end
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -29,6 +31,7 @@ from glassformer.training.checkpoint import weights
 from glassformer.training.loop import fit
 from glassformer.training.progress import NoProgress
 from glassformer.training.stopping import Interrupted
+from tests.contracts.tasks import TASKS
 from tests.training.toy import Toy, toy_model, toy_settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -62,8 +65,12 @@ def work(folder: Path, number: int, given: Any) -> int:
 
 
 def main() -> int:
-    """Returns in each process that has worked, and in the first one at the end of standard input."""
+    """Returns at the end of standard input."""
     torch.set_num_threads(1)
+    with TemporaryDirectory() as folder:  # a training loads modules that the others then have
+        train(TASKS[0].recipe(Path(folder)), out=Path(folder) / "run", progress=NoProgress())
+        with redirect_stdout(io.StringIO()):
+            command_line(["train", "--help"])
     for line in sys.stdin:
         folder, works = json.loads(line)
         with socket.socket() as free:
@@ -78,7 +85,9 @@ def main() -> int:
                     os.dup2(file, handle)
                 names = {"RANK": number, "WORLD_SIZE": len(works), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
                 os.environ.update({name: str(value) for name, value in names.items()})
-                return work(Path(folder), number, given)
+                code = work(Path(folder), number, given)
+                sys.stdout.flush()
+                os._exit(code)  # without taking down all that the first process has loaded
         print(json.dumps(begun), flush=True)
         print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in begun]), flush=True)
     return 0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS, Row
 from tests.training.runs import train as train_toy
 from tests.training.several import Group, server
+from tests.training.toy import Toy
 
 Begin = Callable[..., Group]
 # The rows of these show what the others share: all cut a step alike.
@@ -81,31 +81,23 @@ def test_processes_learn_what_one_learns(begin: Begin, row: Row, count: int, tmp
 def test_what_some_have_saved_others_go_on_with(
     begin: Begin, tmp_path: Path, counts: tuple[int, int], settings: dict[str, Any]
 ) -> None:
-    settings = {**FLOAT64, **settings, "checkpoint_every": 2, "evaluate_every": 3}
-    whole, _ = train_toy(tmp_path / "alone", dropout=0.3, held_out=_held_out(), **settings)
-    first = begin(tmp_path / "run", *[{**settings, "steps": 4, "schedule": "constant", "warmup": 0}] * counts[0])
+    settings = {**FLOAT64, "checkpoint_every": 2, "evaluate_every": 3, "schedule": "constant", "warmup": 0, **settings}
+    whole, _ = train_toy(tmp_path / "alone", dropout=0.3, held_out=Toy(seed=5), **settings)
+    first = begin(tmp_path / "run", *[{**settings, "steps": 4}] * counts[0])
     assert first.end() == [0] * counts[0], first.text("errors", 0)
-    whole, _ = train_toy(
-        tmp_path / "constant", dropout=0.3, held_out=_held_out(), **settings, schedule="constant", warmup=0
-    )
-    then = begin(tmp_path / "run", *[{**settings, "steps": 6, "schedule": "constant", "warmup": 0}] * counts[1])
+    then = begin(tmp_path / "run", *[{**settings, "steps": 6}] * counts[1])
     assert then.end() == [0] * counts[1], then.text("errors", 0)
     assert [int(line.split()[0]) for line in then.text("printed", 0).splitlines()] == [5, 6]
     for each in then.weights():
         assert largest_difference(whole, each) < 1e-10
 
 
-def _held_out() -> Any:
-    from tests.training.toy import Toy
-
-    return Toy(seed=5)
-
-
 def test_all_stop_when_one_is_asked_to(begin: Begin, tmp_path: Path) -> None:
     group = begin(tmp_path / "run", *[{"steps": 100_000, "evaluate_every": 100_000}] * 2)
     _wait_for(lambda: len(group.text("printed", 1).splitlines()) >= 3)
     # Twice, as from a terminal and from a launcher, and to the one that does not write.
-    subprocess.run([sys.executable, "-c", f"import os; [os.kill({group.numbers[1]}, {signal.SIGINT:d}) for _ in '12']"])
+    for _ in range(2):
+        os.kill(group.numbers[1], signal.SIGINT)
     assert group.end() == [130, 130]
     newest = Checkpoints(group.folder / "checkpoints").newest()
     assert newest is not None
@@ -123,8 +115,7 @@ def test_all_stop_at_the_end_of_the_minutes(begin: Begin, tmp_path: Path) -> Non
 def test_a_lost_process_ends_the_others_with_a_code_for_the_launcher(begin: Begin, tmp_path: Path) -> None:
     group = begin(tmp_path / "run", *[{"steps": 100_000, "evaluate_every": 100_000}] * 2)
     _wait_for(lambda: len(group.text("printed", 1).splitlines()) >= 3)
-    signal_number = signal.SIGKILL
-    subprocess.run([sys.executable, "-c", f"import os; os.kill({group.numbers[1]}, {signal_number:d})"])
+    os.kill(group.numbers[1], signal.SIGKILL)
     assert group.end() == [1, -signal.SIGKILL]  # of an error that this small program does not catch
     assert "LostProcessError" in group.text("errors", 0)
 
