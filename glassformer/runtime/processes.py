@@ -27,6 +27,7 @@ from glassformer.runtime.device import choose_device
 
 # One process reads text or evaluates while the others wait; a process that ends is noticed at once, by its connection.
 _LONGEST_WAIT = timedelta(hours=24)
+_LONGEST_START = timedelta(minutes=10)
 # Numbers that are summed at once: gradients are copied next to each other, a part at a time.
 _NUMBERS_OF_A_SUM = 1 << 23
 
@@ -220,7 +221,8 @@ def joined(device: str) -> Iterator[Processes]:
     """The processes of a training on this kind of device, as the environment has them, connected inside; the others
     learn with which error this one ends. Raises DeviceError, TrainingError.
     """
-    restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    restarted = attempt != "0"
     if not is_one_of_several():
         yield Alone(restarted)
         return
@@ -232,17 +234,19 @@ def joined(device: str) -> Iterator[Processes]:
         torch.cuda.set_device(here)
         backend = "cpu:gloo,cuda:nccl"
     try:
-        store, number, count = next(rendezvous("env://", timeout=timedelta(minutes=10)))
+        whole, number, count = next(rendezvous("env://", timeout=_LONGEST_START))
+        # The launcher keeps one store: what was written before a restart, or by an earlier training, must not be found.
+        mine = PrefixStore(f"attempt {attempt}", whole)
+        store = PrefixStore(f"training {(mine.add('joined', 1) - 1) // count}", mine)
+        store.set_timeout(_LONGEST_START)
         dist.init_process_group(backend, store=store, rank=number, world_size=count, timeout=_LONGEST_WAIT)
     except (RuntimeError, ValueError) as error:
-        raise TrainingError(
+        raise LostProcessError(
             "the processes of a training must reach each other",
             got=next(iter(str(error).splitlines()), ""),
             do="see what torchrun was given as its address and port",
         ) from None
-    # A second training of the same processes must not find the end of the first.
-    turn = (store.add("joined", 1) - 1) // count
-    several = Several(number, count, PrefixStore(f"training {turn}", store), restarted=restarted)
+    several = Several(number, count, store, restarted=restarted)
     try:
         yield several
     except BaseException as error:

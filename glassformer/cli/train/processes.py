@@ -6,11 +6,11 @@ import logging
 import multiprocessing
 import os
 import signal
-import sys
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -32,11 +32,12 @@ def in_processes(count: int, arguments: Sequence[str]) -> int:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    # It reports a killed process with a traceback of its own; we say it in a sentence.
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    # They report a killed process with a traceback of their own; we say it in a sentence.
+    for name in ("torch.distributed.elastic", "torch.multiprocessing"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     # As torchrun does: else each process would use all cores.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
-    with tempfile.TemporaryDirectory() as logs, _forwarding():
+    with tempfile.TemporaryDirectory() as logs, _forwarding(stopped := Path(logs) / "stopped"):
         launch = LaunchConfig(
             min_nodes=1,
             max_nodes=1,
@@ -50,7 +51,7 @@ def in_processes(count: int, arguments: Sequence[str]) -> int:
             signals_to_handle="SIGHUP",
         )
         try:
-            codes: dict[int, Any] = elastic_launch(launch, _work)(list(arguments))
+            codes: dict[int, Any] = elastic_launch(launch, _work)(list(arguments), str(stopped))
         except ChildFailedError as failed:
             ends = ", ".join(sorted({str(each.signal_name()) for each in failed.failures.values()}))
             raise TrainingError(
@@ -61,15 +62,18 @@ def in_processes(count: int, arguments: Sequence[str]) -> int:
     return int(codes[0])
 
 
-def _work(arguments: list[str]) -> int:
-    """One of the processes. What it returns is its exit code; when it is lost, it ends instead, and all begin again."""
+def _work(arguments: list[str], stopped: str) -> int:
+    """One of the processes. What it returns is its exit code; where another is lost it ends instead, and all begin
+    again, unless the file `stopped` has the number of the signal that has ended them.
+    """
+    if os.path.exists(stopped):
+        return 128 + int(Path(stopped).read_text())
     from glassformer.cli.__main__ import main
     from glassformer.cli.terminal.streams import prepare_streams
     from glassformer.runtime.processes import LostProcessError
 
     if hasattr(os, "setpgid"):  # so that Ctrl-C comes once: from the process that has begun this one
         os.setpgid(0, 0)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # outside of the steps; else it looks as if it was lost
     prepare_streams()
     try:
         code = main(arguments)
@@ -77,15 +81,16 @@ def _work(arguments: list[str]) -> int:
         traceback.print_exc()
         return 1
     if code == LostProcessError.exit_code:
-        sys.exit(code)
+        os._exit(code)
     return code
 
 
 @contextmanager
-def _forwarding() -> Iterator[None]:
-    """Inside, a request to stop goes to the processes, each of which ends as a single one does."""
+def _forwarding(stopped: Path) -> Iterator[None]:
+    """Inside, a request to stop goes to the processes, each of which ends as a single one does; the file keeps it."""
 
     def forward(number: int, frame: FrameType | None) -> None:
+        stopped.write_text(str(int(number)))
         for child in multiprocessing.active_children():
             if child.pid is not None:
                 os.kill(child.pid, number)
