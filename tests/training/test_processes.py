@@ -147,3 +147,16 @@ def _wait_for(found: Callable[[], bool]) -> None:
     while not found():
         assert time.monotonic() < last
         time.sleep(0.01)
+
+
+@pytest.mark.long
+def test_compiled_steps_of_processes_stay_compiled(begin: Begin, tmp_path: Path) -> None:
+    settings = {"compile": "on", "precision": "float32", "steps": 4, "threads": 1}
+    whole, _ = train_toy(tmp_path / "alone", dropout=0.3, held_out=Toy(seed=5), **{**settings, "compile": "off"})
+    group = begin(tmp_path / "run", *[settings] * 2)
+    assert group.end() == [0, 0], group.text("errors", 0)
+    newest = Checkpoints(group.folder / "checkpoints").newest()
+    assert newest is not None
+    assert newest.facts["compiled"] is True
+    for each in group.weights():
+        assert largest_difference(whole, each) < 1e-6
