@@ -151,7 +151,7 @@ def _wait_for(found: Callable[[], bool]) -> None:
 
 @pytest.mark.long
 def test_compiled_steps_of_processes_stay_compiled(begin: Begin, tmp_path: Path) -> None:
-    settings = {"compile": "on", "precision": "float32", "steps": 4, "threads": 1}
+    settings: dict[str, Any] = {"compile": "on", "precision": "float32", "steps": 4, "threads": 1}
     whole, _ = train_toy(tmp_path / "alone", dropout=0.3, held_out=Toy(seed=5), **{**settings, "compile": "off"})
     group = begin(tmp_path / "run", *[settings] * 2)
     assert group.end() == [0, 0], group.text("errors", 0)
