@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
+from glassformer.base.launched import is_first
 from glassformer.base.wrapping import for_stream, in_one_line, printable
 from glassformer.cli.terminal.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.cli.verbs import FOLDERS, PARTS, VERBS
@@ -55,6 +56,13 @@ _NO_MEMORY = str(
 
 
 def main(arguments: Sequence[str]) -> int:
+    if is_first():
+        return _main(arguments)
+    with contextlib.redirect_stdout(_Nowhere()), contextlib.redirect_stderr(_Nowhere()):
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
     try:
         code = _answer(arguments)
         sys.stdout.flush()

@@ -2,10 +2,11 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from glassformer.base.errors import ConfigError, NotFiniteError
@@ -18,6 +19,7 @@ from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import beside_frozen
 from glassformer.run.resuming import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused, would_replace
 from glassformer.runtime.device import Log, choose_device
+from glassformer.runtime.processes import Processes, joined
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import Recipe, read_saved_recipe, resolve, write_recipe
@@ -29,7 +31,8 @@ from glassformer.training.budget import EVALUATION_ROWS
 from glassformer.training.checkpoint import Checkpoints, restore, weights
 from glassformer.training.loop import fit
 from glassformer.training.plan import Plan, plan
-from glassformer.training.progress import ConsoleProgress, Progress
+from glassformer.training.progress import ConsoleProgress, NoProgress, Progress
+from glassformer.training.record import Step
 from glassformer.training.run import better_if_higher
 from glassformer.training.settings import TuneSection
 from glassformer.training.stopping import exclusive
@@ -136,16 +139,24 @@ def train(
 ) -> Artefact:
     """Train a model as a recipe says and save it to the folder `out`; `api.train.train` documents the arguments. Raises
     a GlassformerError for what cannot be done, and `Interrupted` after Ctrl-C, with everything saved.
+
+    Where torchrun has begun this process as one of several, all of them call this with the same arguments and get the
+    same model; only the first shows progress and writes. Those that are begun again continue the run.
     """
     check_path(out, ConfigError, utf8=True)
     out = Path(out)
     progress = ConsoleProgress() if progress is None else progress
     resolved = resolve(recorded(out, resume=resume) if recipe is None else recipe, set)
     train_each = _train_seeds if resolved.train.seeds > 1 else _train_one
-    return train_each(resolved, out, progress, resume=resume)
+    with joined(resolved.train.device) as processes:
+        processes.check_same({"recipe": resolved.model_dump_json(), "folder": str(out), "--resume": str(resume)})
+        progress = progress if processes.first else NoProgress()
+        if processes.restarted:
+            progress.note("a process was lost, and all were begun again: the run continues from its newest checkpoint")
+        return train_each(resolved, out, progress, processes, resume=resume or processes.restarted)
 
 
-def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -> Artefact:
+def _train_seeds(recipe: Recipe, out: Path, progress: Progress, processes: Processes, *, resume: bool) -> Artefact:
     """Train a model with each seed, or keep a finished one; the best has all scores in `metrics["seeds"]`."""
     known = read_saved_recipe(out)
     if known is not None and (not resume or known.train.seeds == 1):
@@ -160,21 +171,24 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, *, resume: bool)
             progress.note(f"seed {seed} is finished: {folder}")
         else:
             progress.note(f"seed {seed} of {recipe.train.seeds}: {folder}")
-            model = _train_one(its, folder, progress, resume=resume and folder.exists())
-        if seed == 0:  # so that all of them can be resumed; a run that is refused leaves nothing
+            model = _train_one(its, folder, progress, processes, resume=resume and folder.exists())
+        if seed == 0 and processes.first:  # so that all of them can be resumed; a run that is refused leaves nothing
             write_recipe(out, recipe, None)
         runs[seed] = model.metrics["scores"]
         best = model if seeds.Seeds(runs, name).best == seed else best
     found = seeds.Seeds(runs, name, kind.baseline_names)
-    found.write(out)
+    if processes.first:
+        found.write(out)
     assert best is not None
     best.metrics = {**best.metrics, "seeds": found.to_dict()}
     return best
 
 
-def _train_one(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -> Artefact:
+def _train_one(recipe: Recipe, out: Path, progress: Progress, processes: Processes, *, resume: bool) -> Artefact:
     """Begin or go on with the run in a folder, train to the end, and save the model there."""
     choose_device(recipe.train.device)
+    if not processes.first:
+        return _follow(recipe, out, processes)
     with remove_files_if_refused(out), exclusive(out):
         begun = begin(out, recipe, resume=resume, log=progress.note)
         prepared = prepare_run(begun.recipe, out, progress, tokenizer=begun.tokenizer)
@@ -187,17 +201,45 @@ def _train_one(recipe: Recipe, out: Path, progress: Progress, *, resume: bool) -
                 prepared.probe.save(out)
             write_recipe(out, prepared.recipe, prepared.tokenizer)
         changed = begun.recorded not in (None, prepared.recipe)
-        fitted = _fit(prepared, out, progress, resume=resume, changed=changed)
-    return finish(prepared, fitted, out, progress.note)
+        processes.meet()
+        fitted = _fit(prepared, out, progress, processes, resume=resume, changed=changed)
+    model = finish(prepared, fitted, out, progress.note)
+    processes.meet()
+    return model
 
 
-def _fit(prepared: Prepared, out: Path, progress: Progress, *, resume: bool, changed: bool) -> Fitted:
-    """Train to the end; `changed`: the run goes on with other settings than those that are written in its folder."""
-    steps = fit(
+def _follow(recipe: Recipe, out: Path, processes: Processes) -> Artefact:
+    """Train with the first process, from what it has written to the folder; returns the model that it saves."""
+    processes.meet()
+    begun = begin(out, recipe, resume=True, log=NoProgress().note)
+    with TemporaryDirectory() as unread:
+        data = begun.recipe.data
+        if getattr(data, "rejects", None) is not None:  # the first process writes them
+            data = data.model_copy(update={"rejects": str(Path(unread) / "rejects.jsonl")})
+        prepared = prepare_run(
+            begun.recipe.model_copy(update={"data": data}), out, NoProgress(), tokenizer=begun.tokenizer
+        )
+        for _ in _steps(prepared, out, NoProgress(), processes, resume=False):
+            pass
+    processes.meet()
+    return store.read(out, Artefact)
+
+
+def _steps(prepared: Prepared, out: Path, progress: Progress, processes: Processes, *, resume: bool) -> Iterator[Step]:
+    processes.check_same({"text, and its order": prepared.feed.fingerprint})
+    return fit(
         prepared.module, prepared.feed, prepared.recipe.train, tune=prepared.recipe.tune, out=out,
-        held_out=prepared.held_out, resume=resume, log=progress.note, watched=_watched(prepared),
-        probe_seconds=None if prepared.probe is None else prepared.probe.seconds,
+        held_out=prepared.held_out, resume=resume, log=progress.note,
+        watched=_watched(prepared) if processes.first else None,
+        probe_seconds=None if prepared.probe is None else prepared.probe.seconds, processes=processes,
     )  # fmt: skip
+
+
+def _fit(
+    prepared: Prepared, out: Path, progress: Progress, processes: Processes, *, resume: bool, changed: bool
+) -> Fitted:
+    """Train to the end; `changed`: the run goes on with other settings than those that are written in its folder."""
+    steps = _steps(prepared, out, progress, processes, resume=resume)
     for number, _ in enumerate(progress.training(steps)):
         if number == 0 and changed:  # from the first step on, the run uses these settings
             write_recipe(out, prepared.recipe, prepared.tokenizer)

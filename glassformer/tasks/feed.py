@@ -35,7 +35,7 @@ SOFT, COSINE = "soft_labels", "hidden_states"
 class Feed(Protocol):
     """All that training sees of a task and its data. Two runs with the same `fingerprint` see the same examples;
     `shapes` is how many shapes the batches of a run have; a step is cut into `parts`, of which `rows` is the largest
-    number.
+    number, and `fewest_rows` that of the smallest step.
     """
 
     name: str
@@ -51,6 +51,8 @@ class Feed(Protocol):
     def steps_per_epoch(self) -> float: ...
     @property
     def shapes(self) -> int: ...
+    @property
+    def fewest_rows(self) -> int: ...
     @property
     def baseline_loss(self) -> float | None: ...
     def rows(self, step: int) -> int: ...
@@ -113,6 +115,10 @@ class TaskFeed:
     def shapes(self) -> int:
         """How many different shapes the batches of a run have, as long as its steps are cut into equal parts."""
         return len(self._lengths)
+
+    @property
+    def fewest_rows(self) -> int:
+        return self._order.batch if isinstance(self._order, Order) else int(self._order.rows.min())
 
     @property
     def baseline_loss(self) -> float | None:

@@ -10,7 +10,7 @@ import platform
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from glassformer.base.json_text import file_checksum, read_sealed_json, sealed_j
 from glassformer.base.pickles import refuse_pickles
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Machine
+from glassformer.runtime.processes import ALONE, Processes
 from glassformer.training.budget import RunProgress
 from glassformer.training.optimize import MovingAverage, Optimizers, build_optimizer, optimizer_tensors
 from glassformer.training.record import refuse_removed_folder
@@ -52,11 +53,12 @@ class State:
         *,
         tune: TuneSection | None = None,
         products: torch.dtype = torch.float32,
+        processes: Processes = ALONE,
     ) -> State:
         """The state before the first step; `products` is the type of the machine's matrix products."""
         return cls(
             model,
-            build_optimizer(model, settings, tune=tune, products=products),
+            build_optimizer(model, settings, tune=tune, products=products, processes=processes),
             None if settings.ema is None else MovingAverage(model, settings.ema),
             RunProgress(),
         )
@@ -89,6 +91,13 @@ class State:
         except (KeyError, ValidationError):
             raise damaged(checkpoint.folder, "a state.json without the run's progress") from None
         _set_random_states(checkpoint.tensors("random"))
+
+    def copy_of_first(self, processes: Processes) -> None:
+        """Take over the state of the first process, which alone has read a checkpoint."""
+        groups = self.tensors()
+        learned = (groups[group] for group in ("model", "optimizer", "average"))
+        processes.copy_of_first([tensor for named in learned for tensor in named.values()])
+        self.progress = TypeAdapter(RunProgress).validate_python(processes.of_first(asdict(self.progress)))
 
     @contextmanager
     def evaluated_model(self) -> Iterator[Transformer]:
@@ -251,6 +260,16 @@ class Checkpoints:
         named = self._named("step")
         left = f"{named[-1].name} is whole" if named else "it starts again, as no checkpoint was written yet"
         return f"free disk space and continue with --resume: {left}"
+
+
+class Unwritten(Checkpoints):
+    """The checkpoints of a process that reads and writes none."""
+
+    def save(self, step: int, tensors: Tensors, facts: Mapping[str, Any], *, kind: str = "step") -> Path:
+        return self.folder / f"{kind}-{step:08d}"
+
+    def _named(self, kind: str) -> list[Path]:
+        return []
 
 
 def _named(folder: Path, kind: str) -> list[Path]:

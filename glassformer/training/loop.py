@@ -19,10 +19,13 @@ from glassformer.data.batches.order import random_bits
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, keep_freed_memory, recomputing, repeatable
+from glassformer.runtime.processes import ALONE, Processes
 from glassformer.tasks.feed import Feed
+from glassformer.training.checkpoint import weights
+from glassformer.training.kept import finish
 from glassformer.training.notices import plateau
-from glassformer.training.record import Record, Step, Unwatched, WatchedSentences, Watching, running_means
-from glassformer.training.run import Run, finish, to_standard_error
+from glassformer.training.record import Record, Step, Unrecorded, Unwatched, WatchedSentences, Watching, running_means
+from glassformer.training.run import Run, to_standard_error
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.stopping import Interrupted, stop_signals
 
@@ -39,6 +42,7 @@ def fit(
     log: Log = to_standard_error,
     watched: WatchedSentences | None = None,
     probe_seconds: float | None = None,
+    processes: Processes = ALONE,
 ) -> Iterator[Step]:
     """Train `model` in place and yield each step.
 
@@ -54,6 +58,9 @@ def fit(
     measured too, and kept where no later ones are better. At the end their mean with the best later ones is measured
     (Wortsman et al. 2022, with equal shares), and kept where it is better.
 
+    Of several `processes` each learns from its share of the rows of each step, and all end with the weights that one
+    alone would have, up to rounding. Only the first one writes to `out`; the others need no `watched` and no log.
+
     Raises DeviceError, ConfigError, CheckpointError (no room on the disk, a damaged checkpoint, a folder that holds
     another run), NotFiniteError (a loss or gradient is not finite) and, after Ctrl-C or SIGTERM, Interrupted; then
     everything is saved.
@@ -67,6 +74,7 @@ def fit(
         held_out=held_out,
         resume=resume,
         log=log,
+        processes=processes,
     )
     if probe_seconds is not None and run.progress.step == 0:
         run.progress.setup += probe_seconds  # as compiling: it takes time but makes no steps
@@ -82,12 +90,13 @@ def fit(
 
 
 def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
-    feed, settings, log = run.feed, run.settings, run.log
+    feed, settings, log, processes = run.feed, run.settings, run.log, run.processes
     state, progress = run.state, run.progress
     parameters = [state.model.get_parameter(name) for name in run.tuned.stages.trained()]
+    written = Record(run.out, progress, tensorboard=settings.tensorboard) if processes.first else Unrecorded()
     with (
-        closing(Record(run.out, progress, tensorboard=settings.tensorboard)) as record,
-        stop_signals() as stop_request,
+        closing(written) as record,
+        stop_signals(copies=processes.count > 1) as stop_request,
         ExitStack() as stack,
     ):
         _compile(run)
@@ -97,6 +106,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
         if watched is not None:
             watching = Watching.begin(run.out, watched, run.state.evaluated_model(), progress.step, run.log)
         stack.enter_context(closing(watching))
+        run.agree_on_time()
         while not run.over:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
@@ -116,6 +126,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
 
             now = time.monotonic()
             progress.seconds = now - began  # includes all earlier evaluations and saving
+            run.agree_on_time()
             # After the time is set: a run bounded by minutes must know that this step was its last.
             scores = run.evaluate_if_due()
             report = Step(
@@ -135,14 +146,16 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             away = time.monotonic()
             yield report
             began += time.monotonic() - away  # the caller's own time is not part of the run
-            if stop_request.signal_number is not None:
+            if signal_number := int(processes.highest(stop_request.signal_number or 0)[0]):
                 run.save()
                 raise Interrupted(
                     f"stopped after step {progress.step:,}; everything is saved in {run.out}: continue with --resume",
-                    signal_number=stop_request.signal_number,
+                    signal_number=signal_number,
                 )
-    finish(run)
-    run.tuned.finish(run.out)
+    if processes.first:
+        finish(run)
+    processes.copy_of_first(list(weights(state.model).values()))
+    run.tuned.finish(run.out if processes.first else None)
 
 
 @dataclass(frozen=True)
@@ -159,17 +172,20 @@ class _Learned:
 def _learn(run: Run, parameters: Sequence[Parameter]) -> _Learned:
     """The forward and backward passes of a step, in parts. Raises NotFiniteError."""
     feed, settings, device, step = run.feed, run.settings, run.machine.device, run.progress.step
-    parts = parts_of(feed, step, settings.accumulate)
+    parts = parts_of(feed, step, settings.accumulate, run.processes)
     # Counted before the first backward pass, so that each label has the same weight however the step is cut.
-    counts = counts_of(parts)
+    tokens = sum(part.tokens for part in parts)
+    counts, present, size = run.processes.sums(counts_of(parts), _present(parts), {"tokens": tokens})
     seed = step_seed(settings.seed, step).to(device)
     of_parts = [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
-    losses = mean_losses(parts, counts, of_parts)
+    run.processes.add_up([each.grad for each in parameters if each.grad is not None])
+    sums = run.processes.sums({name: sum(part[name] for part in of_parts) for name in of_parts[0]})[0]
+    losses = mean_losses(sums, counts, present)
     loss = sum(feed.weights[name] * value for name, value in losses.items())
     norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
     if not math.isfinite(loss + norm):
         raise _not_finite(run, parts, of_parts)
-    return _Learned(loss, losses, counts, norm, sum(part.tokens for part in parts))
+    return _Learned(loss, losses, counts, norm, int(size["tokens"]))
 
 
 def step_seed(seed: int, step: int) -> Tensor:
@@ -177,28 +193,31 @@ def step_seed(seed: int, step: int) -> Tensor:
     return torch.tensor(random_bits(seed, step).astype("int64").item() & 0x7FFFFFFF, dtype=torch.int32)
 
 
-def parts_of(feed: Feed, step: int, accumulate: int) -> list[Batch]:
-    """The rows of a step in `accumulate` parts, or in as many as it can be cut into."""
-    parts = min(accumulate, feed.rows(step))
-    return [feed.batch(step, part, parts) for part in range(parts)]
+def parts_of(feed: Feed, step: int, accumulate: int, processes: Processes = ALONE) -> list[Batch]:
+    """The rows of a step in `accumulate` parts for each process, or in as many as they can be cut into: those of this
+    process.
+    """
+    parts = min(accumulate * processes.count, feed.rows(step))
+    return [feed.batch(step, part, parts) for part in range(processes.number, parts, processes.count)]
 
 
 def counts_of(parts: Sequence[Batch]) -> dict[str, float]:
-    """By loss, the sum of the weights of the labels in all parts of a step."""
+    """By loss, the sum of the weights of the labels in all these parts of a step."""
     return {name: sum(part.counts[name] for part in parts) for name in parts[0].counts}
 
 
+def _present(parts: Sequence[Batch]) -> dict[str, float]:
+    each = [part.counts if part.present is None else part.present for part in parts]
+    return {name: sum(its[name] for its in each) for name in each[0]}
+
+
 def mean_losses(
-    parts: Sequence[Batch], counts: Mapping[str, float], of_parts: Sequence[Mapping[str, float]]
+    losses: Mapping[str, float], counts: Mapping[str, float], present: Mapping[str, float]
 ) -> dict[str, float]:
     """By loss, the mean over the labels of a step. What is learned from may be divided by the mean count of an epoch's
     steps instead: of a step with half as many labels that would be half of their mean.
     """
-    losses = {name: sum(part[name] for part in of_parts) for name in of_parts[0]}
-    for name, loss in losses.items():
-        present = sum((part.counts if part.present is None else part.present)[name] for part in parts)
-        losses[name] = loss * counts[name] / present if present else loss
-    return losses
+    return {name: loss * counts[name] / present[name] if present[name] else loss for name, loss in losses.items()}
 
 
 def _compile(run: Run) -> None:
@@ -206,7 +225,7 @@ def _compile(run: Run) -> None:
     if not run.loss_and_gradient.compiled or run.over:
         return
     started = time.monotonic()
-    batch = parts_of(run.feed, run.progress.step, run.settings.accumulate)[0].to(run.machine.device)
+    batch = parts_of(run.feed, run.progress.step, run.settings.accumulate, run.processes)[0].to(run.machine.device)
     seed = step_seed(run.settings.seed, run.progress.step).to(run.machine.device)
     run.loss_and_gradient(batch.with_dropout_key(seed), batch.counts)
     run.state.optimizer.zero_grad(set_to_none=True)
@@ -220,7 +239,9 @@ def _not_finite(run: Run, parts: Sequence[Batch], losses: Sequence[Mapping[str, 
     sums = [sum(part.values()) for part in losses]
     what = "loss" if not math.isfinite(sum(sums)) else "gradient"
     path = run.out / f"not-finite-step-{step + 1}.safetensors"
-    at_fault = [index for index, loss in enumerate(sums) if not math.isfinite(loss)] or range(len(parts))
+    at_fault = {index: parts[index] for index, loss in enumerate(sums) if not math.isfinite(loss)}
+    if not at_fault:  # maybe one of another process
+        at_fault = dict(enumerate(parts_of(run.feed, step, run.settings.accumulate * run.processes.count)))
     try:
         # The optimizer has made no step: a run that is resumed from here gets the same batch again.
         if step and run.state.finite:
@@ -228,7 +249,8 @@ def _not_finite(run: Run, parts: Sequence[Batch], losses: Sequence[Mapping[str, 
     except CheckpointError as error:
         run.log(str(error))
     try:
-        _write_batch(path, {index: parts[index] for index in at_fault})
+        if run.processes.first:
+            _write_batch(path, at_fault)
         got = f"the batch that is saved in {path}"
     except (OSError, SafetensorError) as error:
         got = f"a batch that could not be saved ({getattr(error, 'strerror', None) or error})"

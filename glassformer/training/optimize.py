@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from glassformer.base.errors import TrainingError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log
+from glassformer.runtime.processes import ALONE, Processes
 from glassformer.training import adapters
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.tune import Stages, parameter_groups, told, trained
@@ -24,7 +25,8 @@ from glassformer.training.tune import Stages, parameter_groups, told, trained
 class Muon(torch.optim.Muon):
     """torch's Muon with its Newton–Schulz steps in `products`, which torch always computes in bfloat16. In bfloat16 the
     weights are those of torch's to the bit. Where a processor has no bfloat16 products, these take four times as long
-    as float32's (decisions/2026-11-22-arms-of-masked-words.md).
+    as float32's (decisions/2026-11-22-arms-of-masked-words.md). Of several processes each does these steps for its
+    share of the matrices; all have the whole momentum.
     """
 
     def __init__(
@@ -35,26 +37,39 @@ class Muon(torch.optim.Muon):
         momentum: float,
         newton_schulz_steps: int,
         products: torch.dtype,
+        processes: Processes = ALONE,
     ) -> None:
         super().__init__(groups, lr=rate, momentum=momentum, ns_steps=newton_schulz_steps)
-        self.products = products
+        self.products, self.processes = products, processes
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> Any:
         """Change the matrices [R, C] once, by the gradients that they have; `closure` may compute these first."""
         with torch.enable_grad():
             loss = None if closure is None else closure()
-        for group in self.param_groups:
-            rate, momentum = float(group["lr"]), group["momentum"]
-            for matrix in (each for each in group["params"] if each.grad is not None):
-                buffer = self.state[matrix]["momentum_buffer"]  # [R, C]
-                buffer.lerp_(matrix.grad, 1 - momentum)
-                ahead = matrix.grad.lerp(buffer, momentum).to(self.products)  # [R, C], Nesterov's
-                turned = newton_schulz(ahead, group["ns_steps"], group["ns_coefficients"], group["eps"])  # [R, C]
-                rows, columns = matrix.shape
+        each = [(matrix, group) for group in self.param_groups for matrix in group["params"] if matrix.grad is not None]
+        count, number = self.processes.count, self.processes.number
+        if count > 1:  # matrices of one size at a time, one for each process
+            each.sort(key=lambda pair: pair[0].numel(), reverse=True)
+        for place in range(0, len(each), count):
+            some = each[place : place + count]
+            ahead = [self._ahead(matrix, group["momentum"]) for matrix, group in some]  # [R, C]
+            mine = None
+            if number < len(some):
+                group = some[number][1]
+                mine = newton_schulz(ahead[number], group["ns_steps"], group["ns_coefficients"], group["eps"])  # [R, C]
+            for (matrix, group), turned in zip(some, self.processes.gathered(mine, ahead), strict=True):
+                rate, (rows, columns) = float(group["lr"]), matrix.shape
                 matrix.mul_(1 - rate * group["weight_decay"])
                 matrix.add_(turned, alpha=-rate * math.sqrt(max(1, rows / columns)))
         return loss
+
+    def _ahead(self, matrix: Tensor, momentum: float) -> Tensor:
+        """Nesterov's gradient of a matrix [R, C], after its momentum has been changed."""
+        assert matrix.grad is not None
+        buffer: Tensor = self.state[matrix]["momentum_buffer"]  # [R, C]
+        buffer.lerp_(matrix.grad, 1 - momentum)
+        return matrix.grad.lerp(buffer, momentum).to(self.products)  # [R, C]
 
 
 def newton_schulz(matrix: Tensor, steps: int, coefficients: tuple[float, float, float], epsilon: float) -> Tensor:
@@ -95,7 +110,12 @@ class Optimizers:
 
 
 def build_optimizer(
-    model: nn.Module, settings: TrainSection, *, tune: TuneSection | None = None, products: torch.dtype = torch.float32
+    model: nn.Module,
+    settings: TrainSection,
+    *,
+    tune: TuneSection | None = None,
+    products: torch.dtype = torch.float32,
+    processes: Processes = ALONE,
 ) -> Optimizers:
     """The optimizer of the settings for all parameters that have a gradient now, with all its state allocated, so that
     it can be saved and restored at any time. `products` is the type in which the machine computes matrix products:
@@ -112,7 +132,7 @@ def build_optimizer(
     if others:
         each.append(_adamw(others, settings))
     if matrices:
-        each.append(_muon(matrices, settings, products))
+        each.append(_muon(matrices, settings, products, processes))
     return Optimizers(tuple(each))
 
 
@@ -130,13 +150,14 @@ def _adamw(groups: list[dict[str, Any]], settings: TrainSection) -> torch.optim.
     return optimizer
 
 
-def _muon(groups: list[dict[str, Any]], settings: TrainSection, products: torch.dtype) -> Muon:
+def _muon(groups: list[dict[str, Any]], settings: TrainSection, products: torch.dtype, processes: Processes) -> Muon:
     optimizer = Muon(
         groups,
         rate=settings.matrix_learning_rate,
         momentum=settings.momentum,
         newton_schulz_steps=settings.newton_schulz_steps,
         products=products,
+        processes=processes,
     )
     for parameter in (parameter for group in groups for parameter in group["params"]):
         buffer = torch.zeros_like(parameter, memory_format=torch.preserve_format)
@@ -230,15 +251,18 @@ class Tuned:
         if before is not None:
             self.log(before.check(self.model, now, step=step + 1))
 
-    def finish(self, folder: Path) -> None:
-        """Keep the adapters in a file, where there are any, and add them to the weights; nothing stays frozen."""
+    def finish(self, folder: Path | None) -> None:
+        """Add the adapters to the weights, and keep them in a file of the folder, where one is given; nothing stays
+        frozen.
+        """
         if self.asked:
             self.model.requires_grad_(True)
         if self.tune.adapters is not None:
-            adapters.write(self.model, folder, self.tune.adapters)
+            if folder is not None:
+                adapters.write(self.model, folder, self.tune.adapters)
             count = adapters.merge(self.model)
             self.log(
-                f"{count} adapters are merged into their weights; their matrices are kept in {folder / adapters.FILE}"
+                f"{count} adapters are merged into their weights; their matrices are kept in {folder}/{adapters.FILE}"
             )
 
 

@@ -134,6 +134,16 @@ class Record:
             draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
 
+class Unrecorded:
+    """The record of a process that writes none."""
+
+    def see(self, step: Step) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
 def refuse_removed_folder(folder: Path, step: int, error: Exception) -> None:
     """Raise TrainingError when the error is that the folder of a run was removed during the run."""
     if step and isinstance(error, FileNotFoundError) and not folder.exists():

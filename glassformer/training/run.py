@@ -15,10 +15,19 @@ import torch
 from glassformer.base.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, Machine, choose_machine
+from glassformer.runtime.processes import Processes
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
 from glassformer.training.budget import EVALUATION_ROWS, FEW, Budget, Cadence, RunProgress, enough_learned, evaluations
-from glassformer.training.checkpoint import Checkpoint, Checkpoints, State, circumstances, differences, restore, weights
+from glassformer.training.checkpoint import (
+    Checkpoint,
+    Checkpoints,
+    State,
+    Unwritten,
+    circumstances,
+    differences,
+    weights,
+)
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.optimize import Tuned
 from glassformer.training.schedule import Schedule
@@ -27,6 +36,8 @@ from glassformer.training.tune import choose
 
 # Steps of an epoch that are sampled for the mean number of tokens: with rows in buckets, steps have different lengths.
 _SAMPLED_STEPS = 32
+# What an evaluation finds out: only the first process evaluates, and all must know when the run is over.
+_JUDGED = ("best", "best_loss", "best_step", "least_loss", "misses")
 
 
 def to_standard_error(message: str) -> None:
@@ -55,6 +66,7 @@ class Run:
     loss_and_gradient: LossAndGradient
     facts: dict[str, Any]
     log: Log
+    processes: Processes
     saved_step: int | None
     saved_best: int
     cadence: Cadence
@@ -73,8 +85,9 @@ class Run:
         held_out: Feed | None,
         resume: bool,
         log: Log,
+        processes: Processes,
     ) -> Run:
-        """Set up the machine, and restore the newest checkpoint when a run is resumed."""
+        """Set up the machine, and restore the newest checkpoint when a run is resumed: the first process reads it."""
         check(settings, held_out=held_out is not None)
         machine = choose_machine(settings.device, settings.precision, settings.threads)
         torch.manual_seed(settings.seed)
@@ -85,13 +98,16 @@ class Run:
         stages = choose(model, tune)
         stages.begin(model, len(stages.names) - 1)  # the optimizer keeps something for all that is ever trained
         budget = Budget.of(settings, feed.steps_per_epoch)
-        state = State.fresh(model, settings, tune=tune, products=machine.products)
-        tokens = statistics.mean(sampled_tokens(feed).values())
+        state = State.fresh(model, settings, tune=tune, products=machine.products, processes=processes)
+        check_rows(feed, processes.count)
+        tokens = statistics.mean(sampled_tokens(feed).values()) / processes.count
         compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
         facts = circumstances(settings, tune, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
+        facts["processes"] = processes.count
         # Only a mean of checkpoints needs them at chosen steps, see `kept.py`; otherwise any checkpoint counts.
         every = settings.checkpoint_every or 1 if settings.average else 1
-        checkpoints = Checkpoints(out / "checkpoints", keep=max(settings.keep, settings.average or 0), every=every)
+        kept = Checkpoints if processes.first else Unwritten
+        checkpoints = kept(out / "checkpoints", keep=max(settings.keep, settings.average or 0), every=every)
         found = _newest(checkpoints, resume=resume)
         if found is not None:
             state.restore(found)
@@ -99,9 +115,11 @@ class Run:
                 facts["compiled"] = found.facts.get("compiled", compiled)
             if facts["compiled"] != compiled:
                 reason = f"{'compiled' if facts['compiled'] else 'not compiled'}, as the run began"
-            for difference in differences(found.facts, facts):
+            for difference in differences({"processes": 1, **found.facts}, facts):
                 log(f"the result may differ from that of an uninterrupted run: {difference}")
         checkpoints.tidy()
+        facts["compiled"] = processes.of_first(facts["compiled"])
+        state.copy_of_first(processes)
         log(f"{machine}; {reason}")
         run = cls(
             out=out,
@@ -117,6 +135,7 @@ class Run:
             loss_and_gradient=LossAndGradient(feed, model, machine, compiled=facts["compiled"], log=log),
             facts=facts,
             log=log,
+            processes=processes,
             saved_step=state.progress.step if found else None,
             saved_best=state.progress.best_step,
             cadence=Cadence(60 * settings.checkpoint_minutes),
@@ -163,11 +182,19 @@ class Run:
         """Evaluate the weights before the first step, where there is held-out text."""
         if self.held_out is not None:
             self.progress.few = self._evaluate().get("targets", math.inf) < FEW
-            self.log(f"before the first step: {_told(self, self.progress.best)}")
+            self.log(f"before the first step: {self.told(self.progress.best)}")
 
     def _evaluate(self) -> dict[str, float]:
-        assert self.held_out is not None
         self.evaluated_step = self.progress.step
+        found = self._judge() if self.processes.first else {}
+        judged = {name: getattr(self.progress, name) for name in _JUDGED}
+        scores, judged = self.processes.of_first([found, judged])
+        for name, value in judged.items():
+            setattr(self.progress, name, value)
+        return dict(scores)
+
+    def _judge(self) -> dict[str, float]:
+        assert self.held_out is not None
         with self.state.evaluated_model() as model:
             with self.machine.context():
                 scores = self.held_out.evaluate(model, limit=EVALUATION_ROWS)
@@ -204,6 +231,17 @@ class Run:
         if best is None or not by_loss:
             return best is None or score > best
         return best_loss is not None and loss < best_loss
+
+    def agree_on_time(self) -> None:
+        """The clock of the run is that of the process for which most time has passed."""
+        progress = self.progress
+        progress.seconds, progress.setup = self.processes.highest(progress.seconds, progress.setup)
+
+    def told(self, score: float | None) -> str:
+        """The score by which the best model is kept, in words."""
+        assert self.held_out is not None
+        assert score is not None
+        return f"a held-out {self.held_out.best.removeprefix('-')} of {abs(score):.4f}"
 
     @property
     def saving_due(self) -> bool:
@@ -258,6 +296,16 @@ def sampled_tokens(feed: Feed) -> dict[int, int]:
     return {step: feed.batch(step).tokens for step in range(0, epoch, math.ceil(epoch / _SAMPLED_STEPS))}
 
 
+def check_rows(feed: Feed, processes: int) -> None:
+    """Raise ConfigError where a step has fewer rows than there are processes."""
+    if feed.fewest_rows < processes:
+        raise ConfigError(
+            f"each of {processes} processes needs a row of every step",
+            got=f"steps of {feed.fewest_rows}",
+            do="raise train.batch or train.batch_tokens, or start fewer processes",
+        )
+
+
 def _newest(checkpoints: Checkpoints, *, resume: bool) -> Checkpoint | None:
     if resume:
         return checkpoints.newest()
@@ -281,68 +329,3 @@ def check(settings: TrainSection, *, held_out: bool) -> None:
         raise ConfigError("train.average needs checkpoints at regular steps", do="set train.checkpoint_every")
     if settings.patience is not None and not held_out:
         raise ConfigError("train.patience needs held-out text", do="set data.validation")
-
-
-def finish(run: Run) -> None:
-    """Save the run, and set its model to the weights to keep: see `fit`."""
-    run.save()
-    model, settings, progress = run.state.model, run.settings, run.progress
-    best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
-    mean = beside = ""
-    if settings.average is not None:
-        # Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C.
-        every = run.settings.checkpoint_every or 1
-        chosen = [each for each in run.checkpoints.all() if each.step % every == 0 or each.step == run.progress.step]
-        kept = chosen[-settings.average :]
-        if run.state.average is not None:
-            run.state.average.copy_to(model)
-        _take_mean(model, kept)
-        mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
-    elif best is not None and best.step > 0 and (start := run.checkpoints.start()) is not None:
-        # Half-way to the start (Wortsman et al. 2022), which knows more texts than those of the training.
-        _take_mean(model, [start, best])
-        mean = f"the mean of the weights before the first step and after step {best.step:,}"
-    if mean and best is None:
-        run.log(f"keeping {mean}")
-        return
-    if mean and best is not None:
-        found, loss = _measured(run, model)
-        if run.is_better(found, loss):
-            its = _told(run, progress.best)
-            run.log(f"keeping {mean}, with {_told(run, found)}; the best single step, {best.step:,}, has {its}")
-            return
-        beside = f"; {mean} has {_told(run, found)}"
-    if best is not None:
-        restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-        run.log(f"keeping step {best.step:,}, the best, with {_told(run, progress.best)}{beside}")
-    elif run.state.average is not None:
-        run.state.average.copy_to(model)
-        run.log("keeping the moving average of the weights")
-    elif progress.best is not None:  # it was damaged, and the user deleted it as advised
-        run.log(f"keeping the last weights, as the best model (step {progress.best_step:,}) is missing")
-
-
-def _measured(run: Run, model: Transformer) -> tuple[float, float]:
-    """The score of a model by which the best is kept, as in the run's own evaluations, and its loss."""
-    assert run.held_out is not None
-    with run.machine.context():
-        scores = run.held_out.evaluate(model, limit=EVALUATION_ROWS)
-    return better_if_higher(run.held_out.best, scores), scores.get("loss", math.inf)
-
-
-def _told(run: Run, score: float | None) -> str:
-    assert run.held_out is not None
-    assert score is not None
-    return f"a held-out {run.held_out.best.removeprefix('-')} of {abs(score):.4f}"
-
-
-def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
-    group = "average" if "average" in checkpoints[0].facts["groups"] else "model"
-    total: dict[str, torch.Tensor] = {}
-    for checkpoint in checkpoints:
-        for name, tensor in checkpoint.tensors(group).items():
-            total[name] = total[name] + tensor.double() if name in total else tensor.double()
-    mine = weights(model)
-    with torch.no_grad():
-        for name, tensor in total.items():
-            mine[name].copy_(tensor / len(checkpoints))

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,8 @@ from glassformer.base.errors import TrainingError
 
 # The file that is locked where a folder cannot be: on Windows.
 _FILE = ".lock"
+# Seconds in which a signal that is sent twice comes again.
+_COPIES = 2.0
 
 
 @contextmanager
@@ -60,11 +63,14 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.signal_number: int | None = None
+        self.since = 0.0
 
 
 @contextmanager
-def stop_signals() -> Iterator[StopRequest]:
-    """Inside, the first signal that asks for a stop is only recorded; outside the main thread nothing changes."""
+def stop_signals(*, copies: bool = False) -> Iterator[StopRequest]:
+    """Inside, the first signal that asks for a stop is only recorded; outside the main thread nothing changes. With
+    `copies` others within two seconds are the same one: a terminal and torchrun both send it.
+    """
     stop_request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield stop_request
@@ -72,18 +78,26 @@ def stop_signals() -> Iterator[StopRequest]:
     # A handler that was not set from Python reads as None, and cannot be set again.
     before = {number: signal.getsignal(number) or signal.SIG_DFL for number in _numbers()}
 
-    def record_request(number: int, frame: FrameType | None) -> None:
-        stop_request.signal_number = number
+    def restore() -> None:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+    def record_request(number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if stop_request.signal_number is None:
+            stop_request.signal_number, stop_request.since = number, now
+        elif now - stop_request.since > _COPIES:
+            restore()
+            signal.raise_signal(number)
+        if not copies:
+            restore()
 
     for number in before:
         signal.signal(number, record_request)
     try:
         yield stop_request
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        restore()
 
 
 def _numbers() -> list[signal.Signals]:

@@ -46,6 +46,10 @@ class Toy:
     def steps_per_epoch(self) -> float:
         return ROWS / self.size
 
+    @property
+    def fewest_rows(self) -> int:
+        return self.size
+
     def rows(self, step: int) -> int:
         return self.size
 

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from glassformer.base.errors import ConfigError
+from glassformer.base.launched import is_one_of_several
 from glassformer.base.wrapping import width_of, wrapped_command
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Resume, RunFolder, Set, json_option
@@ -26,6 +29,16 @@ def train(
     out: RunFolder = None,
     resume: Resume = False,
     set: Set = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            "--processes",
+            metavar="N",
+            min=1,
+            help="Train in N processes of this machine, each with a share of every batch. torchrun starts them on "
+            "several machines.  [default: 1]",
+        ),
+    ] = None,
     json: Annotated[bool, json_option("The record has the folder and the scores of the model.")] = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
@@ -50,6 +63,13 @@ def train(
             )
         what = str(out / RECIPE)
     folder = folder_of(what, out, resume=resume)
+    if (processes or 1) > 1 and not is_one_of_several():
+        from glassformer.cli.train.processes import in_processes
+
+        given = [] if out is not None else ["--out", str(folder)]
+        if code := in_processes(processes or 1, [*sys.argv[1:], *given]):
+            raise SystemExit(code)
+        return
     recipe = requested_recipe(
         what,
         files or [],
@@ -115,9 +135,13 @@ def recipe_of_run(folder: Path) -> Recipe | None:
 
 
 def folder_of(what: str, out: Path | None, *, resume: bool) -> Path:
-    """The folder of the run: the one asked for, else the next free name in runs/."""
+    """The folder of the run: the one asked for, else the next free name in runs/. Raises ConfigError where several
+    processes would each choose one.
+    """
     if out is not None:
         return out
+    if is_one_of_several():
+        raise ConfigError("a training on several processes needs a folder", got="none", do="name one with --out")
     first = Path("runs") / Path(what).stem
     taken = [first, *(first.with_name(f"{first.name}-{number}") for number in range(2, 10_000))]
     free = next(place for place, folder in enumerate(taken) if not folder.exists())

@@ -1,0 +1,103 @@
+"""`train --processes N`: the same command in N processes of this machine, begun by torch's elastic launcher."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from glassformer.base.errors import ConfigError, TrainingError
+
+# How often all are begun again after one of them was killed.
+_RESTARTS = 3
+# More than any machine has the memory for; a mistyped number must not fill it.
+_MOST = 1024
+
+
+def in_processes(count: int, arguments: Sequence[str]) -> int:
+    """Run a command in so many processes until the first ends without being killed; returns its exit code. Raises
+    ConfigError, and TrainingError when processes were lost too often.
+    """
+    if not 1 < count <= _MOST:
+        raise ConfigError(f"--processes is a number from 2 to {_MOST}", got=str(count), do="leave it out for one")
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    # They report a killed process with a traceback of their own; we say it in a sentence.
+    for name in ("torch.distributed.elastic", "torch.multiprocessing"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    # As torchrun does: else each process would use all cores.
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
+    with tempfile.TemporaryDirectory() as logs, _forwarding(stopped := Path(logs) / "stopped"):
+        launch = LaunchConfig(
+            min_nodes=1,
+            max_nodes=1,
+            nproc_per_node=count,
+            logs_specs=DefaultLogsSpecs(log_dir=logs),
+            run_id="glassformer",
+            rdzv_backend="c10d",
+            rdzv_endpoint="localhost:0",
+            local_addr="localhost",
+            max_restarts=_RESTARTS,
+            signals_to_handle="SIGHUP",
+        )
+        try:
+            codes: dict[int, Any] = elastic_launch(launch, _work)(list(arguments), str(stopped))
+        except ChildFailedError as failed:
+            ends = ", ".join(sorted({str(each.signal_name()) for each in failed.failures.values()}))
+            raise TrainingError(
+                "a training needs all its processes",
+                got=f"the end of one {_RESTARTS + 1} times ({ends})",
+                do="see whether the memory is enough, and continue with --resume",
+            ) from None
+    return int(codes[0])
+
+
+def _work(arguments: list[str], stopped: str) -> int:
+    """One of the processes. What it returns is its exit code; where another is lost it ends instead, and all begin
+    again, unless the file `stopped` has the number of the signal that has ended them.
+    """
+    if os.path.exists(stopped):
+        return 128 + int(Path(stopped).read_text())
+    from glassformer.cli.__main__ import main
+    from glassformer.cli.terminal.streams import prepare_streams
+    from glassformer.runtime.processes import LostProcessError
+
+    if hasattr(os, "setpgid"):  # so that Ctrl-C comes once: from the process that has begun this one
+        os.setpgid(0, 0)
+    prepare_streams()
+    try:
+        code = main(arguments)
+    except Exception:  # a fault of ours: it would come again
+        traceback.print_exc()
+        return 1
+    if code == LostProcessError.exit_code:
+        os._exit(code)
+    return code
+
+
+@contextmanager
+def _forwarding(stopped: Path) -> Iterator[None]:
+    """Inside, a request to stop goes to the processes, each of which ends as a single one does; the file keeps it."""
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        stopped.write_text(str(int(number)))
+        for child in multiprocessing.active_children():
+            if child.pid is not None:
+                os.kill(child.pid, number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,284 @@
+"""The processes that train one model together: all hold the whole model, and each learns from its share of every batch.
+
+The first one, number 0, is the only one that writes, evaluates and shows anything; the others do the same steps. What
+they exchange goes through torch's process group: gloo on processors, NCCL between GPUs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from math import prod
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+from torch._C._distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
+
+from glassformer.base.errors import ConfigError, DeviceError, TrainingError
+from glassformer.base.launched import is_one_of_several
+from glassformer.runtime.device import choose_device
+
+# One process reads text or evaluates while the others wait; a process that ends is noticed at once, by its connection.
+_LONGEST_WAIT = timedelta(hours=24)
+_LONGEST_START = timedelta(minutes=10)
+# Numbers that are summed at once: gradients are copied next to each other, a part at a time.
+_NUMBERS_OF_A_SUM = 1 << 23
+
+
+class LostProcessError(TrainingError):
+    """Another process ended without a reason. A launcher begins all of them again when one has this exit code."""
+
+    exit_code: ClassVar[int] = 75
+
+
+class Processes(Protocol):
+    """The processes of a training, as one of them sees them. Each method but the properties is called by all of them,
+    in the same order. `number` counts from 0; `first`: this is number 0, the one that writes; `restarted`: they were
+    begun again after one of them was lost.
+    """
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def first(self) -> bool: ...
+    @property
+    def restarted(self) -> bool: ...
+
+    def sums(self, *values: Mapping[str, float]) -> list[dict[str, float]]:
+        """The sums over all processes, name by name; the names are the same in all of them."""
+        ...
+
+    def highest(self, *values: float) -> list[float]:
+        """Of each value the highest in any process."""
+        ...
+
+    def of_first(self, value: Any) -> Any:
+        """What the first one has: anything that JSON can hold."""
+        ...
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over all processes; shapes are the same in all of them."""
+        ...
+
+    def copy_of_first(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by that of the first one."""
+        ...
+
+    def gathered(self, mine: Tensor | None, like: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors of the first `len(like)` processes, in order, with the shapes of `like`."""
+        ...
+
+    def check_same(self, facts: Mapping[str, str]) -> None:
+        """Raise ConfigError unless each fact is the same in all processes."""
+        ...
+
+    def meet(self) -> None:
+        """Wait for all others."""
+        ...
+
+
+@dataclass(frozen=True)
+class Alone:
+    """One process: nothing to exchange."""
+
+    restarted: bool = False
+    number: int = 0
+    count: int = 1
+    first: bool = True
+
+    def sums(self, *values: Mapping[str, float]) -> list[dict[str, float]]:
+        return [dict(each) for each in values]
+
+    def highest(self, *values: float) -> list[float]:
+        return list(values)
+
+    def of_first(self, value: Any) -> Any:
+        return value
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """They are the sums."""
+
+    def copy_of_first(self, tensors: Sequence[Tensor]) -> None:
+        """They are its own."""
+
+    def gathered(self, mine: Tensor | None, like: Sequence[Tensor]) -> list[Tensor]:
+        assert mine is not None
+        return [mine]
+
+    def check_same(self, facts: Mapping[str, str]) -> None:
+        """There is no other."""
+
+    def meet(self) -> None:
+        """There is no other."""
+
+
+ALONE = Alone()
+
+
+class Several:
+    """Processes that a launcher has begun. A process that ends with a sentence leaves it in the `store`, where the
+    others find it when their connection to it breaks.
+    """
+
+    def __init__(self, number: int, count: int, store: Store, *, restarted: bool) -> None:
+        self.number, self.count, self.restarted = number, count, restarted
+        self.first = number == 0
+        self._store = store
+
+    def sums(self, *values: Mapping[str, float]) -> list[dict[str, float]]:
+        names = [sorted(each) for each in values]
+        flat = [each[name] for each, its in zip(values, names, strict=True) for name in its]
+        total = torch.tensor(flat, dtype=torch.float64)
+        self._exchange(lambda: dist.all_reduce(total))
+        found = iter(total.tolist())
+        return [{name: next(found) for name in its} for its in names]
+
+    def highest(self, *values: float) -> list[float]:
+        found = torch.tensor(values, dtype=torch.float64)
+        self._exchange(lambda: dist.all_reduce(found, dist.ReduceOp.MAX))
+        return list(found.tolist())
+
+    def of_first(self, value: Any) -> Any:
+        text = json.dumps(value).encode() if self.first else b""
+        size = int(self.highest(len(text))[0])
+        buffer = torch.frombuffer(bytearray(text), dtype=torch.uint8) if text else torch.empty(size, dtype=torch.uint8)
+        self._exchange(lambda: dist.broadcast(buffer, 0))
+        return json.loads(buffer.numpy().tobytes())
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        for part in _parts(tensors):
+            flat = torch.cat([each.reshape(-1) for each in part])
+            self._exchange(lambda flat=flat: dist.all_reduce(flat))  # type: ignore[misc]
+            for each, its in zip(part, flat.split([each.numel() for each in part]), strict=True):
+                each.copy_(its.view_as(each))
+
+    def copy_of_first(self, tensors: Sequence[Tensor]) -> None:
+        for each in tensors:
+            whole = each.contiguous()
+            self._exchange(lambda whole=whole: dist.broadcast(whole, 0))  # type: ignore[misc]
+            if whole is not each:
+                each.copy_(whole)
+
+    def gathered(self, mine: Tensor | None, like: Sequence[Tensor]) -> list[Tensor]:
+        size = max(each.numel() for each in like)
+        own = torch.zeros(size, dtype=like[0].dtype, device=like[0].device)
+        if mine is not None:
+            own[: mine.numel()] = mine.reshape(-1)
+        every = [torch.empty_like(own) for _ in range(self.count)]
+        self._exchange(lambda: dist.all_gather(every, own))
+        return [found[: prod(each.shape)].view(each.shape) for found, each in zip(every, like, strict=False)]
+
+    def check_same(self, facts: Mapping[str, str]) -> None:
+        theirs = self.of_first(dict(facts))
+        for name, value in facts.items():
+            if value != theirs[name]:
+                raise ConfigError(
+                    f"all processes of a training need the same {name}",
+                    got=_apart(theirs[name], value, f"process {self.number}"),
+                    do="start each of them with the same command, files and versions",
+                )
+        self.meet()
+
+    def meet(self) -> None:
+        self.highest(0.0)
+
+    def leave(self, error: BaseException) -> None:
+        """Tell the others why this process ends, before its connections break."""
+        ended = {"interrupted": isinstance(error, KeyboardInterrupt), "sentence": str(error)}
+        if not self._store.check(["ended"]):
+            self._store.set("ended", json.dumps(ended))
+
+    def _exchange(self, work: Callable[[], object]) -> None:
+        """Raises the error with which another process has ended, LostProcessError where it did without one."""
+        try:
+            work()
+        except RuntimeError:
+            raise self._lost() from None
+
+    def _lost(self) -> BaseException:
+        try:
+            told = json.loads(self._store.get("ended")) if self._store.check(["ended"]) else None
+        except RuntimeError:  # the launcher has ended too
+            told = None
+        if told is None:
+            return LostProcessError(
+                "a training needs all its processes", got="the end of one", do="continue with --resume"
+            )
+        return KeyboardInterrupt(told["sentence"]) if told["interrupted"] else ConfigError(told["sentence"])
+
+
+@contextmanager
+def joined(device: str) -> Iterator[Processes]:
+    """The processes of a training on this kind of device, as the environment has them, connected inside; the others
+    learn with which error this one ends. Raises DeviceError, TrainingError.
+    """
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    restarted = attempt != "0"
+    if not is_one_of_several():
+        yield Alone(restarted)
+        return
+    backend = "gloo"
+    if choose_device(device).type == "cuda":
+        here, there = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+        if here >= there:
+            raise DeviceError("each process needs its own GPU", got=f"{there} here", do="start fewer, or --device cpu")
+        torch.cuda.set_device(here)
+        backend = "cpu:gloo,cuda:nccl"
+    try:
+        whole, number, count = next(rendezvous("env://", timeout=_LONGEST_START))
+        # The launcher keeps one store: what was written before a restart, or by an earlier training, must not be found.
+        mine = PrefixStore(f"attempt {attempt}", whole)
+        store = PrefixStore(f"training {(mine.add('joined', 1) - 1) // count}", mine)
+        store.set_timeout(_LONGEST_START)
+        dist.init_process_group(backend, store=store, rank=number, world_size=count, timeout=_LONGEST_WAIT)
+    except (RuntimeError, ValueError) as error:
+        raise LostProcessError(
+            "the processes of a training must reach each other",
+            got=next(iter(str(error).splitlines()), ""),
+            do="see what torchrun was given as its address and port",
+        ) from None
+    several = Several(number, count, store, restarted=restarted)
+    try:
+        yield several
+    except BaseException as error:
+        if not isinstance(error, LostProcessError):
+            several.leave(error)
+        raise
+    finally:
+        dist.destroy_process_group()
+
+
+def _parts(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
+    part: list[Tensor] = []
+    for each in tensors:
+        if part and sum(other.numel() for other in part) + each.numel() > _NUMBERS_OF_A_SUM:
+            yield part
+            part = []
+        part.append(each)
+    if part:
+        yield part
+
+
+def _apart(theirs: str, mine: str, where: str) -> str:
+    """The first difference: the settings of two recipes in JSON, or the two texts."""
+    try:
+        one, two = _flat(json.loads(theirs)), _flat(json.loads(mine))
+    except ValueError:
+        return f"{theirs} and in {where} {mine}"
+    name = next(name for name in [*one, *two] if one.get(name) != two.get(name))
+    return f"{name} = {one.get(name)!r} and in {where} {two.get(name)!r}"
+
+
+def _flat(value: Any, name: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {name: value}
+    return {k: v for part, inner in value.items() for k, v in _flat(inner, f"{name}.{part}".lstrip(".")).items()}

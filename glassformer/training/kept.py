@@ -1,0 +1,71 @@
+"""How a run ends: which weights are kept."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from glassformer.models.transformer import Transformer
+from glassformer.training.budget import EVALUATION_ROWS
+from glassformer.training.checkpoint import Checkpoint, restore, weights
+from glassformer.training.run import Run, better_if_higher
+
+
+def finish(run: Run) -> None:
+    """Save the run, and set its model to the weights to keep: see `fit`."""
+    run.save()
+    model, settings, progress = run.state.model, run.settings, run.progress
+    best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
+    mean = beside = ""
+    if settings.average is not None:
+        # Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C.
+        every = run.settings.checkpoint_every or 1
+        chosen = [each for each in run.checkpoints.all() if each.step % every == 0 or each.step == run.progress.step]
+        kept = chosen[-settings.average :]
+        if run.state.average is not None:
+            run.state.average.copy_to(model)
+        _take_mean(model, kept)
+        mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
+    elif best is not None and best.step > 0 and (start := run.checkpoints.start()) is not None:
+        # Half-way to the start (Wortsman et al. 2022), which knows more texts than those of the training.
+        _take_mean(model, [start, best])
+        mean = f"the mean of the weights before the first step and after step {best.step:,}"
+    if mean and best is None:
+        run.log(f"keeping {mean}")
+        return
+    if mean and best is not None:
+        found, loss = _measured(run, model)
+        if run.is_better(found, loss):
+            its = run.told(progress.best)
+            run.log(f"keeping {mean}, with {run.told(found)}; the best single step, {best.step:,}, has {its}")
+            return
+        beside = f"; {mean} has {run.told(found)}"
+    if best is not None:
+        restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
+        run.log(f"keeping step {best.step:,}, the best, with {run.told(progress.best)}{beside}")
+    elif run.state.average is not None:
+        run.state.average.copy_to(model)
+        run.log("keeping the moving average of the weights")
+    elif progress.best is not None:  # it was damaged, and the user deleted it as advised
+        run.log(f"keeping the last weights, as the best model (step {progress.best_step:,}) is missing")
+
+
+def _measured(run: Run, model: Transformer) -> tuple[float, float]:
+    """The score of a model by which the best is kept, as in the run's own evaluations, and its loss."""
+    assert run.held_out is not None
+    with run.machine.context():
+        scores = run.held_out.evaluate(model, limit=EVALUATION_ROWS)
+    return better_if_higher(run.held_out.best, scores), scores.get("loss", math.inf)
+
+
+def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
+    group = "average" if "average" in checkpoints[0].facts["groups"] else "model"
+    total: dict[str, torch.Tensor] = {}
+    for checkpoint in checkpoints:
+        for name, tensor in checkpoint.tensors(group).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    mine = weights(model)
+    with torch.no_grad():
+        for name, tensor in total.items():
+            mine[name].copy_(tensor / len(checkpoints))
