@@ -35,6 +35,8 @@ from glassformer.runtime.matrices import laid_out
 
 # To lay the matrices out takes as long as some ten steps: a short text is written without.
 LAID_OUT_AFTER = 16
+# Sentences that begin together: of more, short ones would be padded to the length of longer ones.
+TOGETHER = 32
 
 
 def decode(
@@ -262,8 +264,9 @@ class Loop:
         """The next sentences go through the encoder, their prompts through the decoder, and their first tokens are
         chosen.
         """
-        sentences = [Sentence(request) for request in islice(self.requests, self.slots)]
-        if len(sentences) < self.slots:
+        most = min(self.slots, TOGETHER)
+        sentences = [Sentence(request) for request in islice(self.requests, most)]
+        if len(sentences) < most:
             self.exhausted = True
         if not sentences:
             return []
