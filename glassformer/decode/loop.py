@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import chain, count, islice
 
 import torch
 from torch import Tensor
@@ -137,7 +137,9 @@ class Loop:
         attention: Collection[int],
         head: int | None,
     ) -> None:
-        self.model, self.requests, self.search, self.slots = model, requests, search, slots
+        first = list(islice(requests, slots))
+        self.model, self.requests, self.search = model, chain(first, requests), search
+        self.slots = max(1, len(first))  # few requests need fewer rows
         self.blocks, self.attention_head = attention, head
         self.attention = None if search.recorder is None else search.recorder.attention
         assert model.head is not None
@@ -250,10 +252,9 @@ class Loop:
     def enter(self, waiting: Waiting, rows: list[int], of: list[int]) -> None:
         """These waiting sentences take these rows."""
         if self.hypotheses is None:
-            size = len(rows) if self.exhausted else self.slots
-            self.hypotheses = Hypotheses.empty(waiting.hypotheses, size)
-            self.cache = SlotCache(len(self.stack.blocks), size)
-            self.rows = [None] * size
+            self.hypotheses = Hypotheses.empty(waiting.hypotheses, self.slots)
+            self.cache = SlotCache(len(self.stack.blocks), self.slots)
+            self.rows = [None] * self.slots
         where, which = torch.tensor(rows, device=self.device), torch.tensor(of, device=self.device)
         self.hypotheses.put(where, waiting.hypotheses, which)
         self.cache.put(where, waiting.cache, which, waiting.memory_real)
