@@ -38,12 +38,14 @@ def largest(numbers: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 def log_totals(logits: Tensor) -> Tensor:
     """The logarithm of the sum of the exponentials, of which log-probabilities are short: [R, B, V] to [R, B]. On a
-    processor some rows at a time: all at once the exponentials would go to memory and back, in twice the time.
+    processor by `log_softmax`, whose kernel takes half the time of `logsumexp`, some rows at a time: all at once the
+    numbers would go to memory and back.
     """
     if logits.device.type != "cpu":
         return logits.logsumexp(dim=-1)
     parts = logits.flatten(0, 1).split(max(1, CACHED // logits.shape[2]))
-    return torch.cat([part.logsumexp(dim=-1) for part in parts]).view(logits.shape[:2])  # [R, B]
+    totals = [part.amax(dim=-1) - part.log_softmax(dim=-1).amax(dim=-1) for part in parts]
+    return torch.cat(totals).view(logits.shape[:2])  # [R, B]
 
 
 def block_tops(logits: Tensor) -> Tensor:

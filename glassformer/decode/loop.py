@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice
 
 import torch
 from torch import Tensor
@@ -36,6 +36,8 @@ from glassformer.runtime.matrices import laid_out
 
 # To lay the matrices out takes as long as some ten steps: a short text is written without.
 LAID_OUT_AFTER = 16
+# Sentences that begin together: of more, short ones would be padded to the length of longer ones.
+TOGETHER = 32
 
 
 def decode(
@@ -133,7 +135,9 @@ class Loop:
         attention: Collection[int],
         head: int | None,
     ) -> None:
-        self.model, self.requests, self.search, self.slots = model, requests, search, slots
+        first = list(islice(requests, slots))
+        self.model, self.requests, self.search = model, chain(first, requests), search
+        self.slots = max(1, len(first))  # few requests need fewer rows
         self.blocks, self.attention_head = attention, head
         self.attention = None if search.recorder is None else search.recorder.attention
         assert model.head is not None
@@ -246,10 +250,9 @@ class Loop:
     def enter(self, waiting: Waiting, rows: list[int], of: list[int]) -> None:
         """These waiting sentences take these rows."""
         if self.hypotheses is None:
-            size = len(rows) if self.exhausted else self.slots
-            self.hypotheses = Hypotheses.empty(waiting.hypotheses, size)
-            self.cache = SlotCache(len(self.stack.blocks), size)
-            self.rows = [None] * size
+            self.hypotheses = Hypotheses.empty(waiting.hypotheses, self.slots)
+            self.cache = SlotCache(len(self.stack.blocks), self.slots)
+            self.rows = [None] * self.slots
         where, which = torch.tensor(rows, device=self.device), torch.tensor(of, device=self.device)
         self.hypotheses.put(where, waiting.hypotheses, which)
         self.cache.put(where, waiting.cache, which, waiting.memory_real)
@@ -260,8 +263,9 @@ class Loop:
         """The next sentences go through the encoder, their prompts through the decoder, and their first tokens are
         chosen.
         """
-        sentences = [Sentence(request) for request in islice(self.requests, self.slots)]
-        if len(sentences) < self.slots:
+        most = min(self.slots, TOGETHER)
+        sentences = [Sentence(request) for request in islice(self.requests, most)]
+        if len(sentences) < most:
             self.exhausted = True
         if not sentences:
             return []

@@ -17,8 +17,9 @@ from torch.nn import functional as F
 
 from glassformer.base.errors import ShapeError
 
-# Columns that a buffer has from the start: growing copies all that it holds.
-FEWEST = 32
+# Free columns that a row of a `SlotCache` has at least when it grows, since growing copies all that it holds; of long
+# texts more: this share of the columns. All columns are looked at: what is contiguous is read twice as fast as a part.
+ROOM, SHARE = 8, 8
 # The value of a fact for tokens it was not given for, where other tokens have it. Documents have no such default.
 DEFAULT_FACTS: Mapping[str, bool | int] = {"real": True, "masked_words": False, "segments": 0}
 
@@ -162,63 +163,61 @@ def _filled(
 
 class Columns:
     """Where each row of a `SlotCache` keeps its tokens: which columns the newest ones are written to, and how many
-    columns, `width`, are looked at.
+    columns, `width`, there are.
     """
 
     def __init__(self) -> None:
         self.width = 0
         self.newest = torch.empty(0, dtype=torch.int64)  # [R, S]
-        self._flat: tuple[Tensor, int, Tensor] | None = None
+        self._flat: tuple[Tensor, torch.Size, Tensor] | None = None
 
-    def flat(self, columns: int) -> Tensor:
-        """The places [R * S] of the newest tokens in a buffer [R * C, ...] of so many columns: all attentions write to
-        the same ones.
+    def fit(self, needed: int, *, grows: bool) -> None:
+        """Change the width where so many columns do not fit, or where far fewer are needed. `grows`: soon more are."""
+        room = max(ROOM, needed // SHARE)
+        wanted = needed + room * grows
+        if not needed <= self.width <= wanted + room:
+            self.width = wanted
+
+    def flat(self, shape: torch.Size) -> Tensor:
+        """The places [R * G * S] of the newest tokens in a buffer [R * G * C, ...] that was [R, G, C, ...]: all
+        attentions write to the same ones.
         """
-        if self._flat is None or self._flat[0] is not self.newest or self._flat[1] != columns:
-            rows = torch.arange(len(self.newest), device=self.newest.device)[:, None] * columns  # [R, 1]
-            self._flat = self.newest, columns, (rows + self.newest).flatten()
+        if self._flat is None or self._flat[0] is not self.newest or self._flat[1] != shape:
+            rows = torch.arange(shape[0] * shape[1], device=self.newest.device).view(shape[0], shape[1], 1)  # [R, G, 1]
+            self._flat = self.newest, shape, (rows * shape[2] + self.newest[:, None]).flatten()
         return self._flat[2]
 
 
 class SlotPairs:
-    """The keys [R, C, G, D] and values [R, C, G, E] of one attention, in memory that grows by doubling. Tokens stand
-    before heads, so that what is written for one token is contiguous.
-    """
+    """The keys [R, G, C, D] and values [R, G, C, E] of one attention, contiguous, in memory that grows."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
-
-    @property
-    def key(self) -> Tensor | None:
-        """The keys looked at, [R, G, K, D]."""
-        return None if self.keys is None else self.keys[:, : self.columns.width].transpose(1, 2)  # [R, G, K, D]
-
-    @property
-    def value(self) -> Tensor | None:
-        """The values looked at, [R, G, K, E]."""
-        return None if self.values is None else self.values[:, : self.columns.width].transpose(1, 2)  # [R, G, K, E]
+        self.key: Tensor | None = None
+        self.value: Tensor | None = None
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Write the newest keys and values to their columns and return all that are looked at."""
-        assert self.keys is not None
-        assert self.values is not None
-        self.keys = _write(_widened(self.keys, self.columns.width), self.columns, key)
-        self.values = _write(_widened(self.values, self.columns.width), self.columns, value)
+        """Write the newest keys and values to their columns and return all."""
+        self.fit()
         assert self.key is not None
         assert self.value is not None
+        for buffer, newest in ((self.key, key), (self.value, value)):
+            buffer.view(-1, buffer.shape[3]).index_copy_(0, self.columns.flat(buffer.shape), newest.flatten(0, 2))
         return self.key, self.value
+
+    def fit(self) -> None:
+        """Give the buffers as many columns as there are now."""
+        if self.key is not None and self.value is not None:
+            self.key, self.value = (_fitted(each, self.columns.width, 2) for each in (self.key, self.value))
 
     def put(self, rows: Tensor, key: Tensor, value: Tensor, slots: int) -> None:
         """Keys [N, G, P, D] and values [N, G, P, E] become the first columns of these rows [N]."""
-        self.keys = _put(self.keys, rows, key.transpose(1, 2), slots)
-        self.values = _put(self.values, rows, value.transpose(1, 2), slots)
+        self.key, self.value = _put(self.key, rows, key, slots), _put(self.value, rows, value, slots)
 
     def keep(self, rows: Tensor) -> None:
         """These rows [N] alone, in this order."""
-        if self.keys is not None and self.values is not None:
-            self.keys, self.values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
+        if self.key is not None and self.value is not None:
+            self.key, self.value = self.key.index_select(0, rows), self.value.index_select(0, rows)
 
 
 class SlotCache:
@@ -272,17 +271,21 @@ class SlotCache:
         taken = used.any(dim=0).index_fill(0, columns.flatten(), True)  # [K + S]
         ends = torch.arange(1, len(taken) + 1, device=taken.device) * taken  # [K + S]
         # A device that computes on while Python runs is waited for once in a step, for both numbers.
-        width, self.longest = torch.stack((ends.max(), positions.max() + 1)).tolist()
-        self.own.newest, self.own.width = columns, width
-        self.positions = _widened(self.positions, width).scatter(1, columns, positions.expand(-1, newest))  # [R, C]
-        may_look = F.pad(look, (0, newest))[..., :width]  # [R, S, K]
-        return may_look.scatter(2, columns[:, :, None], True)  # [R, S, K]
+        needed, self.longest = torch.stack((ends.max(), positions.max() + 1)).tolist()
+        self.own.fit(needed, grows=True)
+        self.own.newest, width = columns, self.own.width
+        self.positions = _fitted(self.positions, width, 1).scatter(1, columns, positions.expand(-1, newest))  # [R, C]
+        return _fitted(look, width, 2).scatter(2, columns[:, :, None], True)  # [R, S, C]
 
     def trim_memory(self, live: Tensor) -> Tensor:
-        """Look at no more memory than the longest sentence of the live rows [N] has; its real tokens, [R, M]."""
+        """Keep little more memory than the longest sentence of the live rows [N] has; its real tokens, [R, M]."""
         lengths = self.memory_real[live].any(dim=0).nonzero()  # [M, 1]
-        self.memory.width = int(lengths[-1]) + 1 if len(lengths) else min(1, self.memory_real.shape[1])
-        return self.memory_real[:, : self.memory.width]  # [R, M]
+        needed = int(lengths[-1]) + 1 if len(lengths) else min(1, self.memory_real.shape[1])
+        self.memory.fit(needed, grows=False)
+        self.memory_real = _fitted(self.memory_real, self.memory.width, 1)
+        for layer in self.layers:
+            layer.memory.fit()
+        return self.memory_real  # [R, M]
 
     def keys(self, tokens: int) -> int:
         """The number of columns that are looked at."""
@@ -294,7 +297,7 @@ class SlotCache:
 
     def places(self, tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """Places in the text of all key tokens, [R, K], and of the newest ones, [R, S]."""
-        return self.positions[:, : self.own.width], self.positions.gather(1, self.own.newest)
+        return self.positions, self.positions.gather(1, self.own.newest)
 
     def advance(
         self, batch: int, tokens: int, newest: Mapping[str, Tensor], device: torch.device
@@ -304,25 +307,24 @@ class SlotCache:
         return self.facts
 
 
-def _write(buffer: Tensor, columns: Columns, newest: Tensor) -> Tensor:
-    """Newest keys or values [R, G, S, D] at their columns of a buffer [R, C, G, D]."""
-    flat = buffer.flatten(2).flatten(0, 1)  # [R * C, G * D]
-    flat.index_copy_(0, columns.flat(buffer.shape[1]), newest.transpose(1, 2).flatten(2).flatten(0, 1))
-    return buffer
-
-
 def _put(buffer: Tensor | None, rows: Tensor, first: Tensor, slots: int) -> Tensor:
-    """The first columns [N, P, ...] of these rows [N] of a buffer [R, C, ...], which is made where there is none."""
+    """The first columns [N, ..., P, D] of these rows [N] of a buffer [R, ..., C, D], which is made where there is none;
+    of facts [N, P] of a buffer [R, C].
+    """
+    dim = 1 if first.dim() == 2 else 2
+    size = first.shape[dim]
     if buffer is None:
-        buffer = first.new_zeros(slots, 0, *first.shape[2:])
-    buffer = _widened(buffer.to(first.device), first.shape[1])
-    buffer[rows, : first.shape[1]] = first
+        buffer = first.new_zeros(slots, *first.shape[1:])
+    buffer = _fitted(buffer.to(first.device), max(size, buffer.shape[dim]), dim)
+    buffer.narrow(dim, 0, size)[rows] = first
     return buffer
 
 
-def _widened(buffer: Tensor, columns: int) -> Tensor:
-    """A buffer [R, C, ...] with at least so many columns: where it has fewer, at least twice as many as before."""
-    if buffer.shape[1] >= columns:
-        return buffer
-    more = max(columns, 2 * buffer.shape[1], FEWEST) - buffer.shape[1]
-    return torch.cat((buffer, buffer.new_zeros(len(buffer), more, *buffer.shape[2:])), dim=1)  # [R, C, ...]
+def _fitted(buffer: Tensor, columns: int, dim: int) -> Tensor:
+    """A buffer with so many columns on this axis: what is new is 0."""
+    more = columns - buffer.shape[dim]
+    if more <= 0:
+        return buffer.narrow(dim, 0, columns).contiguous()
+    shape = list(buffer.shape)
+    shape[dim] = more
+    return torch.cat((buffer, buffer.new_zeros(shape)), dim=dim)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.parts.cache import FEWEST, Cache, SlotCache
+from glassformer.parts.cache import ROOM, Cache, SlotCache
 from tests.contracts.families import Row
 
 # The same sums in another order, in float64.
@@ -24,7 +24,7 @@ MODELS = {
     "relative bias": Row("t5", "t5"),
     "sinusoidal": Row("marian", "marian"),
 }
-STEPS = FEWEST  # so many that the memory for columns grows
+STEPS = 4 * ROOM  # so many that the memory for columns grows
 
 
 @pytest.fixture(params=MODELS)
@@ -114,23 +114,23 @@ def test_a_column_is_used_again_when_no_hypothesis_goes_on_from_it() -> None:
     for place in range(STEPS):
         look = cache.place(look, torch.full((2, 1), place))
         assert look.sum(dim=2).tolist() == [[place + 1] * 3] * 2
-        assert cache.own.width == look.shape[2] == place + 3  # one for each token so far, two for the others' newest
+        needed = place + 3  # one for each token so far, two for the others' newest
+        assert needed <= cache.own.width == look.shape[2] == cache.positions.shape[1] <= needed + 2 * ROOM
         look = look[:, :1].expand(-1, 3, -1)  # all go on from the first
     places, newest = cache.places(3, look.device)
     assert newest.tolist() == [[STEPS - 1] * 3] * 2
     of_first = [places[row][look[row, 0]].sort().values.tolist() for row in range(2)]
     assert of_first == [list(range(STEPS))] * 2
     assert cache.reach(3) == STEPS
-    assert cache.positions.shape[1] >= STEPS + 2 > FEWEST
 
 
-def test_memory_is_as_wide_as_the_longest_sentence() -> None:
+def test_memory_is_little_wider_than_the_longest_sentence() -> None:
     model = MODELS["sinusoidal"].model()
     trees = Trees(model)
     lengths = [2 + first % 3 for first in (5, 7, 9, 3)]
     real = trees.cache.trim_memory(torch.tensor([1, 2]))
     assert real[1:3].sum(dim=1).tolist() == lengths[1:3]
-    assert real.shape[1] == max(lengths[1:3])
+    assert max(lengths[1:3]) <= real.shape[1] <= max(lengths[1:3]) + ROOM
     key = trees.cache.layers[0].memory.key
     assert key is not None
     assert key.shape[2] == real.shape[1]

@@ -104,12 +104,14 @@ class Translation(Answered):
 
 def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
     """The text of these tokens, and their characters [start, end); a letter of several bytes is its last token's."""
-    text = tokenizer.decode(ids)
+    # Of no tokens, of the first one, of the first two: up to all of them.
+    texts = tokenizer.decode_batch([ids[:count] for count in range(len(ids) + 1)])
+    text = texts[-1]
     begin = len(text) - len(text.lstrip())
     whole = text.strip()
     reached = [0]
-    for count in range(1, len(ids) + 1):
-        so_far = tokenizer.decode(ids[:count])[begin:].rstrip("\ufffd")
+    for written in texts[1:]:
+        so_far = written[begin:].rstrip("\ufffd")
         reached.append(max(reached[-1], _common(so_far, whole)))
     spans = []
     for start, end in pairwise(reached):

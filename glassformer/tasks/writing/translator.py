@@ -41,8 +41,8 @@ from glassformer.text.windows import room_beside
 
 # Tokens of a translation for each token of its source, and beside these, where no number is asked for.
 _LONGER, _MORE = 2, 16
-# Sentences that are decoded together.
-SLOTS = 64
+# Sentences that are decoded together, and hypotheses: more sentences where each has few of them.
+SLOTS, HYPOTHESES = 64, 256
 
 
 class Translator(writers.Writer[TextPair, Translation]):
@@ -157,9 +157,9 @@ class Translator(writers.Writer[TextPair, Translation]):
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The best translations of each row; equal rows are translated once, and so have the same samples."""
-        limit = model.output_stack.max_length
+        limit, slots = model.output_stack.max_length, max(SLOTS, HYPOTHESES // self.settings.width)
         return writers.answered(
-            batches, lambda source: self.request(source, limit), lambda asked: self.steps(model, asked, slots=SLOTS)
+            batches, lambda source: self.request(source, limit), lambda asked: self.steps(model, asked, slots=slots)
         )
 
     def stream(self, model: Transformer, example: TextPair, *, fast: bool = False) -> Generator[str, None, Translation]:
