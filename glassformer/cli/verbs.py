@@ -15,7 +15,7 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "Ask": {
         **{verb: entry.help for verb, entry in ANSWERS.items()},
-        "serve": "answer over HTTP, for programs and other machines",
+        "serve": "serve models over HTTP, for other programs and machines",
     },
     "Vectors": {
         "embed": "compute vectors of texts or words; embed compare ranks layers and poolings",
@@ -26,7 +26,7 @@ VERBS: dict[str, dict[str, str]] = {
         "explore": "open a page that traces every number back to its inputs",
         "heads": "list where each attention head looks, and the loss without it",
         "matrix": "compute a blog post's matrix of word pairs for a text, step by step",
-        "shuffle": "compare the vectors of a text with those of its words in random order",
+        "shuffle": "compare the vectors of a text with those of the same words in random order",
         "verify": "check every tensor computed for a text against its formula",
         "claims": "list claims of four Transformer tutorials, with verdicts",
         "models": "list the bundled models",

@@ -79,7 +79,7 @@ class WritingOptions:
         default=False,
     )
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
-    top_k: int | None = _option("Sample from this number of most likely tokens.  [default: none]", least=1)
+    top_k: int | None = _option("Sample from the most likely tokens, this many of them.  [default: none]", least=1)
     top_p: float | None = _option(f"{_TOGETHER}  [default: none]", f"{_TOGETHER}  [default: 0.9]")
     min_p: float | None = _option(
         "Sample from tokens with at least this fraction of the largest probability.  [default: none]"

@@ -167,7 +167,7 @@ _SCORED = "Required for an encoder–decoder, unless --file has a column for it.
 _UNNAMED = {
     "text": f"{_TRAINED}, else text",
     "pair": f"{_TRAINED}, else none",
-    "target": f"{_TRAINED}; for a chat model, name the column of the replies",
+    "target": f"{_TRAINED}; required for a chat model: the column with the replies",
     "words": f"{_TRAINED}, else {options.OF_TAGGED['words']}",
 }
 

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 def serve(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="MODEL...", help="Folders or names of bundled models. Each is served by its last name."),
+        typer.Argument(
+            metavar="MODEL...",
+            help="Folders or names of bundled models. Each is served under its name, or the last part of its path.",
+        ),
     ],
-    host: Annotated[str, typer.Option("--host", help="Address to listen at; all but this machine's need --token.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on. Any address other than localhost needs --token.")
+    ] = ("127.0.0.1"),
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 chooses a free one.")] = 8000,
     token: Annotated[
         str | None,
@@ -30,13 +33,18 @@ def serve(
             "--token",
             envvar="GLASSFORMER_TOKEN",
             show_envvar=False,
-            help="What each request must bear: Authorization: Bearer TOKEN.  [default: GLASSFORMER_TOKEN, else none]",
+            help="Token that each request must send, in the header Authorization: Bearer TOKEN.  [default: the environment "
+            "variable GLASSFORMER_TOKEN, else none]",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Longest time of a request.")] = 60.0,
-    grace: Annotated[int, typer.Option("--grace", min=1, help="Seconds to finish requests when stopped.")] = 60,
-    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Most tokens of one text.")] = 16_384,
-    queue: Annotated[int, typer.Option("--queue", min=1, help="Most texts that wait for one model.")] = 4096,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Timeout of a request, in seconds.")] = 60.0,
+    grace: Annotated[
+        int, typer.Option("--grace", min=1, help="Maximum number of seconds to finish open requests after Ctrl-C.")
+    ] = 60,
+    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Maximum number of tokens in a text.")] = 16_384,
+    queue: Annotated[
+        int, typer.Option("--queue", min=1, help="Maximum number of texts that may wait for a model.")
+    ] = 4096,
     json: Annotated[bool, json_option("The record has the address and the models.")] = False,
     fast: Fast = False,
     engine: Engine = "auto",
@@ -44,8 +52,8 @@ def serve(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Answer verbs over HTTP, and OpenAI's embeddings, completions and chat. Ctrl-C stops the server after it has
-    answered what it took.
+    """Serve models over HTTP: an endpoint for each command, such as fill or classify, and OpenAI-compatible endpoints for
+    embeddings, completions and chat. Ctrl-C stops the server after it has answered the requests that it has accepted.
     """
     from glassformer.run.serving.listening import check_installed
 

@@ -35,8 +35,8 @@ def train(
             "--processes",
             metavar="N",
             min=1,
-            help="Train in N processes of this machine, each with a share of every batch. torchrun starts them on "
-            "several machines.  [default: 1]",
+            help="Train in N processes of this machine, each with a share of every batch. To train on "
+            "several machines, start the command with torchrun.  [default: 1]",
         ),
     ] = None,
     json: Annotated[bool, json_option("The record has the folder and the scores of the model.")] = False,

@@ -2,7 +2,7 @@ from glassformer.tasks import TaskEntry, VerbEntry, WatchEntry
 
 TASK = TaskEntry(
     name="translate",
-    help="predict the translation of a text, from a table or two files of pairs",
+    help="predict the translation of a text, from a table of pairs or two parallel files",
     task=".task:Translate",
     text="Two dogs run in the snow.",
     recipe="translate",
