@@ -33,8 +33,8 @@ def serve(
             "--token",
             envvar="GLASSFORMER_TOKEN",
             show_envvar=False,
-            help="Token that each request must send, in the header Authorization: Bearer TOKEN.  [default: the environment "
-            "variable GLASSFORMER_TOKEN, else none]",
+            help="Token that each request must send, in the header Authorization: Bearer TOKEN.  [default: the "
+            "environment variable GLASSFORMER_TOKEN, else none]",
         ),
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Timeout of a request, in seconds.")] = 60.0,
@@ -52,8 +52,9 @@ def serve(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Serve models over HTTP: an endpoint for each command, such as fill or classify, and OpenAI-compatible endpoints for
-    embeddings, completions and chat. Ctrl-C stops the server after it has answered the requests that it has accepted.
+    """Serve models over HTTP: an endpoint for each command, such as fill or classify, and OpenAI-compatible endpoints
+    for embeddings, completions and chat. Ctrl-C stops the server after it has answered the requests that it has
+    accepted.
     """
     from glassformer.run.serving.listening import check_installed
 
