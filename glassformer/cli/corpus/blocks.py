@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import CheckpointError, DataError, GlassformerError, NotFiniteError
 from glassformer.cli.corpus.batch import answerable, answers_to
+from glassformer.cli.terminal.destination import digest_of
 from glassformer.cli.terminal.opened import Machine
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import note_windows, record
@@ -129,8 +130,6 @@ class Worker:
 
     @cached_property
     def opened(self) -> Model:
-        from glassformer.cli.terminal.destination import digest_of
-
         opened = self._corpus.machine.open(self._corpus.model)
         if digest_of(opened) != self._corpus.digest:
             raise CheckpointError(

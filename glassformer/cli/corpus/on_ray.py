@@ -36,7 +36,7 @@ _RETRIES = 3
 
 def check_ray(typed: Mapping[str, Any]) -> None:
     """Raise an error where the options exclude --ray, or its package is missing."""
-    _ray()
+    package()
     address = typed["ray"]
     if address not in (LOCAL, "auto") and not address.rpartition(":")[2].isdecimal():
         raise ConfigError(
@@ -132,7 +132,7 @@ def _source(data: ModuleType, corpus: Corpus) -> Any:
 @contextmanager
 def _connected(address: str) -> Iterator[ModuleType]:
     """Inside, there is a Ray, quiet and without reports to others; one that was started here ends."""
-    ray = _ray()
+    ray = package()
     if address not in (LOCAL, "auto"):
         _knock(address)
     own = {"num_cpus": os.cpu_count(), "object_store_memory": _STORE, "include_dashboard": False}
@@ -140,12 +140,13 @@ def _connected(address: str) -> Iterator[ModuleType]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            ray.init(
-                address=address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                **(own if address == LOCAL else {}),
-            )
+            with _silent():
+                ray.init(
+                    address=address,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    **(own if address == LOCAL else {}),
+                )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise _no_ray(address, _last_line(error)) from None
         signal.signal(signal.SIGTERM, handler)  # Ray's own would end the command without a sentence
@@ -160,10 +161,24 @@ def _connected(address: str) -> Iterator[ModuleType]:
             ray.shutdown()
 
 
-def _ray() -> ModuleType:
-    """The package, told to be quiet before it is imported."""
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Nothing on standard error, where Ray's own code, in C++, says how much it will log."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def package() -> ModuleType:
+    """The package ray, told to be quiet before it is imported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # else 15: on a machine that does other work, actors starve
     try:
         importlib.import_module("ray.data")
         return importlib.import_module("ray")

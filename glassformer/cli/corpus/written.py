@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
 from glassformer.cli.corpus.blocks import Corpus, Runner, received
+from glassformer.cli.terminal.destination import digest_of
 from glassformer.cli.terminal.screen import Few, note
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ class Spread:
 
 def answer_blocks(job: Job) -> None:
     """Write the answers that are not written yet, as a lone process would."""
-    from glassformer.cli.terminal.destination import digest_of
-
     assert job.spread is not None
     out, bad, before = job.out, job.bad, job.out.done
     corpus = replace(job.spread.corpus, digest=digest_of(job.opened), done=before)
