@@ -24,7 +24,7 @@ from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
-    from glassformer.cli.corpus.written import Spread
+    from glassformer.cli.corpus.blocks import Spread
     from glassformer.data.readers.rejects import RejectsFile
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.trace.trace import Trace

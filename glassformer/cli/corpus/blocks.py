@@ -68,6 +68,14 @@ Runner = Callable[[Corpus], Iterator[str]]
 """Reads the blocks of a corpus, has them answered, and gives back the answers in the order of the blocks."""
 
 
+@dataclass(frozen=True)
+class Spread:
+    """A corpus, and who has its blocks answered."""
+
+    corpus: Corpus
+    run: Runner
+
+
 def in_this_process(corpus: Corpus) -> Iterator[str]:
     return map(Worker(corpus), read_blocks(corpus))
 

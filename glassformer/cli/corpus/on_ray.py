@@ -18,8 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError, GlassformerError, MissingExtraError, TrainingError
-from glassformer.cli.corpus.blocks import Corpus, Worker, read_blocks
-from glassformer.cli.corpus.written import Spread
+from glassformer.cli.corpus.blocks import Corpus, Spread, Worker, read_blocks
 from glassformer.cli.terminal.destination import Output, not_resumable
 from glassformer.cli.terminal.options import LOCAL
 

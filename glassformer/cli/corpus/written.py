@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
-from glassformer.cli.corpus.blocks import Corpus, Runner, received
+from glassformer.cli.corpus.blocks import received
 from glassformer.cli.terminal.destination import digest_of
 from glassformer.cli.terminal.screen import Few, note
 
 if TYPE_CHECKING:
     from glassformer.cli.ask.show import Job
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A corpus, and who has its blocks answered."""
-
-    corpus: Corpus
-    run: Runner
 
 
 def answer_blocks(job: Job) -> None:
