@@ -11,9 +11,10 @@ import logging
 import os
 import signal
 import socket
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 _STORE = 256 << 20
 # Seconds in which a cluster has to answer.
 _WAIT = 5.0
+# What begins a connection of HTTP/2, by which Ray's processes speak, with an empty frame of settings, and the kind of
+# frame that its answer begins with (RFC 9113, 3.4).
+_SETTINGS = b"\4"
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0" * 5
 # How often a block is answered again after its actor has died: one that always kills its actor must not be endless.
 _RETRIES = 3
 
@@ -136,7 +141,8 @@ def _connected(address: str) -> Iterator[ModuleType]:
         _knock(address)
     own = {"num_cpus": os.cpu_count(), "object_store_memory": _STORE, "include_dashboard": False}
     handler = signal.getsignal(signal.SIGTERM)
-    with warnings.catch_warnings():
+    # What Ray tells of actors that died goes to standard error, with the notes.
+    with warnings.catch_warnings(), redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
         try:
             with _silent():
@@ -189,7 +195,10 @@ def _knock(address: str) -> None:
     """Raise ConfigError where nothing answers as a cluster does: Ray itself would wait for a minute."""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_WAIT).close()
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_WAIT) as line:
+            line.sendall(_PREFACE)
+            if line.recv(9)[3:4] != _SETTINGS:
+                raise _no_ray(address, "an answer of another program")
     except (OSError, OverflowError) as error:
         raise _no_ray(address, getattr(error, "strerror", None) or str(error)) from None
 
