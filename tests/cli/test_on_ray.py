@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from glassformer.cli.corpus import blocks, on_ray
+from glassformer.cli.corpus import on_ray
+from glassformer.cli.corpus.batch import answers_to
 from glassformer.cli.corpus.blocks import Corpus, in_this_process
 from glassformer.cli.terminal.partial import Partial, beside
 
@@ -106,13 +107,12 @@ def test_an_answered_block_is_not_answered_again(
     with monkeypatch.context() as patched:
         patched.setattr(Partial, "whole", stopping)
         assert run(*fill(trained, asked, out, "--ray")).code == 130
-    answers = blocks.answers_to
 
     def counting(opened: Any, verb: str, texts: Any, options: Any) -> Iterator[Any]:
         given.append(len(texts))
-        return answers(opened, verb, texts, options)
+        return answers_to(opened, verb, texts, options)
 
-    monkeypatch.setattr(blocks, "answers_to", counting)
+    monkeypatch.setattr("glassformer.cli.corpus.blocks.answers_to", counting)
     assert run(*fill(trained, asked, out, "--ray", "--resume")).code == 0
     assert given == [ROWS - 64 - 3]  # three of the four bad rows are in the second block
 

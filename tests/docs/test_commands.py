@@ -39,6 +39,7 @@ PAGES = (
     "docs/search.md",
     "docs/transfer.md",
     "docs/onnx.md",
+    "docs/ray.md",
 )
 OWN_VERB = "order"
 """The verb of the task that docs/adding-a-task.md adds: the test of that page runs its commands."""

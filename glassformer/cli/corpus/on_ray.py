@@ -207,8 +207,8 @@ def _no_ray(address: str, why: str) -> GlassformerError:
     return ConfigError(
         f"a Ray must answer at {address}",
         got=why,
-        do="start one with `ray start --head`, or leave the address out for one on this machine; for a cluster that asks for "
-        "a token, set RAY_AUTH_MODE=token",
+        do="start one with `ray start --head`, or leave the address out for one on this machine; for a cluster that "
+        "asks for a token, set RAY_AUTH_MODE=token",
     )
 
 
