@@ -10,9 +10,9 @@ import functools
 import importlib
 import inspect
 import io
-import itertools
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any
 
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
@@ -102,12 +102,16 @@ def _answer(arguments: Sequence[str]) -> int:
 
         print(f"glassformer {__version__}")
         return DONE
-    for option, value in itertools.pairwise([*arguments, "next"]):
+    for option, value in pairwise([*arguments, "next"]):
         if (value == "" and option.startswith("-")) or (option.startswith("--") and option.endswith("=")):
             raise GlassformerError(f"{option} needs a value", got="an empty one", do="is a shell variable unset?")
     if verb not in known:
         raise GlassformerError(f"there is no command {verb!r}", do=did_you_mean(verb, known))
     verb, rest = verb_and_rest(arguments)
+    # Typer knows no option whose value can be left out.
+    rest = [
+        f"{one}=local" if one == "--ray" and after.startswith("-") else one for one, after in pairwise([*rest, "-"])
+    ]
     import typer
 
     from glassformer.cli.terminal.help import helped

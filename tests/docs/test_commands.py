@@ -40,6 +40,7 @@ PAGES = (
     "docs/transfer.md",
     "docs/onnx.md",
     "docs/serving.md",
+    "docs/ray.md",
 )
 OWN_VERB = "order"
 """The verb of the task that docs/adding-a-task.md adds: the test of that page runs its commands."""

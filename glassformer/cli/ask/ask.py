@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,10 +20,14 @@ from glassformer.cli.ask.show import (
     stream_words,
     write_story,
 )
+from glassformer.cli.corpus.batch import answerable, answers_to
+from glassformer.cli.corpus.blocks import corpus_of
+from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
+from glassformer.cli.corpus.written import answer_blocks
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
 from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, split_model
-from glassformer.cli.terminal.readers import Text, reader_of
+from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
 from glassformer.cli.terminal.texts import Same, batches, find_inputs, records
 from glassformer.data.readers.lines import stop_unless
@@ -37,24 +41,20 @@ if TYPE_CHECKING:
 
 def answer_records(job: Job) -> None:
     """Answer what has no answer yet. A batch is computed whole: in another batch an answer may round otherwise."""
-    from glassformer.answering.answers import refusals  # not at the top: --help must not import torch
-
     opened, verb, options, out, bad = job.opened, job.verb, job.options, job.out, job.bad
     number = empty = 0
     told, long = Few(), Few()
     for texts in batches(job.texts):
         batch = texts
         if bad is not None:
-            why = list(refusals(opened, verb, ((one.values, one.where) for one in texts), options))
-            batch = [one for one, error in zip(texts, why, strict=True) if error is None]
-            for one, error in zip(texts, why, strict=True):
-                if error is not None:
-                    bad(error.about(one.where, {**one.kept, **one.values} if one.own is None else one.own))
+            batch, refused = answerable(opened, verb, texts, options)
+            for error in refused:
+                bad(error)
         if number + len(batch) <= out.done:
             number += len(batch)
             continue
         before = max(number, out.done)
-        found = _answers(opened, verb, batch, options)
+        found = answers_to(opened, verb, batch, options)
         for each, its in zip(batch, found, strict=True):
             number += 1
             if number <= out.done:
@@ -78,28 +78,16 @@ def answer_records(job: Job) -> None:
         raise DataError("a record that can be answered is needed", got=bad.first[0])
 
 
-def _answers(opened: Model, verb: str, batch: Sequence[Text], options: Options) -> Iterator[Any]:
-    """The answers to a batch; the error of a record of a file says that such records can be left out."""
-    from glassformer.answering.answers import answer, refusals
-
-    try:
-        yield from answer(opened, verb, ((one.values, one.where) for one in batch), options)
-    except DataError as error:
-        of_files = ((one.values, one.where) for one in batch if one.where)
-        if any(str(why) == str(error) for why in refusals(opened, verb, of_files, options)):
-            error.left_out_by = "rejects"
-        raise
-
-
-Way = Literal["records", "stream", "tree", "page", "conversation"]
+Way = Literal["records", "stream", "tree", "page", "conversation", "blocks"]
 # Options that say how an answer is shown or kept, not what it is.
-_SHOWN = ("stream", "tree", "html", "megabytes", "save", "target")
+_SHOWN = ("stream", "tree", "html", "megabytes", "save", "target", "ray")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What is asked of which model, of which texts and files, and where the answers go. `columns` are those that were
-    named, by role; `same` is what belongs to every text; `page` is the file of a page, `save` that of a conversation.
+    named, by role; `same` is what belongs to every text; `page` is the file of a page, `save` that of a conversation;
+    `ray` is the address of the Ray that answers.
     """
 
     verb: VerbEntry
@@ -116,6 +104,7 @@ class Request:
     page: Path | None = None
     megabytes: int | None = None
     save: Path | None = None
+    ray: str | None = None
 
 
 def request_typed(verb: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> Request:
@@ -142,6 +131,7 @@ def request_typed(verb: VerbEntry, own: Iterable[str], typed: Mapping[str, Any])
         page=typed.get("html"),
         megabytes=typed.get("megabytes"),
         save=typed.get("save"),
+        ray=typed["ray"],
     )
 
 
@@ -149,6 +139,9 @@ def _way(typed: Mapping[str, Any]) -> Way:
     """How texts are answered; raises ConfigError for options that exclude it."""
     stream, tree, page = (typed.get(name) for name in ("stream", "tree", "html"))
     options.check_megabytes(typed.get("megabytes"), page)
+    if typed["ray"] is not None:
+        check_ray(typed)
+        return "blocks"
     if stream:
         check_streamed(typed)
     if tree or page:
@@ -176,6 +169,7 @@ _WAYS: Mapping[Way, Callable[[Job], None]] = {
     "stream": stream_words,
     "tree": show_trees,
     "page": write_story,
+    "blocks": answer_blocks,
 }
 
 
@@ -211,6 +205,7 @@ def asking(verb: str) -> Callable[..., None]:
         **({"int8": (options.Int8, False)} if entry.writes else {}),
         "device": (options.Device, "auto"),
         "threads": (options.Threads, None),
+        "ray": (options.Ray, None),
     }
 
     def command(**typed: Any) -> None:
@@ -279,6 +274,10 @@ def _answer(asked: Request) -> None:
     )
     inputs, output = find_inputs(asked.texts, asked.files, reader, asked.same), asked.output
     verb, given = asked.verb.name, asked.options
+    spread = None
+    if asked.ray is not None:
+        whole = corpus_of(asked.model, asked.machine, verb, given, inputs, rejects=output.rejects is not None)
+        spread = spread_by_ray(whole, output, asked.ray)
     depends = {"verb": verb, **(given if isinstance(given, Mapping) else vars(given)), **asked.machine.options}
     with (
         set_aside(output.rejects, inputs.order) as bad,
@@ -288,6 +287,6 @@ def _answer(asked: Request) -> None:
         job = Job(
             opened=opened, verb=verb, texts=records(inputs, bad=bad or stop_unless("rejects")), options=given, out=out,
             advance=advance, bad=bad, json=output.json, page=asked.page, megabytes=asked.megabytes,
-            title=Path(asked.model).name,
+            title=Path(asked.model).name, spread=spread,
         )  # fmt: skip
         _WAYS[asked.way](job)

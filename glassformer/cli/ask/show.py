@@ -24,6 +24,7 @@ from glassformer.tasks import VERBS
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
+    from glassformer.cli.corpus.blocks import Spread
     from glassformer.data.readers.rejects import RejectsFile
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.trace.trace import Trace
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`advance` is called with numbers of new answers, `bad` with records that are set aside; `page` is a file."""
+    """`advance` is called with numbers of new answers, `bad` with records that are set aside; `page` is a file;
+    `spread`: where blocks are answered by other processes.
+    """
 
     opened: Model
     verb: str
@@ -48,6 +51,7 @@ class Job:
     page: Path | None = None
     megabytes: int | None = None
     title: str = ""
+    spread: Spread | None = None
 
     @property
     def writing(self) -> WritingOptions:

@@ -58,7 +58,7 @@ class Output:
 def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[str, Any]) -> Iterator[Answers]:
     """Inside, write the answers; `options` are what they depend on beyond model and inputs. Raises DataError."""
     out = output.out
-    why = _not_resumable(out, inputs)
+    why = not_resumable(out, inputs)
     if out is None or why:
         if output.resume:
             raise DataError("--resume continues answers about files, written to a file", got=why, do="leave it out")
@@ -134,7 +134,7 @@ def counted(out: Path | None, done: int, *, what: str = "answers", total: int | 
         yield advance
 
 
-def _not_resumable(out: Path | None, inputs: Inputs) -> str:
+def not_resumable(out: Path | None, inputs: Inputs) -> str:
     """Why a later command could not go on; "" where it can."""
     if out is None:
         return "no --out"

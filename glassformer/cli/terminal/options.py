@@ -232,6 +232,13 @@ Engine = Annotated[
 ]
 INT8 = "Use 8-bit weight matrices: smaller and faster, less accurate."
 Int8 = Annotated[bool, typer.Option("--int8", help=INT8)]
+LOCAL = "local"
+"""The address of a Ray that is started on this machine, for this command."""
+RAY = (
+    f"Answer with Ray: {LOCAL} (a Ray of this machine, started for this command; also without ADDRESS), auto (the one "
+    "that runs here) or HOST:PORT of a cluster. Reads --file, writes records to --out."
+)
+Ray = Annotated[str | None, typer.Option("--ray", metavar="[ADDRESS]", help=f"{RAY}  [default: none]")]
 _SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."
 Set = Annotated[
     list[str] | None,

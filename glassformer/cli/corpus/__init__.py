@@ -1,0 +1,1 @@
+"""A corpus answered block by block, by processes that may be anywhere."""

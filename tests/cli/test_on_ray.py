@@ -1,0 +1,213 @@
+"""Files answered in blocks by other processes (`--ray`): the bytes are those of the same command without it.
+
+Most tests have the blocks answered in this process, by what a process of Ray calls; one starts a Ray.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glassformer.cli.corpus import on_ray
+from glassformer.cli.corpus.batch import answers_to
+from glassformer.cli.corpus.blocks import Corpus, in_this_process
+from glassformer.cli.terminal.partial import Partial, beside
+
+Run = Callable[..., Any]
+ROWS = 150  # in two blocks: 64, and the rest
+BAD = (5, 70, 71, 140)  # rows without a mask: no record that `fill` can answer
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("asked") / "asked.jsonl"
+    texts = (f"She likes the summer {number}" + " [MASK]" * (number not in BAD) for number in range(ROWS))
+    path.write_text("".join(json.dumps({"id": f"r{number}", "text": text}) + "\n" for number, text in enumerate(texts)))
+    return path
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are answered in this process."""
+
+    def answered(address: str, corpus: Corpus) -> Iterator[str]:
+        return in_this_process(corpus)
+
+    monkeypatch.setattr(on_ray, "on_ray", answered)
+    monkeypatch.setattr(on_ray, "package", lambda: None)
+
+
+def fill(model: Path, file: Path, out: Path, *more: str | Path) -> list[str | Path]:
+    exactly = ["--threads", "1", "--engine", "torch", "--top", "2"]
+    return ["fill", model, "--file", file, "--out", out, "--rejects", f"{out}.rejects", *exactly, *more]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+@pytest.mark.usefixtures("here")
+def test_the_bytes_are_those_of_the_command_without_ray(
+    run: Run, trained: Path, asked: Path, tmp_path: Path, suffix: str
+) -> None:
+    alone, blockwise = tmp_path / f"alone{suffix}", tmp_path / f"blocks{suffix}"
+    assert run(*fill(trained, asked, alone)).code == 0
+    assert run(*fill(trained, asked, blockwise, "--ray")).code == 0
+    assert blockwise.read_bytes() == alone.read_bytes()
+    rejected = Path(f"{blockwise}.rejects").read_text()
+    assert rejected == Path(f"{alone}.rejects").read_text()
+    assert [json.loads(line)["line"] for line in rejected.splitlines()] == [number + 1 for number in BAD]
+
+
+@pytest.mark.parametrize("at", [30, 63, 100])
+@pytest.mark.usefixtures("here")
+def test_a_stopped_command_goes_on_with_each_row_once(
+    run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """In a block, between two, with rejects before; and what blocks have begun, a lone process ends."""
+    alone, out = tmp_path / "alone.jsonl", tmp_path / "out.jsonl"
+    assert run(*fill(trained, asked, alone)).code == 0
+    whole = Partial.whole
+
+    def stopping(self: Partial) -> None:
+        if self.results == at:
+            raise KeyboardInterrupt
+        whole(self)
+
+    for how in (["--ray"], []):
+        with monkeypatch.context() as patched:
+            patched.setattr(Partial, "whole", stopping)
+            assert run(*fill(trained, asked, out, "--ray")).code == 130
+        assert beside(out)[0].exists()
+        again = run(*fill(trained, asked, out, "--resume", *how))
+        assert again.code == 0, again.err
+        assert out.read_bytes() == alone.read_bytes()
+        assert Path(f"{out}.rejects").read_text() == Path(f"{alone}.rejects").read_text()
+        out.unlink()
+
+
+@pytest.mark.usefixtures("here")
+def test_an_answered_block_is_not_answered_again(
+    run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first block only the rejects are found anew."""
+    out, given, whole = tmp_path / "out.jsonl", list[int](), Partial.whole
+
+    def stopping(self: Partial) -> None:
+        if self.results == 63:
+            raise KeyboardInterrupt
+        whole(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Partial, "whole", stopping)
+        assert run(*fill(trained, asked, out, "--ray")).code == 130
+
+    def counting(opened: Any, verb: str, texts: Any, options: Any) -> Iterator[Any]:
+        given.append(len(texts))
+        return answers_to(opened, verb, texts, options)
+
+    monkeypatch.setattr("glassformer.cli.corpus.blocks.answers_to", counting)
+    assert run(*fill(trained, asked, out, "--ray", "--resume")).code == 0
+    assert given == [ROWS - 64 - 3]  # three of the four bad rows are in the second block
+
+
+@pytest.mark.usefixtures("here")
+def test_a_bad_row_stops_the_command_as_without_ray(run: Run, trained: Path, asked: Path, tmp_path: Path) -> None:
+    words = ["fill", trained, "--file", asked, "--top", "2", "--out"]
+    alone, blockwise = (run(*words, tmp_path / f"{name}.jsonl", *more) for name, more in (("a", ()), ("b", ("--ray",))))
+    assert (blockwise.code, alone.code) == (2, 2)
+    assert blockwise.err.splitlines()[-1] == alone.err.splitlines()[-1]
+    assert "--rejects" in blockwise.err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_file_that_grows_while_it_is_read_is_refused(
+    run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growing = tmp_path / "growing.jsonl"
+    growing.write_bytes(asked.read_bytes())
+    whole = Partial.whole
+
+    def grows(self: Partial) -> None:
+        with growing.open("a") as handle:
+            handle.write('{"text": "one more [MASK]"}\n')
+        whole(self)
+
+    monkeypatch.setattr(Partial, "whole", grows)
+    done = run(*fill(trained, growing, tmp_path / "out.jsonl", "--ray"))
+    assert done.code == 2
+    assert str(growing) in done.err.splitlines()[-1]
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_a_model_that_changes_meanwhile_is_refused(
+    run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that opens other weights than the command has opened."""
+    monkeypatch.setattr("glassformer.cli.corpus.written.digest_of", lambda model: "of the weights before")
+    done = run(*fill(trained, asked, tmp_path / "out.jsonl", "--ray"))
+    assert done.code == 2
+    assert str(trained) in done.err.splitlines()[-1]
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (("--ray", "english"), "'english'"),
+        (("--ray", "ray://127.0.0.1:10001"), "ray://"),
+        (("--out", "answers.txt", "--ray"), "answers.txt"),
+        (("a text [MASK]", "--ray"), "a text"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_what_cannot_be_is_refused(
+    run: Run,
+    trained: Path,
+    asked: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    more: tuple[str, ...],
+    named: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("fill", "--model", trained, "--file", asked, "--out", "answers.jsonl", *more)
+    assert (done.code, done.err.count("Traceback")) == (2, 0)
+    assert named in done.err.splitlines()[-1]
+
+
+def test_without_the_package_the_extra_is_named(
+    run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setitem(sys.modules, "ray.data", None)
+    done = run(*fill(trained, asked, tmp_path / "out.jsonl", "--ray"))
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "glassformer[ray]" in done.err
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs the package ray: pip install 'ray[data]'")
+def test_a_ray_of_this_machine_gives_the_same_bytes(run: Run, trained: Path, asked: Path, tmp_path: Path) -> None:
+    """In a process of its own, as Ray stays loaded; and an address where nobody answers is refused in seconds."""
+    alone, out = tmp_path / "alone.parquet", tmp_path / "out.parquet"
+    assert run(*fill(trained, asked, alone)).code == 0
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = f"127.0.0.1:{free.getsockname()[1]}"
+        command = [sys.executable, "-m", "glassformer", *map(str, fill(trained, asked, out))]
+        refused = subprocess.run([*command, "--ray", nobody], capture_output=True, text=True, env=env, timeout=120)
+    assert refused.returncode == 2
+    assert nobody in refused.stderr.splitlines()[-1]
+    done = subprocess.run([*command, "--ray"], capture_output=True, text=True, env=env, timeout=400)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert out.read_bytes() == alone.read_bytes()
+    assert Path(f"{out}.rejects").read_text() == Path(f"{alone}.rejects").read_text()
