@@ -18,16 +18,19 @@ from glassformer.base.errors import ConfigError, TrainingError
 
 # How often all are begun again after one of them was killed.
 _RESTARTS = 3
-# More than any machine has the memory for; a mistyped number must not fill it.
-_MOST = 1024
 
 
 def in_processes(count: int, arguments: Sequence[str]) -> int:
     """Run a command in so many processes until the first ends without being killed; returns its exit code. Raises
     ConfigError, and TrainingError when processes were lost too often.
     """
-    if not 1 < count <= _MOST:
-        raise ConfigError(f"--processes is a number from 2 to {_MOST}", got=str(count), do="leave it out for one")
+    cores = os.cpu_count() or 1
+    if not 1 < count <= max(2, cores):  # each takes memory for torch and the model: a mistyped number must not fill it
+        raise ConfigError(
+            f"--processes is a number up to the cores of this machine, {cores}",
+            got=str(count),
+            do="start fewer; on several machines use torchrun",
+        )
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -36,7 +39,7 @@ def in_processes(count: int, arguments: Sequence[str]) -> int:
     for name in ("torch.distributed.elastic", "torch.multiprocessing"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     # As torchrun does: else each process would use all cores.
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // count)))
     with tempfile.TemporaryDirectory() as logs, _forwarding(stopped := Path(logs) / "stopped"):
         launch = LaunchConfig(
             min_nodes=1,
