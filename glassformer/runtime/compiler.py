@@ -6,8 +6,9 @@ B rows · S tokens
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -58,6 +59,22 @@ def compiled(losses: Losses) -> Losses:
         return answer
 
     return call
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Inside, programs that this thread starts do not receive SIGINT or SIGTERM. A terminal sends Ctrl-C to them too,
+    and the C++ compiler would end with an error, as if it could not compile. This process handles a signal at the
+    latest at the end. On Windows nothing changes.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def is_the_compilers(error: Exception) -> bool:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from math import prod
@@ -239,6 +241,7 @@ def joined(device: str) -> Iterator[Processes]:
         mine = PrefixStore(f"attempt {attempt}", whole)
         store = PrefixStore(f"training {(mine.add('joined', 1) - 1) // count}", mine)
         store.set_timeout(_LONGEST_START)
+        before = _sockets()
         dist.init_process_group(backend, store=store, rank=number, world_size=count, timeout=_LONGEST_WAIT)
     except (RuntimeError, ValueError) as error:
         raise LostProcessError(
@@ -246,15 +249,38 @@ def joined(device: str) -> Iterator[Processes]:
             got=next(iter(str(error).splitlines()), ""),
             do="see what torchrun was given as its address and port",
         ) from None
+    connections = _sockets() - before
     several = Several(number, count, store, restarted=restarted)
     try:
         yield several
     except BaseException as error:
         if not isinstance(error, LostProcessError):
             several.leave(error)
+        _disconnect(connections)
         raise
     finally:
         dist.destroy_process_group()
+
+
+def _sockets() -> set[tuple[int, int]]:
+    """The sockets that this process has open: their numbers, what distinguishes them from later ones of a number."""
+    found = set()
+    for name in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ():
+        with suppress(OSError):  # one that was open to list the folder
+            its = os.fstat(int(name))
+            if stat.S_ISSOCK(its.st_mode):
+                found.add((int(name), its.st_ino))
+    return found
+
+
+def _disconnect(connections: set[tuple[int, int]]) -> None:
+    """End these connections, at which others may wait. Torch does so when it destroys the group, but not where its
+    compiler was imported meanwhile, which keeps the group; and no process of `--processes` exits before all have ended.
+    """
+    for number, _ in connections & _sockets():
+        with suppress(OSError), socket.socket(fileno=os.dup(number)) as same:
+            same.getpeername()  # fails for one that waits for connections, whose end gloo would not survive
+            same.shutdown(socket.SHUT_RDWR)
 
 
 def _parts(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor
@@ -46,17 +47,22 @@ class LossAndGradient:
         shape, started = batch.inputs.shape, time.monotonic()
         try:
             # Forward and backward together: the backward pass is compiled at its first run, and may fail there too.
-            losses = self._learn(batch, counts)
+            with nullcontext() if shape in self._proved else compiler.undisturbed():
+                losses = self._learn(batch, counts)
         except Exception as error:
             if shape in self._proved and not compiler.is_the_compilers(error):
                 raise
-            self.compiled, self._function = False, self._eager
+            self.continue_without()
             losses = self._learn(batch, counts)  # an error of the task itself occurs here again, and is raised
             self._log(f"could not compile ({compiler.reason_of(error)}); continuing without")
         if shape not in self._proved:
             self._proved.add(shape)
             self.setup += time.monotonic() - started
         return losses
+
+    def continue_without(self) -> None:
+        """Compile nothing from here on."""
+        self.compiled, self._function = False, self._eager
 
     def forget_shapes(self) -> None:
         """The parameters with a gradient have changed: each shape is compiled again, outside a step's time."""

@@ -106,7 +106,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
         if watched is not None:
             watching = Watching.begin(run.out, watched, run.state.evaluated_model(), progress.step, run.log)
         stack.enter_context(closing(watching))
-        run.agree_on_time()
+        run.agree()
         while not run.over:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
@@ -126,7 +126,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
 
             now = time.monotonic()
             progress.seconds = now - began  # includes all earlier evaluations and saving
-            run.agree_on_time()
+            run.agree()
             # After the time is set: a run bounded by minutes must know that this step was its last.
             scores = run.evaluate_if_due()
             report = Step(

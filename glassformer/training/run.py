@@ -232,10 +232,17 @@ class Run:
             return best is None or score > best
         return best_loss is not None and loss < best_loss
 
-    def agree_on_time(self) -> None:
-        """The clock of the run is that of the process for which most time has passed."""
-        progress = self.progress
-        progress.seconds, progress.setup = self.processes.highest(progress.seconds, progress.setup)
+    def agree(self) -> None:
+        """The clock of the run is that of the process for which most time has passed; where one of them cannot compile,
+        all continue without.
+        """
+        progress, own = self.progress, self.loss_and_gradient
+        progress.seconds, progress.setup, eager = self.processes.highest(
+            progress.seconds, progress.setup, float(not own.compiled)
+        )
+        if own.compiled and eager:
+            own.continue_without()
+            self.log("another process could not compile; all continue without")
 
     def told(self, score: float | None) -> str:
         """The score by which the best model is kept, in words."""

@@ -14,6 +14,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -23,7 +24,9 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from torch import distributed as dist
 
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.cli.__main__ import main as command_line
 from glassformer.run.train import train
 from glassformer.runtime.processes import joined
@@ -38,9 +41,25 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def toy(out: Path, number: int, settings: Mapping[str, Any]) -> int:
-    """Train on the small task, from the newest checkpoint where there is one; returns the exit code."""
+    """Train on the small task, from the newest checkpoint where there is one; returns the exit code. A process that has
+    ended with an error exits when all have ended, as those of `--processes`; and the group of processes is kept, as
+    torch does when its compiler is imported during the training.
+    """
+    kept: list[object] = []
+    try:
+        return _toy(out, number, settings, kept)
+    except (CheckpointError, ConfigError) as error:  # of another process: its sentence
+        print(error, file=sys.stderr)
+        (out / f"ended-{number}").touch()
+        while len(list(out.glob("ended-*"))) < int(os.environ["WORLD_SIZE"]):
+            time.sleep(0.01)
+        return error.exit_code
+
+
+def _toy(out: Path, number: int, settings: Mapping[str, Any], kept: list[object]) -> int:
     model = toy_model(dropout=0.3)
     with joined("cpu") as processes:
+        kept.append(dist.group.WORLD)
         try:
             for step in fit(
                 model, Toy(), toy_settings(**settings), out=out, held_out=Toy(seed=5), resume=True, processes=processes

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +19,10 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
 from glassformer.runtime.device import Machine
+from glassformer.runtime.processes import Alone
 from glassformer.training import compiled, run
 from glassformer.training.budget import Budget
-from glassformer.training.checkpoint import Checkpoints
+from glassformer.training.checkpoint import Checkpoints, read_checkpoint
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.loop import fit, step_seed
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings
@@ -156,6 +161,51 @@ def test_a_way_back_that_fails_is_told_and_goes_on(monkeypatch: pytest.MonkeyPat
         assert (parameter.grad is None) == (its is None), name
         if parameter.grad is not None and its is not None:
             assert torch.equal(parameter.grad, its), name  # once, not twice
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C in another way")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_the_compiler_gets_too_is_not_taken_for_a_failed_compile(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """A terminal sends Ctrl-C to the C++ compiler too, and a resumed run would not compile any more."""
+    torch._dynamo.reset()
+    program = [sys.executable, "-S", "-c", f"import os; os.kill(os.getpid(), {int(number)})"]
+
+    def build(graph: torch.fx.GraphModule, examples: object) -> object:
+        subprocess.run(program, check=True)
+        return graph.forward
+
+    monkeypatch.setattr(compiler, "_build", build)
+    loss_and_gradient = LossAndGradient(
+        Toy(), toy_model(layers=1), machine_of(toy_settings()), compiled=True, log=quiet
+    )
+    loss_and_gradient(Toy().batch(0).with_dropout_key(step_seed(0, 0)), ONE)
+    assert loss_and_gradient.compiled
+    assert subprocess.run(program, check=False).returncode == -number  # as before
+
+
+class WithAnother(Alone):
+    """A process next to one that fails to compile at the second step."""
+
+    asked = 0
+
+    def highest(self, *values: float) -> list[float]:
+        if len(values) == 1:
+            return list(values)
+        type(self).asked += 1
+        return [*values[:-1], float(self.asked > 2)]
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_where_another_process_cannot_compile_this_one_continues_without(tmp_path: Path) -> None:
+    said: list[str] = []
+    settings = toy_settings(compile="on", steps=3, checkpoint_every=1, keep=3)
+    steps = fit(toy_model(layers=1), Toy(), settings, out=tmp_path, log=said.append, processes=WithAnother())
+    assert len(list(steps)) == 3
+    found = sorted((tmp_path / "checkpoints").glob("step-*"))
+    assert [read_checkpoint(each).facts["compiled"] for each in found] == [True, False, False]
+    assert sum("compile" in line for line in said) == 2  # that it does, and that it does not any more
 
 
 @pytest.mark.usefixtures("without_kernels")

@@ -120,6 +120,17 @@ def test_a_lost_process_ends_the_others_with_a_code_for_the_launcher(begin: Begi
     assert "LostProcessError" in group.text("errors", 0)
 
 
+def test_an_error_of_one_is_the_end_of_all_though_none_exits_before_the_others(begin: Begin, tmp_path: Path) -> None:
+    """Also where torch keeps the group of processes and its connections."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "checkpoints").touch()  # where the first process wants to make a folder
+    group = begin(tmp_path / "run", *[{"steps": 100_000, "checkpoint_every": 2, "evaluate_every": 100_000}] * 2)
+    assert group.end() == [2, 2]
+    said = [group.text("errors", number).splitlines()[-1] for number in (0, 1)]
+    assert said[0] == said[1]
+    assert str(tmp_path / "run" / "checkpoints") in said[0]
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

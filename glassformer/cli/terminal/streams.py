@@ -78,6 +78,7 @@ def prepare_streams() -> None:
             if other != number:
                 os.dup2(other, number)
                 os.close(other)
+            os.set_inheritable(number, True)  # so that the number is taken in the processes that this one starts, too
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), encoding="utf-8")
     sys.stdout = _over(_Results(1, "w", closefd=False), sys.stdout)

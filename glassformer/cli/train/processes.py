@@ -6,7 +6,9 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,16 +20,20 @@ from glassformer.base.errors import ConfigError, TrainingError
 
 # How often all are begun again after one of them was killed.
 _RESTARTS = 3
-# More than any machine has the memory for; a mistyped number must not fill it.
-_MOST = 1024
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 def in_processes(count: int, arguments: Sequence[str]) -> int:
     """Run a command in so many processes until the first ends without being killed; returns its exit code. Raises
     ConfigError, and TrainingError when processes were lost too often.
     """
-    if not 1 < count <= _MOST:
-        raise ConfigError(f"--processes is a number from 2 to {_MOST}", got=str(count), do="leave it out for one")
+    cores = os.cpu_count() or 1
+    if not 1 < count <= max(2, cores):  # each takes memory for torch and the model: a mistyped number must not fill it
+        raise ConfigError(
+            f"--processes is a number up to the cores of this machine, {cores}",
+            got=str(count),
+            do="start fewer; on several machines use torchrun",
+        )
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -36,7 +42,7 @@ def in_processes(count: int, arguments: Sequence[str]) -> int:
     for name in ("torch.distributed.elastic", "torch.multiprocessing"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     # As torchrun does: else each process would use all cores.
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // count)))
     with tempfile.TemporaryDirectory() as logs, _forwarding(stopped := Path(logs) / "stopped"):
         launch = LaunchConfig(
             min_nodes=1,
@@ -67,6 +73,8 @@ def _work(arguments: list[str], stopped: str) -> int:
     again, unless the file `stopped` has the number of the signal that has ended them.
     """
     if os.path.exists(stopped):
+        if os.environ["RANK"] == "0":
+            print("glassformer: stopped", file=sys.stderr)
         return 128 + int(Path(stopped).read_text())
     from glassformer.cli.__main__ import main
     from glassformer.cli.terminal.streams import prepare_streams
@@ -76,7 +84,11 @@ def _work(arguments: list[str], stopped: str) -> int:
         os.setpgid(0, 0)
     prepare_streams()
     try:
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
         code = main(arguments)
+    except KeyboardInterrupt:  # one that came before `main` could take it
+        return 128 + int(signal.SIGINT)
     except Exception:  # a fault of ours: it would come again
         traceback.print_exc()
         return 1
@@ -87,7 +99,9 @@ def _work(arguments: list[str], stopped: str) -> int:
 
 @contextmanager
 def _forwarding(stopped: Path) -> Iterator[None]:
-    """Inside, a request to stop goes to the processes, each of which ends as a single one does; the file keeps it."""
+    """Inside, a request to stop goes to the processes, each of which ends as a single one does; the file keeps it. They
+    begin with these signals blocked: Ctrl-C in a terminal must not end them while Python imports torch.
+    """
 
     def forward(number: int, frame: FrameType | None) -> None:
         stopped.write_text(str(int(number)))
@@ -95,9 +109,17 @@ def _forwarding(stopped: Path) -> Iterator[None]:
             if child.pid is not None:
                 os.kill(child.pid, number)
 
-    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, forward) for number in _STOPS}
+    ended = threading.Event()
+    # This thread receives the signals; Python handles them in the main thread.
+    threading.Thread(target=ended.wait, daemon=True).start()
+    blocks = hasattr(signal, "pthread_sigmask")
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS) if blocks else None
     try:
         yield
     finally:
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        ended.set()
         for number, handler in before.items():
             signal.signal(number, handler)
