@@ -266,7 +266,7 @@ class Api:
         head["object"] = kind if kind == "text_completion" else f"{kind}.chunk"
         usage_too = asked.stream_options is not None and asked.stream_options.include_usage
         parts = chunks(written, head, chunk, item.tokens if usage_too else None)
-        return await in_events(parts, written.stop, self.models.limits.seconds)
+        return await in_events(request, parts, written.stop, self.models.limits.seconds)
 
 
 async def chunks(
