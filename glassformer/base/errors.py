@@ -120,7 +120,7 @@ class UnknownNameError(GlassformerError, KeyError):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint with the nearest known name, or the known names when none is near."""
     known = list(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name[:200], known, n=1, cutoff=0.6)  # of millions of characters it takes seconds
     if near:
         return f"did you mean {near[0]!r}?"
     return f"choose from: {', '.join(sorted(known))}" if len(known) <= 40 else ""

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from glassformer.api.model import Model
-from glassformer.run.serving.app import application
+from glassformer.run.serving.app import Guard, application
 from glassformer.run.serving.limits import Limits
 from glassformer.run.serving.observed import Metrics
 from glassformer.run.serving.routes import in_events
@@ -175,20 +175,25 @@ def test_an_answer_that_takes_too_long_is_given_up(bundled: dict[str, Model]) ->
         assert client.post("/v1/writer/generate", json=long).status_code == 504
 
 
-def test_a_stream_that_takes_too_long_ends_with_the_reason() -> None:
+@pytest.mark.parametrize("first", [0.0, 0.6])
+def test_a_stream_that_takes_too_long_ends_with_the_reason(first: float) -> None:
+    """Also where its first part had to wait: the time is that of the request."""
     stopped = []
 
     async def parts() -> AsyncIterator[dict[str, str]]:
+        await asyncio.sleep(first)
         yield {"text": "a"}
         await asyncio.sleep(60)
         yield {"text": "b"}
 
     async def stream(request: Any) -> Any:
-        return await in_events(parts(), lambda: stopped.append(1), 0.1)
+        return await in_events(request, parts(), lambda: stopped.append(1), 0.8)
 
-    lines = TestClient(Starlette(routes=[Route("/", stream)])).get("/").text.split("\n\n")
+    app = Starlette(routes=[Route("/", stream)])
+    app.add_middleware(Guard, token=None, limits=Limits(seconds=0.8))
+    lines = TestClient(app, base_url=LOCAL).get("/").text.split("\n\n")
     assert [json.loads(line.removeprefix("data: ")) for line in lines[:1]] == [{"text": "a"}]
-    assert "0.1 s" in json.loads(lines[1].removeprefix("data: "))["error"]["message"]
+    assert "0.8 s" in json.loads(lines[1].removeprefix("data: "))["error"]["message"]
     assert lines[2:] == ["data: [DONE]", ""]
     assert stopped == [1]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from html import escape
@@ -14,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from glassformer import __version__
-from glassformer.base.errors import DataError
 from glassformer.base.settings import Settings
 from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.forms import Texts
 from glassformer.run.serving.observed import Metrics
 from glassformer.run.serving.routes import Route, answered
-from glassformer.run.serving.served import Models
+from glassformer.run.serving.served import Models, check_tokens
+from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.info import describe
 
 _SHOWN = ("family", "task", "labels", "sizes", "parameters", "tokenizer", "reads_at_once", "prediction")
@@ -52,18 +51,19 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
     async def tokenize(request: Request) -> Response:
         asked = read_body(await request.body(), TokenizeRequest)
         tokenizer = models[asked.model].model.tokenizer
+        models.check_number(asked.texts)
 
-        def tokens() -> list[dict[str, Any]]:
-            found = []
+        def made() -> Response:
+            found: list[dict[str, Any]] = []
+            tokens = 0
             for text in asked.texts:
-                try:
-                    ids = tokenizer.ids(text)
-                except UnicodeEncodeError:
-                    raise DataError("a text must consist of whole characters", got="half of one") from None
+                ids = tokenizer.ids(text)
+                tokens += len(ids)
+                check_tokens(tokens, models.limits.request_tokens)
                 found.append({"ids": ids, "tokens": [tokenizer.token(id_) for id_ in ids]})
-            return found
+            return answered({"model": asked.model, "texts": found})
 
-        return answered({"model": asked.model, "texts": await asyncio.to_thread(tokens)})
+        return await in_thread(models.readers, made)
 
     async def numbers(request: Request) -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")

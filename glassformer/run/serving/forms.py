@@ -24,7 +24,8 @@ from glassformer.tasks.predictor import Predictor
 MOST_TOP = 1000
 """The most results of a text that may be asked for."""
 
-Texts = tuple[str, ...]
+# Only the first error is told. Without fail_fast, 100,000 errors would be described first.
+Texts = Annotated[tuple[str, ...], Field(fail_fast=True)]
 
 
 class Turn(Settings):
@@ -36,7 +37,7 @@ class Turn(Settings):
 
 # What a record holds in each role; a text in all others.
 _HOLDS: Mapping[str, Any] = {"choices": Texts, "words": Texts}
-_TURNS = str | tuple[str | Turn, ...]
+_TURNS = str | Annotated[tuple[str | Turn, ...], Field(fail_fast=True)]
 
 
 class Body(Settings):
@@ -145,7 +146,7 @@ def _record(verb: str, roles: Mapping[str, str], *, turns: bool, words: bool) ->
 
 def _body(verb: str, record: type[Settings], options: Mapping[str, Any]) -> type[Body]:
     several: Any = tuple[record, ...]  # type: ignore[valid-type]
-    records: Any = Annotated[several, Field(min_length=1)]
+    records: Any = Annotated[several, Field(min_length=1, fail_fast=True)]
     return create_model(f"{verb.capitalize()}Body", __base__=Body, records=(records | None, None), **options)
 
 
@@ -178,6 +179,11 @@ def check_options(options: Mapping[str, Any], limits: Limits) -> None:
     ):  # fmt: skip
         if (asked := options.get(name)) is not None and asked > most:
             raise TooLargeError(f"{name} is at most {most:,} here", got=f"{asked:,}")
+    for name, asked in options.items():
+        texts = asked if isinstance(asked, tuple) else (asked,) if isinstance(asked, str) else ()
+        if len(texts) > limits.words or sum(map(len, texts)) > limits.characters:
+            wanted = f"{name} has at most {limits.words:,} texts of {limits.characters:,} characters together"
+            raise TooLargeError(wanted, got="more")
 
 
 def key_of(verb: str, options: Mapping[str, Any]) -> str:

@@ -126,6 +126,7 @@ class Guard:
 
     async def answer(self, scope: Scope, body: bytes, receive: Receive, answer: Answer) -> None:
         """Have it answered, as long as is allowed and somebody waits. Raises TooSlowError and BrokenError."""
+        scope["until"] = asyncio.get_running_loop().time() + self.seconds_to_answer
         answering = asyncio.ensure_future(self.app(scope, Once(body), answer))
         going = asyncio.ensure_future(gone(receive))
         try:

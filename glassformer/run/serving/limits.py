@@ -18,11 +18,11 @@ class Limits(Settings):
     `body`: bytes of a request. `records`: records of a request. `tokens`: tokens of one record, all of its rows
     together, alone or among others. `request_tokens`: tokens of all records of a request. `numbers`: numbers of an
     answer that has a vector of each token. `new_tokens`: tokens that may be asked for of each text that is written.
-    `beams`: beams, or answers to one text. `waiting`: records that wait for one model; `waiting_tokens`: their tokens.
-    `streams`: texts of one model that are streamed at once. `requests`: requests that are answered at once. `seconds`:
-    from the last byte of a request to the last byte of its answer. `seconds_to_read`: for a request to come.
-    `seconds_to_take`: for a client to take some more of its answer. `grace`: seconds for what was taken when the server
-    is stopped.
+    `beams`: beams, or answers to one text. `words`: texts of one option, as `stop`; `characters`: those of them all.
+    `waiting`: records that wait for one model; `waiting_tokens`: their tokens. `streams`: texts of one model that are
+    streamed at once. `requests`: requests that are answered at once. `seconds`: from the last byte of a request to the
+    last byte of its answer. `seconds_to_read`: for a request to come. `seconds_to_take`: for a client to take some more
+    of its answer. `grace`: seconds for what was taken when the server is stopped.
     """
 
     body: Count = 4_000_000
@@ -32,6 +32,8 @@ class Limits(Settings):
     numbers: Count = 4_000_000
     new_tokens: Count = 2048
     beams: Count = 32
+    words: Count = 1024
+    characters: Count = 65_536
     waiting: Count = 4096
     waiting_tokens: Count = 262_144
     streams: Count = 64

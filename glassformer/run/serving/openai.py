@@ -26,8 +26,10 @@ from glassformer.run.serving.routes import Route, answered, in_events, note
 from glassformer.run.serving.served import Models
 from glassformer.tasks import verb_where
 
-Ids = Annotated[tuple[int, ...], Field(min_length=1)]
-Input = str | Annotated[Texts, Field(min_length=1)] | Ids | Annotated[tuple[Ids, ...], Field(min_length=1)]
+Ids = Annotated[tuple[int, ...], Field(min_length=1, fail_fast=True)]
+Input = (
+    str | Annotated[Texts, Field(min_length=1)] | Ids | Annotated[tuple[Ids, ...], Field(min_length=1, fail_fast=True)]
+)
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "best_of": (None, 1), "dimensions": (None,), "echo": (None, False), "frequency_penalty": (None, 0),
     "function_call": (None, "none"), "functions": (None, []), "logit_bias": (None, {}), "logprobs": (None, False),
@@ -113,7 +115,7 @@ class ChatMessage(Settings):
     """A turn of a conversation; a system message comes first."""
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | tuple[ContentPart, ...]
+    content: str | Annotated[tuple[ContentPart, ...], Field(fail_fast=True)]
     name: str | None = None
 
     @property
@@ -124,7 +126,7 @@ class ChatMessage(Settings):
 class ChatRequest(WritingRequest):
     """A conversation, of which the last message is the user's."""
 
-    messages: Annotated[tuple[ChatMessage, ...], Field(min_length=1)]
+    messages: Annotated[tuple[ChatMessage, ...], Field(min_length=1, fail_fast=True)]
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
 
 
@@ -264,7 +266,7 @@ class Api:
         head["object"] = kind if kind == "text_completion" else f"{kind}.chunk"
         usage_too = asked.stream_options is not None and asked.stream_options.include_usage
         parts = chunks(written, head, chunk, item.tokens if usage_too else None)
-        return await in_events(parts, written.stop, self.models.limits.seconds)
+        return await in_events(request, parts, written.stop, self.models.limits.seconds)
 
 
 async def chunks(

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from starlette.responses import JSONResponse
 
 
+_MOST_TOLD = 2000
+
+
 class RequestError(GlassformerError):
     """A request that cannot be answered."""
 
@@ -78,7 +81,12 @@ def status_of(error: GlassformerError) -> int:
 def told(error: GlassformerError, called: str = "text") -> tuple[int, dict[str, Any]]:
     """The status and the body of the answer to a request that is refused; `called` is the field of the sentence."""
     facts = {called: str(error), "wanted": error.wanted, "got": error.got, "do": error.do}
-    return status_of(error), {"error": facts}
+    return status_of(error), {"error": {name: _shortened(text) for name, text in facts.items()}}
+
+
+def _shortened(text: str) -> str:
+    """A sentence that shows what was sent need not send all of it back."""
+    return text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]} …"
 
 
 def refused(error: GlassformerError, headers: Mapping[str, str] | None = None, called: str = "text") -> JSONResponse:

@@ -73,16 +73,18 @@ class Events(StreamingResponse):
             self.stop()
 
 
-async def in_events(parts: AsyncIterator[Mapping[str, Any]], stop: Callable[[], None], seconds: float) -> Response:
+async def in_events(
+    request: Request, parts: AsyncIterator[Mapping[str, Any]], stop: Callable[[], None], seconds: float
+) -> Response:
     """Parts of an answer as server-sent events, and `[DONE]`; what goes wrong after the first of them is an event too.
-    Raises what goes wrong before. `stop` as in `Events`.
+    Raises what goes wrong before. `stop` as in `Events`. The last part comes before the guard ends the answer.
     """
+    until = request.scope.get("until", asyncio.get_running_loop().time() + seconds) - min(0.5, seconds / 2)
     try:
         first = await anext(parts)
     except BaseException:
         stop()
         raise
-    until = asyncio.get_running_loop().time() + max(seconds - 0.5, seconds / 2)
 
     async def events() -> AsyncIterator[str]:
         yield event(first)

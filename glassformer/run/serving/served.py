@@ -118,8 +118,7 @@ class Models:
         self, served: Served, form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]
     ) -> list[Item]:
         """Records as they wait for their answers; raises DataError and TooLargeError."""
-        if len(records) > self.limits.records:
-            raise TooLargeError(f"a request must have at most {self.limits.records:,} records", got=f"{len(records):,}")
+        self.check_number(records)
         loop = asyncio.get_running_loop()
 
         def made() -> list[Item]:
@@ -134,12 +133,15 @@ class Models:
                 item = Item(key, predictor, example, rows, loop.create_future())
                 found.append(item)
                 tokens += item.tokens
-                if tokens > most:
-                    wanted = f"all texts of this request together must have at most {most:,} tokens"
-                    raise TooLargeError(wanted, got="more", do="ask for fewer at once")
+                check_tokens(tokens, most)
             return found
 
         return await in_thread(self.readers, made)
+
+    def check_number(self, records: Sequence[object]) -> None:
+        """Raise TooLargeError for a request with too many records."""
+        if len(records) > self.limits.records:
+            raise TooLargeError(f"a request must have at most {self.limits.records:,} records", got=f"{len(records):,}")
 
     async def answered(self, make: Callable[[], Mapping[str, Any]], tokens: int) -> Response:
         """What is made, as JSON: of many tokens in a thread, so that others need not wait."""
@@ -172,6 +174,13 @@ class Models:
         written = Written(cast("Writer[Any, Any]", item.predictor), item.example, asyncio.get_running_loop())
         served.worker.write(written)
         return written, item
+
+
+def check_tokens(tokens: int, most: int) -> None:
+    """Raise TooLargeError for a request whose texts have more tokens."""
+    if tokens > most:
+        wanted = f"all texts of this request together must have at most {most:,} tokens"
+        raise TooLargeError(wanted, got="more", do="ask for fewer at once")
 
 
 def _read(predictor: Predictor[Any, Any], values: Mapping[str, object], where: str) -> tuple[Any, Iterable[Row]]:

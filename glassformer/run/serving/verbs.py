@@ -34,7 +34,7 @@ def verb_route(models: Models, form: Form) -> Route:
                 raise ConfigError("one text is streamed", got=f"{len(records):,}", do="leave stream out")
             written, item = await models.write(served, form, records[0], options)
             note(request, tokens=item.tokens)
-            return await in_events(_parts(written, kept[0]), written.stop, models.limits.seconds)
+            return await in_events(request, _parts(written, kept[0]), written.stop, models.limits.seconds)
         items = await models.answers(served, form, records, options)
         tokens = sum(item.tokens for item in items)
         note(request, tokens=tokens)
