@@ -196,8 +196,9 @@ class Several:
     def leave(self, error: BaseException) -> None:
         """Tell the others why this process ends, before its connections break."""
         ended = {"interrupted": isinstance(error, KeyboardInterrupt), "sentence": str(error)}
-        if not self._store.check(["ended"]):
-            self._store.set("ended", json.dumps(ended))
+        with suppress(RuntimeError):  # the launcher has ended too
+            if not self._store.check(["ended"]):
+                self._store.set("ended", json.dumps(ended))
 
     def _exchange(self, work: Callable[[], object]) -> None:
         """Raises the error with which another process has ended, LostProcessError where it did without one."""

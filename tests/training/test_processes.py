@@ -23,7 +23,7 @@ from tests.training.toy import Toy
 
 Begin = Callable[..., Group]
 # The rows of these show what the others share: all cut a step alike.
-USUAL = {"masked-lm", "classify", "tag", "translate", "language-model"}
+USUAL = {"masked-lm", "tag"}
 FLOAT64 = {"precision": "float64", "threads": 1}
 
 

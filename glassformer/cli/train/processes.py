@@ -88,11 +88,13 @@ def _work(arguments: list[str], stopped: str) -> int:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
         code = main(arguments)
     except KeyboardInterrupt:  # one that came before `main` could take it
-        return 128 + int(signal.SIGINT)
+        code = 128 + int(signal.SIGINT)
     except Exception:  # a fault of ours: it would come again
         traceback.print_exc()
-        return 1
-    if code == LostProcessError.exit_code:
+        code = 1
+    launcher = multiprocessing.parent_process()
+    # One that returns waits until the launcher knows: for ever where that was killed.
+    if code == LostProcessError.exit_code or (launcher is not None and not launcher.is_alive()):
         os._exit(code)
     return code
 
