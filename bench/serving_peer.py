@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import uvicorn
+from starlette.responses import JSONResponse
 from tokenizers import Tokenizer
 
 from glassformer.run.serving.listening import bound
@@ -43,22 +44,17 @@ def main(folder: str) -> None:
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         (record,) = json.loads((await receive())["body"])["records"]
-        waiting.append((tokenizer.encode(record["text"], record["pair"]).ids, future := asyncio.Future()))
-        body = json.dumps({"answers": [{"label": await future}]}).encode()
-        headers = [(b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        waiting.append((tokenizer.encode(record["text"], record["pair"]).ids, future := asyncio.Future[str]()))
+        await JSONResponse({"answers": [{"label": await future}]})(scope, receive, send)
 
-    async def serve(listening: Any) -> None:
-        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="critical"))
-        working = asyncio.ensure_future(batches())
-        await server.serve(sockets=[listening])
-        working.cancel()
+    async def serve() -> None:
+        with bound(0) as listening:
+            print(json.dumps({"address": f"http://127.0.0.1:{listening.getsockname()[1]}"}), flush=True)
+            working = asyncio.ensure_future(batches())
+            await uvicorn.Server(uvicorn.Config(app, lifespan="off", access_log=False)).serve(sockets=[listening])
+            working.cancel()
 
-    listening = bound(0)
-    print(json.dumps({"address": f"http://127.0.0.1:{listening.getsockname()[1]}"}), flush=True)
-    asyncio.run(serve(listening))
+    asyncio.run(serve())
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
+main(sys.argv[1])
