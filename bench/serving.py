@@ -72,15 +72,15 @@ def load(clients: int, seconds: float) -> dict[str, Any]:
     asked, right, seen = questions()[:300], dict[str, Any](), Counter[str]()
     own = {model: gf.load(model, engine="torch") for model in VERBS}
     for model, each in asked:
-        found = own[model].ask(VERBS[model], each["text"], each.get("pair"), options=OPTIONS[model])
-        right[model + str(each)] = json.loads(json.dumps(found.to_dict()))
+        said = own[model].ask(VERBS[model], each["text"], each.get("pair"), options=OPTIONS[model])
+        right[model + str(each)] = json.loads(json.dumps(said.to_dict()))
     heard, _, lost, used = asyncio.run(asked_of(OURS, clients, cycle(asked), seconds))
     for model, each, status, answer, _ in heard:
         same = status == 200 and equal(right[model + str(each)], json.loads(answer)["answers"][0])
         seen["right" if same else "refused" if status == 429 else "wrong"] += 1
     took = sorted(each[-1] for each in heard)
-    times = {"p50": took[len(took) // 2], "p99": took[len(took) * 99 // 100]}
-    return {"clients": clients, "seconds": seconds, **seen, "lost": lost, **times, "megabytes": used}
+    found = {"p50": took[len(took) // 2], "p99": took[len(took) * 99 // 100], "lost": lost, "megabytes": used}
+    return {"clients": clients, "seconds": seconds, "right": 0, "wrong": 0, "refused": 0, **seen, **found}
 
 
 def throughput(count: int) -> dict[str, Any]:
