@@ -17,6 +17,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "engines-tasks": ("bench.engines", "tasks"),
     "engines-generation": ("bench.engines", "generation"),
     "startup": ("bench.startup",),
+    "serving": ("bench.serving",),
     "looking": ("bench.looking",),
     "page": ("bench.page",),
     "attention-four-ways": ("bench.attention_four_ways",),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.notebook import CELLS, NOTEBOOK, notebook
+from experiments.notebook import NOTEBOOK, notebook
 from tests.conftest import REPOSITORY
 
 
@@ -22,10 +22,9 @@ def printed(cell: dict[str, Any]) -> str:
     return "".join(line for output in cell.get("outputs", ()) for line in output["text"])
 
 
-def test_the_notebook_has_the_cells_of_its_script_and_no_path_of_a_machine() -> None:
+def test_the_notebook_is_text_and_code_by_turns_with_no_path_of_a_machine() -> None:
     found = kept()
-    assert ["".join(cell["source"]) for cell in found["cells"]] == list(CELLS)
-    assert [cell["cell_type"] for cell in found["cells"]] == ["markdown", "code"] * (len(CELLS) // 2)
+    assert [cell["cell_type"] for cell in found["cells"]] == ["markdown", "code"] * 8
     text = json.dumps(found)
     assert re.findall(r"(?<![\w.])/(?:home|root|tmp|work|usr|Users)/", text) == []
     assert str(REPOSITORY) not in text
