@@ -20,10 +20,10 @@ from glassformer.tasks import VERBS as ANSWERS
 from tests.fuzz.conftest import SMALL
 from tests.fuzz.hostile import LONG, NUMBERS, SECONDS, TEXTS, Failures, cases, damaged, inside
 
-# `demo` trains for minutes, and `explore` waits for a browser.
+# `demo` trains for minutes, `explore` waits for a browser, `serve` for requests.
 COMMANDS = [
     word
-    for verb in (verb for group in VERBS.values() for verb in group if verb not in ("demo", "explore"))
+    for verb in (verb for group in VERBS.values() for verb in group if verb not in ("demo", "explore", "serve"))
     for word in (verb, *(f"{verb} {part}" for part in PARTS.get(verb, ())))
 ]
 FILES = ("a.csv", "a.tsv", "a.jsonl", "a.txt", "a.txt.gz", "a.conll", "a.json", "a.parquet", "recipe.toml", "x.bin")

@@ -42,7 +42,7 @@ MUTATIONS = (
     ),
     Mutation(
         "clock-checkpoints-averaged",
-        "glassformer/training/run.py",
+        "glassformer/training/kept.py",
         "if each.step % every == 0 or each.step == run.progress.step]",
         "]",
         ("tests/training/test_kept.py::test_checkpoints_by_the_clock_are_not_in_the_mean[False]",),
@@ -56,7 +56,7 @@ MUTATIONS = (
     ),
     Mutation(
         "mean-of-one-checkpoint-more",
-        "glassformer/training/run.py",
+        "glassformer/training/kept.py",
         "copy_(tensor / len(checkpoints))",
         "copy_(tensor / (len(checkpoints) + 1))",
         ("tests/training/test_kept.py::test_the_mean_of_the_last_checkpoints",),

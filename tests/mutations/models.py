@@ -92,8 +92,8 @@ MUTATIONS = (
     Mutation(
         "cache-hides-the-newest-token",
         "glassformer/parts/cache.py",
-        "return may_look.scatter(2, columns[:, :, None], True)",
-        "return may_look.scatter(2, columns[:, :, None], False)",
+        "return _fitted(look, width, 2).scatter(2, columns[:, :, None], True)",
+        "return _fitted(look, width, 2).scatter(2, columns[:, :, None], False)",
         ("tests/parts/test_cache.py::test_each_hypothesis_is_as_if_read_alone",),
     ),
     Mutation(

@@ -14,6 +14,7 @@ from glassformer.base.errors import DataError
 from glassformer.run.serving.batching import Item
 from glassformer.run.serving.refusals import BrokenError, BusyError, OverloadedError
 from glassformer.run.serving.served import Models, Served
+from tests.page.serving import run
 from tests.serving.servers import close, models_of
 
 TEXTS = [f"It {'rained and ' * (number % 7)}stopped [MASK] {number}." for number in range(40)]
@@ -47,7 +48,7 @@ def test_answers_of_many_at_once_are_those_of_each_alone(bundled: dict[str, Mode
         (answer,) = await served.worker.answer([item])
         return answer.to_dict()
 
-    found = asyncio.run(scene())
+    found = run(scene())
     for text, answer in zip(TEXTS, found, strict=True):
         assert close(answer, bundled["english"].fill(text).to_dict())
 
@@ -66,7 +67,7 @@ def test_the_one_that_waits_longest_goes_first_with_those_nearest_in_length(bund
             batches.append(batch)
         return [*items, *others], batches
 
-    items, batches = asyncio.run(scene())
+    items, batches = run(scene())
     assert sorted(map(id, (item for batch in batches for item in batch))) == sorted(map(id, items))
     left = list(items)
     for batch in batches:
@@ -101,7 +102,7 @@ def test_what_does_not_fit_into_the_queue_is_refused_with_a_time(bundled: dict[s
         worker._take_on(await items_of(models, served, TEXTS[:4]))
         return refusals
 
-    for refusal in asyncio.run(scene()):
+    for refusal in run(scene()):
         assert refusal.seconds == 2  # 17 tokens wait, 10 a second
     assert len(worker.waiting) == 4
 
@@ -114,7 +115,7 @@ def test_a_request_larger_than_the_queue_is_taken_when_nothing_waits(bundled: di
         served.worker._take_on(items)
         return items[0].tokens
 
-    assert asyncio.run(scene()) > 10
+    assert run(scene()) > 10
 
 
 def test_what_nobody_waits_for_is_not_computed(bundled: dict[str, Model]) -> None:
@@ -132,7 +133,7 @@ def test_what_nobody_waits_for_is_not_computed(bundled: dict[str, Model]) -> Non
         await asyncio.to_thread(models.end)
         return left, answer
 
-    left, answer = asyncio.run(scene())
+    left, answer = run(scene())
     assert all(item.future.cancelled() and not item.found for item in left)
     assert answer.to_dict()["text"] == TEXTS[5]
 
@@ -161,7 +162,7 @@ def test_a_long_text_that_nobody_waits_for_any_more_stops_between_steps(bundled:
         await asyncio.to_thread(models.end)
         return stopped, whole
 
-    stopped, whole = asyncio.run(scene())
+    stopped, whole = run(scene())
     assert stopped < whole
 
 
@@ -191,7 +192,7 @@ def test_an_error_of_one_record_spoils_no_other(bundled: dict[str, Model], monke
         await asyncio.to_thread(models.end)
         return found
 
-    first, bad, broken, last = asyncio.run(scene())
+    first, bad, broken, last = run(scene())
     assert isinstance(bad, DataError)
     assert isinstance(broken, BrokenError)
     assert "memory" not in str(broken)
@@ -213,4 +214,4 @@ def test_the_end_answers_all_that_was_taken_and_takes_no_more(bundled: dict[str,
             await served.worker.answer(more)
         return await asking
 
-    assert len(asyncio.run(scene())) == len(TEXTS)
+    assert len(run(scene())) == len(TEXTS)

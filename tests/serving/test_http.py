@@ -23,6 +23,7 @@ from glassformer.run.serving.limits import Limits
 from glassformer.run.serving.observed import Metrics
 from glassformer.run.serving.routes import in_events
 from glassformer.run.serving.served import Models, Served
+from tests.page.serving import run
 from tests.serving.servers import LOCAL, close, listening, models_of, served_by
 
 FILL = {"texts": ["The [MASK] sat on the mat."]}
@@ -91,7 +92,7 @@ def test_answers_of_many_clients_are_those_of_each_alone(bundled: dict[str, Mode
             return alone, [answer.json() for answer in together]
 
     with listening(served_by(models)) as address:
-        alone, together = asyncio.run(scene(address))
+        alone, together = run(scene(address))
     for one, other in zip(alone, together, strict=True):
         assert close(one, other), (one, other)
 
@@ -105,7 +106,7 @@ def test_overload_gives_429_alone_and_what_was_taken_is_answered(bundled: dict[s
             return list(await asyncio.gather(*asking))
 
     with listening(served_by({"english": bundled["english"]}, waiting=40)) as address:
-        answers = asyncio.run(scene(address))
+        answers = run(scene(address))
     statuses = [answer.status_code for answer in answers]
     assert set(statuses) == {200, 429}
     for answer in answers:
