@@ -83,6 +83,8 @@ def test_torch_answers_what_numpy_cannot(tmp_path: Path) -> None:
     assert quick.opened("en-fr", "translate", 20) is None
     assert quick.opened("english", "classify", 20) is None
     assert quick.opened(tmp_path / "nothing", "fill", 20) is None
+    assert quick.opened("\ud800", "fill", 20) is None  # no file can have this name, nor the next one
+    assert quick.opened("a\0b", "fill", 20) is None
     assert quick.opened("english", "fill", 1_000_000) is None  # longer than torch takes to be imported
     assert quick.opened("english", "fill", 20) is not None
 

@@ -46,7 +46,7 @@ def opened(path: str | Path, verb: str, characters: int) -> Quick | None:
             return None
         model = read_with(folder, Quick, _header, _built)
         head = predictor_of(verb, model.task_name, model.config).head
-    except (GlassformerError, OSError):
+    except (GlassformerError, OSError, ValueError):  # ValueError: a name that no file can have
         return None
     return model if head in model.module.heads else None
 
