@@ -1,5 +1,5 @@
 """`glassformer serve` under load, and its answers a second, those of the verb over a file, and of a peer: onnxruntime
-behind uvicorn, batched by tokens. python -m bench serving [--try] writes docs/results/bench-serving.json without --try.
+served by uvicorn, batched by tokens. `python -m bench serving` writes docs/results/bench-serving.json; with --try nothing.
 """
 
 from __future__ import annotations

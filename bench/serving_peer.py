@@ -1,4 +1,4 @@
-"""The peer of bench.serving: a graph in onnxruntime behind uvicorn; what waits is computed 2,048 tokens at a time."""
+"""The peer of bench.serving: a graph in onnxruntime, served by uvicorn; up to 2,048 waiting tokens at a time."""
 
 from __future__ import annotations
 

@@ -109,9 +109,7 @@ SCENES: tuple[View, ...] = (
     ),
     scene("block-outputs", "the outputs of all blocks as features", "notes: 1:47:45", carried(layers_of), **TOO_LARGE),
     scene(
-        "same-word",
-        "one word in two places: cosines by layer",
-        "in no source document",
+        *("same-word", "one word in two places: cosines by layer", "in no source document"),
         carried(layers_of),
         **TOO_LARGE,
     ),

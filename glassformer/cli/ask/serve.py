@@ -75,7 +75,7 @@ def serve(
     def opened() -> dict[str, Artefact]:
         return {name: machine.open(which) for name, which in named.items()}
 
-    def told(address: str) -> None:
+    def announce(address: str) -> None:
         if json:
             record({"address": address, "models": list(named)}, sys.stdout)
             return
@@ -87,5 +87,5 @@ def serve(
         listening,
         token=token,
         limits=Limits(seconds=seconds, grace=grace, tokens=tokens, waiting=queue),
-        told=told,
+        announce=announce,
     )

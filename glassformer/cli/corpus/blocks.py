@@ -34,7 +34,7 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """What every process is told: the texts, what is asked of which model, and how many answers are written already.
+    """What every process receives: the texts, what is asked of which model, and how many answers are written already.
     `digest` is that of the model that the command has opened, `folder` the one that relative paths begin from.
     """
 
@@ -83,11 +83,11 @@ def in_this_process(corpus: Corpus) -> Iterator[str]:
 def read_blocks(corpus: Corpus) -> Iterator[str]:
     """The blocks without answers, in order. An error that stops the command is the last block."""
     os.chdir(corpus.folder)
-    told: list[str] = []
+    messages: list[str] = []
     bad: list[DataError] = []
     worker, number = Worker(corpus), 0
 
-    texts = records(corpus.inputs, bad=bad.append if corpus.rejects else stop_unless("rejects"), tell=told.append)
+    texts = records(corpus.inputs, bad=bad.append if corpus.rejects else stop_unless("rejects"), tell=messages.append)
     try:
         for batch in batches(texts):
             _check_unchanged(corpus.stamps)
@@ -101,31 +101,31 @@ def read_blocks(corpus: Corpus) -> Iterator[str]:
                 if number <= corpus.done:
                     bad += refused
                     continue
-            yield _block(batch, told, bad, skip=skip)
+            yield _block(batch, messages, bad, skip=skip)
         _check_unchanged(corpus.stamps)
-        if told or bad:
-            yield _block((), told, bad)
+        if messages or bad:
+            yield _block((), messages, bad)
     except GlassformerError as error:
-        yield _block((), told, bad, error=error)
+        yield _block((), messages, bad, error=error)
 
 
 def _block(
     texts: Iterable[Text],
-    told: list[str],
+    messages: list[str],
     bad: list[DataError],
     *,
     skip: int = 0,
     error: GlassformerError | None = None,
 ) -> str:
-    """`skip`: how many of its answers are written already. What was told and was bad until then goes with it."""
+    """`skip`: how many of its answers are written already. The messages and bad rows until then go with it."""
     block = {
         "texts": [[dict(each.values), each.where, dict(each.kept), each.own] for each in texts],
-        "told": told[:],
+        "messages": messages[:],
         "bad": [_sent(each) for each in bad],
         "skip": skip,
         "error": error and _sent(error),
     }
-    told.clear()
+    messages.clear()
     bad.clear()
     return json.dumps(block, default=str)
 

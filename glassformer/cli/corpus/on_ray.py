@@ -180,7 +180,7 @@ def _silent() -> Iterator[None]:
 
 
 def package() -> ModuleType:
-    """The package ray, told to be quiet before it is imported."""
+    """The package ray, with its logs switched off before it is imported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     os.environ.setdefault("RAY_worker_niceness", "0")  # else 15: on a machine that does other work, actors starve

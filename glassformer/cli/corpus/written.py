@@ -21,10 +21,10 @@ def answer_blocks(job: Job) -> None:
     assert job.spread is not None
     out, bad, before = job.out, job.bad, job.out.done
     corpus = replace(job.spread.corpus, digest=digest_of(job.opened), done=before)
-    told, long = Few(), Few()
+    messages, long = Few(), Few()
     empty = number = 0
     for block in map(json.loads, job.spread.run(corpus)):
-        for sentence in block["told"]:
+        for sentence in block["messages"]:
             note(sentence)
         for error in map(received, block["bad"]):
             assert bad is not None
@@ -34,7 +34,7 @@ def answer_blocks(job: Job) -> None:
         for line in lines:
             out.handle.write(line)
             out.whole()
-        for few, sentences in ((long, block["long"]), (told, block["notes"])):
+        for few, sentences in ((long, block["long"]), (messages, block["notes"])):
             for sentence in sentences:
                 few(sentence)
         number, empty = number + len(lines), empty + block["empty"]
@@ -43,7 +43,7 @@ def answer_blocks(job: Job) -> None:
             raise received(block["error"])
     if empty > 1:
         note(f"{empty:,} translations are empty, in whole or in part")
-    told.rest()
+    messages.rest()
     long.rest()
     if bad is not None and bad.count and not before + number:
         raise DataError("a record that can be answered is needed", got=bad.first[0])

@@ -35,9 +35,9 @@ def serve(
     *,
     token: str | None,
     limits: Limits,
-    told: Callable[[str], None],
+    announce: Callable[[str], None],
 ) -> None:
-    """Serve models until Ctrl-C or SIGTERM. `told` is called with the address when it can be asked."""
+    """Serve models until Ctrl-C or SIGTERM. `announce` is called with the address when it can be asked."""
     import uvicorn
 
     from glassformer.run.serving.app import application
@@ -54,7 +54,7 @@ def serve(
         gc.collect()
         gc.freeze()
         host, port = listening.getsockname()[:2]
-        told(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         config = uvicorn.Config(
             application(served, token, metrics),
             http=impatient(limits.seconds_to_read, MOST_SILENT, limits.seconds_to_take),
