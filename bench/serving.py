@@ -1,5 +1,6 @@
 """`glassformer serve` under load, and its answers a second, those of the verb over a file, and of a peer: onnxruntime
-served by uvicorn, batched by tokens. `python -m bench serving` writes docs/results/bench-serving.json; with --try nothing.
+served by uvicorn, batched by tokens. `python -m bench serving` writes
+docs/results/bench-serving.json; with --try it writes nothing.
 """
 
 from __future__ import annotations
