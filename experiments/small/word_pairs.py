@@ -1,0 +1,73 @@
+"""Single words and their translations, for `en-fr`: a person's first try is one word, and Tatoeba has sentences."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.results import data_directory
+from glassformer.data.readers.lines import read_lines
+
+# Occurrences that a word needs, passes of expectation maximisation, and the least product of the two probabilities.
+LEAST, PASSES, SURE = 5, 8, 0.05
+# How often each pair is written: without a full stop, and with one.
+REPEATS = 2
+_ENGLISH, _FRENCH = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), re.compile(r"[^\W\d_]+")
+
+
+def word_pairs() -> str:
+    """Pairs of words as `train translate` reads them, from the training pairs of tatoeba_en_fr alone."""
+    lines = [line.text.lower().split("\t") for line in read_lines(data_directory() / "tatoeba_en_fr" / "train.tsv.gz")]
+    return "".join(
+        f"{english}\t{french}\n{english.capitalize()}.\t{french.capitalize()}.\n" * REPEATS
+        for english, french in lexicon(
+            (_ENGLISH.findall(line[0]) for line in lines), (_FRENCH.findall(line[1]) for line in lines)
+        )
+    )
+
+
+def lexicon(sources: Iterable[list[str]], targets: Iterable[list[str]]) -> list[tuple[str, str]]:
+    """The word of the targets that goes best with each frequent word of the sources, in both directions.
+
+    IBM model 1 (Brown et al. 1993, §4.2) without an empty word, learned in each direction.
+    """
+    left, right = _Numbered(sources), _Numbered(targets)
+    pairs = [(a, b) for a, b in zip(left.texts, right.texts, strict=True)]
+    sentence = np.concatenate([np.full(len(a) * len(b), number) for number, (a, b) in enumerate(pairs)])
+    e = np.concatenate([np.repeat(a, len(b)) for a, b in pairs])
+    f = np.concatenate([np.tile(b, len(a)) for a, b in pairs])
+    cell, entry = np.unique(e * len(right.words) + f, return_inverse=True)
+    e_of, f_of = cell // len(right.words), cell % len(right.words)
+    both = _model_1(entry, sentence, e, f, e_of, f_of) * _model_1(entry, sentence, f, e, f_of, e_of)
+    best = {int(e_of[at]): (right.words[f_of[at]], both[at]) for at in np.argsort(both)}
+    return [(word, best[n][0]) for n, word in enumerate(left.words) if left.count[word] >= LEAST and best[n][1] >= SURE]
+
+
+class _Numbered:
+    def __init__(self, texts: Iterable[list[str]]) -> None:
+        read = list(texts)
+        self.count = Counter(word for text in read for word in text)
+        self.words = list(self.count)
+        number = {word: n for n, word in enumerate(self.words)}
+        self.texts = [np.array([number[word] for word in text], dtype=np.int64) for text in read]
+
+
+Numbers = NDArray[np.int64]
+
+
+def _model_1(
+    entry: Numbers, sentence: Numbers, given: Numbers, said: Numbers, given_of: Numbers, said_of: Numbers
+) -> NDArray[np.float64]:
+    """The probability of each entry's word, given the other one: each word said comes from one word of its sentence."""
+    chance = np.ones(len(given_of))
+    place = np.unique(sentence * (said.max() + 1) + said, return_inverse=True)[1]
+    for _ in range(PASSES):
+        share = chance[entry]
+        share /= np.bincount(place, share)[place]
+        counts = np.bincount(entry, share, len(given_of))
+        chance = counts / np.bincount(given_of, counts)[given_of]
+    return chance
