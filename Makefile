@@ -34,7 +34,7 @@ types: $(VENV)/.tests
 results: $(VENV)/.tests  ## the tables of docs/ from docs/results/*.json
 	$(BIN)/python -m experiments.tables
 
-architecture: $(VENV)/.tests  ## the picture and the table of docs/architecture.md, from the imports
+architecture: $(VENV)/.tests  ## the picture and the table of docs/how/architecture.md, from the imports
 	$(BIN)/python -m tests.architecture
 
 bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios

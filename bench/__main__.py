@@ -36,7 +36,7 @@ GPU = {"gpu": ("bench.gpu",)}
 def main() -> None:
     """Measure the rows; those of the page are left out where there is no browser, and the end says so."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench", description="Measure every row (hours), or one, and write the tables of docs/bench.md."
+        prog="python -m bench", description="Measure every row (hours), or one, and write docs/measured/bench.md."
     )
     parser.add_argument("name", nargs="?", choices=(*ROWS, *GPU), help="the row; all but gpu without it")
     asked, more = parser.parse_known_args()

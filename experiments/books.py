@@ -1,7 +1,7 @@
 """A BERT-mini on fifty books for thirty minutes, read on five others: ours, the peer, and the baselines.
 
     python -m experiments.books ours        # then: peer, trigram, unigram; each is resumable and writes one JSON
-    python -m experiments.tables            # docs/results.md from what has been measured
+    python -m experiments.tables            # docs/measured/results.md from what has been measured
 
 All rows read the same tokens: one WordPiece vocabulary learned on the fifty books, rows of 128 tokens, 15 % of the
 tokens masked by one fixed draw. Ours and the peer have the same size, batch, learning rate, schedule and minutes.

@@ -1,4 +1,5 @@
-"""docs/claims.md: what the source documents claim, judged by what was measured here: python -m experiments.claims.
+"""docs/measured/claims.md: what the source documents claim, judged by what was measured here:
+python -m experiments.claims.
 
 A verdict is made from docs/results/*.json by the rule that the page states; nothing is typed by hand.
 """
@@ -289,5 +290,5 @@ def _commands(names: Sequence[str] | Any, sides: Sequence[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    write(DOCS / "claims.md", page())
+    write(DOCS / "measured" / "claims.md", page())
     write(RECORDED, record())

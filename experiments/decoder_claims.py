@@ -1,4 +1,4 @@
-"""The sections of docs/claims.md on what decoders are said to do, X-2, X-3, X-9: from docs/results/*.json alone."""
+"""The sections of docs/measured/claims.md on what decoders are said to do, X-2, X-3, X-9: from docs/results/*.json."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _replies() -> list[str]:
         "**Rule**: it holds where the greedy reply is the exact one.",
         "",
         f"The reply: {shown_reply}. Replies to new turns are measured on DailyDialog: ours minus",
-        f"transformers' model of the same size and minutes, in bits per byte: {against} (docs/results.md, with ten",
-        "exchanges that were not chosen).",
+        f"transformers' model of the same size and minutes, in bits per byte: {against} ([results](results.md), with",
+        "ten exchanges that were not chosen).",
         "",
         f"**Verdict**: {verdict}.",
         *_command(packed),
@@ -100,9 +100,9 @@ def _recurrent() -> list[str]:
         "**Claims** (the notes, the guide): a Transformer is faster than a recurrent network, because all words go in",
         "at once; its memory is longer than that of RNN, GRU and LSTM.",
         "",
-        "Five encoder–decoders of equal size, see docs/results.md. **Rules**: it is faster where it trains, and where",
-        "it writes, more tokens a second than each recurrent one; not where both are slower than all; else in part.",
-        "Its memory is longer than another's where 90 % of the gradient come from a longer stretch of the text.",
+        "Five encoder–decoders of equal size, see [results](results.md). **Rules**: it is faster where it trains, and",
+        "where it writes, more tokens a second than each recurrent one; not where both are slower than all; else in",
+        "part. Its memory is longer than another's where 90 % of the gradient come from a longer stretch of the text.",
         f"Copying (at least {COPIED:.0%} of the symbols) shows over what distance a model learns in equal minutes.",
         "",
         "All on one thread of a processor, on which little is gained by having all words at once: a device with",

@@ -1,4 +1,4 @@
-"""The pictures of the source documents, for docs/views.md: where each is, and on which page a test opens it.
+"""The pictures of the source documents, for docs/look/views.md: where each is, and on which page a test opens it.
 
 The rows are `glassformer/page/pictures.toml`, which the page lists too: *Pictures of the documents*, at the left.
 """
@@ -34,7 +34,7 @@ Every picture of the four documents that this project began with, and its link: 
 and append the link to its address. On the page of any other run the link leads to the same picture of that run, or to
 the reason why it has none. `tests/page/test_documents.py` opens each. In the page itself the list is *Pictures of
 the documents*, at the left. The rows are `glassformer/page/pictures.toml`. How `probe.json`, `runs/passages` and
-`runs/spam` are made: [features](features.md#on-a-page).
+`runs/spam` are made: [features](../do/features.md#on-a-page).
 """
 
 

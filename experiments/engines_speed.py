@@ -1,4 +1,4 @@
-"""The first table of docs/bench.md, and the part on engines, from docs/results/bench-*.json and gpu.json."""
+"""The first table of docs/measured/bench.md, and the part on engines, from docs/results/bench-*.json and gpu.json."""
 
 from __future__ import annotations
 

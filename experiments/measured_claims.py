@@ -1,5 +1,5 @@
-"""The sections of docs/claims.md on the claims that the package itself runs (`glassformer claims X-6 --run`), from
-docs/results/claim-*.json; and how many seeds, splits, sets or models each verdict rests on.
+"""The sections of docs/measured/claims.md on the claims that the package itself runs (`glassformer claims X-6 --run`),
+from docs/results/claim-*.json; and how many seeds, splits, sets or models each verdict rests on.
 """
 
 from __future__ import annotations

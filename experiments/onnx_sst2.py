@@ -23,7 +23,7 @@ sentences); the difference of 8 bits by the paired bootstrap.
 
 
 def section() -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     row = results.read(NAME)
     lines = ["## An encoder in onnxruntime", "", TEXT]
     if row is None:

@@ -1,4 +1,4 @@
-"""The part of docs/bench.md on the page of the explorer, from docs/results/bench-page-*.json."""
+"""The part of docs/measured/bench.md on the page of the explorer, from docs/results/bench-page-*.json."""
 
 from __future__ import annotations
 

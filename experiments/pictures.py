@@ -26,7 +26,7 @@ KINDS = {
     "encoder.png": ("english", "She likes the [MASK] better than the winter."),
     "decoder.png": ("writer", "As Aliens entered our planet"),
 }
-"""A model of each kind and a text for it: docs/models.md."""
+"""A model of each kind and a text for it: docs/do/models.md."""
 MOST_BYTES = {"first-screen.png": 150_000, "one-number.gif": 600_000} | dict.fromkeys(KINDS, 60_000)
 ATTENTION = "encoder.blocks.0.self_attention"
 START = (f"{ATTENTION}.weights", "0,1,1,0")

@@ -1,4 +1,4 @@
-"""Figures of others that the pages quote, with their sources: the end of docs/imprecise.md.
+"""Figures of others that the pages quote, with their sources: the end of docs/measured/imprecise.md.
 
 python -m experiments.quoted writes that part of the page again from docs/quoted.toml.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from experiments.page import DOCS, table, write
 
-PAGE = DOCS / "imprecise.md"
+PAGE = DOCS / "measured" / "imprecise.md"
 HEADING = "## Figures that are quoted"
 TEXT = f"""{HEADING}
 

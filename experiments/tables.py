@@ -60,7 +60,7 @@ rate measured between the runs, and only the products that a step needs are coun
 
 
 def books_page() -> str:
-    """docs/results.md."""
+    """docs/measured/results.md."""
     rows, commands = [], []
     for name, label in BOOKS.items():
         row = results.read(name)
@@ -154,7 +154,7 @@ def _against(row: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def bench_page() -> str:
-    """docs/bench.md."""
+    """docs/measured/bench.md."""
     parts = [
         BENCH_TEXT,
         engines_speed.summary(),
@@ -295,6 +295,6 @@ def _compiling() -> str:
 
 
 if __name__ == "__main__":
-    write(DOCS / "results.md", books_page())
-    write(DOCS / "bench.md", bench_page())
-    write(DOCS / "search.md", search.page())
+    write(DOCS / "measured" / "results.md", books_page())
+    write(DOCS / "measured" / "bench.md", bench_page())
+    write(DOCS / "do" / "search.md", search.page())

@@ -1,4 +1,4 @@
-"""The section of docs/claims.md on X-17: does a head tie "it" to "animal"? Made from docs/results/ties.json."""
+"""The section of docs/measured/claims.md on X-17: does a head tie "it" to "animal"? From docs/results/ties.json."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The parts of docs/bench.md on learning to translate and to write, from docs/results/bench-translation-*.json and
-bench-language-model.json.
+"""The parts of docs/measured/bench.md on learning to translate and to write, from
+docs/results/bench-translation-*.json and bench-language-model.json.
 """
 
 from __future__ import annotations

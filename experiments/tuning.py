@@ -171,7 +171,7 @@ def tuned(name: str, minutes: float, data: Mapping[str, Path], pair: bool) -> tu
 
 
 def section() -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     rows, made = [], []
     for name, (title, _) in TABLES.items():
         row = results.read(f"tuning-{name}")

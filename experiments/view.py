@@ -1,4 +1,4 @@
-"""One view of docs/views.md: the models on which it is tested, the tensors that have it, and why a model has none."""
+"""One view of docs/look/views.md: the models on which it is tested, the tensors that have it, and why one has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/views.md: every view of the explorer, and the models on which a test opens it: python -m experiments.views.
+"""docs/look/views.md: every view of the explorer, and the models on which a test opens it: python -m experiments.views.
 
 `tests/page/test_views.py` opens each cell of this table in a browser and follows a number from there; a cell that
 is left empty has its reason here, and the test holds that there is nothing to be drawn.
@@ -347,4 +347,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    write(DOCS / "views.md", page())
+    write(DOCS / "look" / "views.md", page())

@@ -1,4 +1,4 @@
-"""The picture and the table of docs/architecture.md, drawn from the imports: python -m tests.architecture."""
+"""The picture and the table of docs/how/architecture.md, drawn from the imports: python -m tests.architecture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 from tests.imports import FILES, PACKAGE, ROOMS, edges, sources
 
-PAGE = PACKAGE.parent / "docs" / "architecture.md"
+PAGE = PACKAGE.parent / "docs" / "how" / "architecture.md"
 PICTURE = PAGE.with_suffix(".svg")
 MARKERS = "<!-- rooms: python -m tests.architecture -->", "<!-- end of rooms -->"
 

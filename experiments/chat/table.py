@@ -1,4 +1,4 @@
-"""The section on chat in docs/results.md, from docs/results/*.json alone."""
+"""The section on chat in docs/measured/results.md, from docs/results/*.json alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def row_of() -> Row | None:
 
 
 def section() -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     row = row_of()
     lines = ["## Chat: learned from self_dialogue, measured on DailyDialog", ""]
     if row is None:

@@ -1,4 +1,4 @@
-"""The sections on the encoder's tasks in docs/results.md and docs/bench.md, from docs/results/*.json alone."""
+"""The sections on the encoder's tasks in docs/measured/{results,bench}.md, from docs/results/*.json alone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SHOWN = {
 
 
 def section() -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     rows, tests = [], []
     for name in PLANS:
         found = results.read(f"encoder-{name}")
@@ -223,7 +223,8 @@ def _quoted() -> list[str]:
         "### For comparison: figures measured by others",
         "",
         "On SST-2's 67,349 phrases and on SQuAD's training part of about 88,000 questions, which were missing: the",
-        "rows above learned from 6,920 sentences and from 7,938 questions. How each was read: docs/imprecise.md.",
+        "rows above learned from 6,920 sentences and from 7,938 questions.",
+        "How each was read: [quoted figures](imprecise.md).",
         "",
         table(["quoted", "figures", "from"], rows),
         "",
@@ -236,7 +237,7 @@ def _cut(text: str) -> str:
 
 
 def speed() -> str:
-    """The section of docs/bench.md on fine-tuning."""
+    """The section of docs/measured/bench.md on fine-tuning."""
     rows, commands = [], []
     for name in PLANS:
         found = results.read(f"bench-fine-tuning-{name}")

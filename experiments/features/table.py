@@ -1,4 +1,4 @@
-"""The sections on features and search of docs/results.md and docs/claims.md, from docs/results/*.json alone."""
+"""The sections on features and search of docs/measured/{results,claims}.md, from docs/results/*.json alone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ not where it finds it less often in every set.
 
 
 def section(table: Any) -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     return [*_frozen(table), *words_table.section(table), *_search(table), *_million()]
 
 
@@ -136,7 +136,7 @@ def _search(table: Any) -> list[str]:
 
 
 def claims(table: Any) -> list[str]:
-    """Lines of docs/claims.md: X-11, X-13 and X-16."""
+    """Lines of docs/measured/claims.md: X-11, X-13 and X-16."""
     return [*words_table.claims(table), "", *_x13(table), "", *_x16(table)]
 
 

@@ -1,4 +1,4 @@
-"""X-11 in docs/results.md and docs/claims.md: six vectors of a word, from docs/results/features-words-*.json alone."""
+"""X-11 in docs/measured/{results,claims}.md: six vectors of a word, from docs/results/features-words-*.json."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ a verdict. The learned mix is not among the six and not judged.
 
 
 def section(table: Table) -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     rows = {name: results.read(f"features-words-{name}") for name in SETS}
     lines = ["## Six vectors of a word", "", TEXT]
     if not any(rows.values()):
@@ -132,7 +132,7 @@ def _shares(rows: Mapping[str, Mapping[str, Any] | None]) -> list[str]:
 
 
 def claims(table: Table) -> list[str]:
-    """Lines of docs/claims.md: X-11."""
+    """Lines of docs/measured/claims.md: X-11."""
     rows = {name: results.read(f"features-words-{name}") for name in SETS}
     lines = ["## X-11 · The last four layers side by side are best", "", CLAIM]
     columns = [(name, head) for name in SETS for head in HEADS]

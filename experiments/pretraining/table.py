@@ -1,4 +1,4 @@
-"""The sections on pre-training of docs/results.md and docs/claims.md, from docs/results/pretraining.json alone."""
+"""The sections on pre-training of docs/measured/{results,claims}.md, from docs/results/pretraining.json alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ and 55.6 (issue 31).
 
 
 def section(table: Table) -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     row = results.read("pretraining")
     lines = ["## Pre-training: masked words, next sentence, sentence order", ""]
     if row is None:
@@ -61,7 +61,7 @@ def section(table: Table) -> list[str]:
 
 
 def claims(table: Table) -> list[str]:
-    """Lines of docs/claims.md: X-14."""
+    """Lines of docs/measured/claims.md: X-14."""
     row = results.read("pretraining")
     lines = ["## X-14 · Masked words, next sentence, 80/10/10", "", CLAIM, RULE]
     if row is None or not any(row["against"].values()):

@@ -1,4 +1,4 @@
-"""The section on recurrent networks in docs/results.md and its picture, from docs/results/*.json alone."""
+"""The section on recurrent networks in docs/measured/results.md and its picture, from docs/results/*.json alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLOOR, NEAR = 1e-6, (0.5, 0.9, 0.99)
 
 
 def section() -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     return ["## Recurrent networks compared with ours", "", *_text(), *_copy()]
 
 
@@ -61,7 +61,7 @@ def _text() -> list[str]:
         "",
         table(["", *(f"{share:.0%}" for share in NEAR), "before training: 90%"], _windows(row["arms"])),
         "",
-        f"![Share of the gradient by distance for each architecture](pictures/{PICTURE})",
+        f"![Share of the gradient by distance for each architecture](../pictures/{PICTURE})",
         "",
         _made(row),
         "",

@@ -1,4 +1,4 @@
-"""The sections on `writer` and `chat` in docs/results.md, from docs/results/*.json alone."""
+"""The sections on `writer` and `chat` in docs/measured/results.md, from docs/results/*.json alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEFORE, PACKED = "float32, as it was trained", "bfloat16, as it is in the packag
 
 
 def section() -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     return [*_english(), *_en_fr(), *_writer(), *_chat()]
 
 

@@ -1,4 +1,4 @@
-"""The sections on transfer of docs/results.md and docs/claims.md, from docs/results/transfer-*.json alone."""
+"""The sections on transfer of docs/measured/{results,claims}.md, from docs/results/transfer-*.json alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ whole, on the same rows (paired bootstrap over the test rows, 95 %); it does not
 
 
 def section() -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     lines = ["## Transfer", "", TEXT]
     row = results.read("transfer-sst2")
     if row is None:
@@ -96,7 +96,7 @@ def _words() -> list[str]:
 
 
 def claims() -> list[str]:
-    """Lines of docs/claims.md: X-12."""
+    """Lines of docs/measured/claims.md: X-12."""
     row = results.read("transfer-sst2")
     lines = ["## X-12 · Replace the last layer, freeze all others", "", CLAIM]
     if row is None or "head against all" not in row["against"]:

@@ -1,4 +1,4 @@
-"""The claims about translation in docs/claims.md, each with the rule by which figures become a verdict."""
+"""The claims about translation in docs/measured/claims.md, each with the rule by which figures become a verdict."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _scaled() -> list[str]:
         "",
         "First the slope of the softmax where queries and keys are independent and of variance 1: the mean norm of its",
         "Jacobian, for 16 keys. Then short runs on multi30k that differ in the query size and in scaling alone, see",
-        "docs/results.md: the gradient of all query and key matrices before training, and the loss after it.",
+        "docs/measured/results.md: the gradient of all query and key matrices before training, and the loss after it.",
         "",
         "**Rule**: it holds at a size where the loss on the validation targets is higher without scaling, with the",
         "whole interval of the paired difference above 0. One seed each.",

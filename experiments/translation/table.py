@@ -1,4 +1,4 @@
-"""The sections on translation in docs/results.md and docs/claims.md, from docs/results/*.json alone."""
+"""The sections on translation in docs/measured/{results,claims}.md, from docs/results/*.json alone."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def quoted(who: str) -> Mapping[str, str]:
     return values
 
 
-# --------------------------------------------------------------------------- docs/results.md
+# --------------------------------------------------------------------------- docs/measured/results.md
 
 
 def section() -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     return [
         "## Translation: English to French",
         "",

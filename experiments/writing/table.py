@@ -1,4 +1,4 @@
-"""The section on writing in docs/results.md, from docs/results/*.json alone."""
+"""The section on writing in docs/measured/results.md, from docs/results/*.json alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shown(found: Mapping[str, float], *, signed: bool = False) -> str:
 
 
 def section() -> list[str]:
-    """Lines of docs/results.md."""
+    """Lines of docs/measured/results.md."""
     row = row_of()
     lines = ["## Writing: bits per byte of a held-out book", ""]
     if row is None:

@@ -23,7 +23,7 @@ def load(
     With "int8" the matrices are rounded to 8 bits, for texts that are written one at a time on a processor: such a
     model predicts, and is not traced, saved or trained. `engine` is the library that answers many texts: `torch`,
     `ctranslate2` or `onnxruntime`, or with `auto` the fastest of those that are installed, where it gives the same
-    answers (`docs/engines.md`). The internet is used only for `hub:owner/name`. Raises
+    answers (`docs/do/engines.md`). The internet is used only for `hub:owner/name`. Raises
     CheckpointError for anything but a model, DeviceError for a device that is not available, ConfigError and
     MissingExtraError for an engine that is not there.
     """

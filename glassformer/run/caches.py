@@ -1,7 +1,7 @@
 """What is kept on this machine to save time, and can be deleted: it is made again when needed.
 
-docs/stable.md names every place that is written to outside the folders that a user gives; a test compares it with what
-a training really writes.
+docs/reference/stable.md names every place that is written to outside the folders that a user gives; a test compares it
+with what a training really writes.
 """
 
 import getpass

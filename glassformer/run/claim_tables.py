@@ -1,4 +1,4 @@
-"""The figures of a claim as rows of words, for the screen and for docs/claims.md."""
+"""The figures of a claim as rows of words, for the screen and for docs/measured/claims.md."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

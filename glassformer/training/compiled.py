@@ -18,7 +18,7 @@ from glassformer.training.budget import Budget
 from glassformer.training.settings import TrainSection
 
 # The set-up of one shape from a cold cache of kernels, in seconds: a part that every model has, and a part for each
-# block, with a quarter more for slower machines (docs/bench.md). The cold cache is what counts: the choice must
+# block, with a quarter more for slower machines (docs/measured/bench.md). The cold cache counts: the choice must
 # not depend on what is in a cache or on any measurement, or a resumed run could choose otherwise than an uninterrupted
 # one.
 _SETUP_SECONDS, _SETUP_SECONDS_OF_A_BLOCK, _CAUTION = 37.0, 3.0, 1.25

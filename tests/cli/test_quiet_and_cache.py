@@ -187,7 +187,7 @@ print(json.dumps([codes, sorted(places)]), file=sys.__stdout__)
 
 @pytest.mark.long
 def test_nothing_is_written_outside_of_the_folders_that_are_given(text_file: Path, tmp_path: Path) -> None:
-    """docs/stable.md says so; kernels are compiled where `cache` shows them, and temporary files are deleted."""
+    """docs/reference/stable.md says so; kernels are compiled where `cache` shows them, temporary files are deleted."""
     given, home, temporary, here = (tmp_path / name for name in ("given", "home", "tmp", "here"))
     for folder in (given, home, temporary, here):
         folder.mkdir()

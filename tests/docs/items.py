@@ -1,4 +1,4 @@
-"""The table of docs/items.md: every item of the source documents. `python -m tests.docs.items` writes it."""
+"""The table of docs/measured/items.md: every item of the source documents. `python -m tests.docs.items` writes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.conftest import REPOSITORY
 
-PAGE, DATA = REPOSITORY / "docs" / "items.md", REPOSITORY / "docs" / "items.toml"
+PAGE, DATA = REPOSITORY / "docs" / "measured" / "items.md", REPOSITORY / "docs" / "items.toml"
 MODELS = ("slides", "english", "en-fr", "writer", "chat")
 HEAD = """# What the source documents show, and where it is
 
@@ -17,7 +17,7 @@ a command that shows it and where to look in the output. **{works} of {count} wo
 The word after the verb of a command may be a bundled model; files such as `mails.csv` are your own. An address that
 begins with `#` is a place on the page: append it to the address of the page that `--html` writes or that
 `glassformer explore` opens. Corrections (C-1 …) are explained in [where tutorials are imprecise](imprecise.md), claims
-(X-1 …) in [claims, measured](claims.md). All pictures: [views](views.md#pictures-of-the-source-documents).
+(X-1 …) in [claims, measured](claims.md). All pictures: [views](../look/views.md#pictures-of-the-source-documents).
 
 Each command is run, and a number of what it prints is checked, by `tests/docs/test_items.py`. The rows are
 `docs/items.toml`; `python -m tests.docs.items` writes this page.

@@ -1,4 +1,4 @@
-"""The table of docs/options.md: which verb has which option. `python -m tests.docs.options` writes it."""
+"""The table of docs/reference/options.md: which verb has which option. `python -m tests.docs.options` writes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glassformer.cli.terminal.outputs import checking_outputs
 from glassformer.cli.verbs import PARTS, VERBS
 from tests.conftest import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "options.md"
+PAGE = REPOSITORY / "docs" / "reference" / "options.md"
 HEAD = """# Options
 
 Each option has one name and one meaning, whichever command has it. Defaults are in `glassformer COMMAND --help`; all

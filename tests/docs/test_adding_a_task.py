@@ -36,7 +36,7 @@ def place(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("adding")
     package = repository / "glassformer"
     shutil.copytree(package, place / "glassformer", ignore=shutil.ignore_patterns("__pycache__"))
-    page = (repository / "docs" / "adding-a-task.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "how" / "adding-a-task.md").read_text(encoding="utf-8")
     blocks = dict.fromkeys(("__init__.py", "entry.py", "task.py"), "")
     python = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     (place / FOLDER).mkdir()

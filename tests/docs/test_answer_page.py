@@ -21,7 +21,7 @@ def test_the_commands_of_the_page_run(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = BLOCK.findall((repository / "docs" / "tasks" / "answer.md").read_text(encoding="utf-8"))
+    blocks = BLOCK.findall((repository / "docs" / "do" / "answer.md").read_text(encoding="utf-8"))
     nested, lines = (block for kind, block in blocks if kind == "json")
     whole = json.loads(nested)
     (paragraph,) = whole["data"][0]["paragraphs"]

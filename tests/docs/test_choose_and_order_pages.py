@@ -29,7 +29,7 @@ SECTIONS = (ChooseSection, SentenceOrderSection, BertSection)  # the page on sen
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> Path:
     """A folder with the files that the pages name."""
-    page = (repository / "docs" / "tasks" / "choose.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "do" / "choose.md").read_text(encoding="utf-8")
     (told,) = (block for kind, block in BLOCK.findall(page) if kind == "json")
     shown = [json.loads(line) for line in told.splitlines()]
     rows = [json.dumps({**shown[n % 2], "text": f"{shown[n % 2]['text']} {n}"}) for n in range(20)]
@@ -53,7 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) ->
 def test_what_the_page_shows_works(
     name: str, repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    blocks = BLOCK.findall((repository / "docs" / "tasks" / f"{name}.md").read_text(encoding="utf-8"))
+    blocks = BLOCK.findall((repository / "docs" / "do" / f"{name}.md").read_text(encoding="utf-8"))
     commands = [shlex.split(line)[1:] for kind, block in blocks if kind == "sh" for line in block.splitlines()]
     assert [words[0] for words in commands].count("train") == 2
     answers = []
@@ -117,7 +117,7 @@ def test_choosing_is_learned(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_settings_of_the_page_are_there(name: str, repository: Path) -> None:
-    page = (repository / "docs" / "tasks" / f"{name}.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "do" / f"{name}.md").read_text(encoding="utf-8")
     known = {
         *(f"task.{key}" for section in SECTIONS for key in section.model_fields),
         *(f"data.{key}" for key in (*ChooseData.model_fields, "documents")),

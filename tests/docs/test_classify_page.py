@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (repository / "docs" / "tasks" / "classify.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "do" / "classify.md").read_text(encoding="utf-8")
     answered: list[dict[str, object]] = []
     for line in "".join(SHELL.findall(page)).splitlines():
         words = shlex.split(line)[1:]
@@ -60,6 +60,6 @@ def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytes
 
 
 def test_the_recipe_of_the_page_is_one(repository: Path) -> None:
-    (code,) = TOML.findall((repository / "docs" / "tasks" / "classify.md").read_text(encoding="utf-8"))
+    (code,) = TOML.findall((repository / "docs" / "do" / "classify.md").read_text(encoding="utf-8"))
     section = read_settings(ClassifySection, parse_toml(code)["task"])
     assert isinstance(section.class_weights, dict)

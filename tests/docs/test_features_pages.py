@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_page_on_features(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = repository / "docs" / "features.md"
+    page = repository / "docs" / "do" / "features.md"
     run_commands(page, "--threads", "1")
     shown = capsys.readouterr().out
     assert "equal" in shown
@@ -50,7 +50,7 @@ def test_the_page_on_features(repository: Path, folder: Path, capsys: pytest.Cap
 
 
 def test_the_page_on_search(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = repository / "docs" / "search.md"
+    page = repository / "docs" / "do" / "search.md"
     run_commands(page, "--threads", "1")
     told = [json.loads(line) for line in Path("answers.jsonl").read_text().splitlines()]
     assert [len(each["hits"]) for each in told] == [5, 5]

@@ -16,7 +16,7 @@ from glassformer.look.summaries.head_jobs import heads
 from glassformer.look.texts.importance import head_importance
 from tests.translators import ENGLISH, FRENCH, translating
 
-PAGE = "docs/records.md"
+PAGE = "docs/reference/records.md"
 
 
 def listed(page: str, section: str, table: int = 0) -> set[str]:

@@ -275,7 +275,7 @@ def test_attention_sees_the_whole_text_where_a_convolution_sees_neighbours(token
 
 
 def test_the_table_of_quoted_figures_is_built_from_its_list(repository: Path) -> None:
-    page = (repository / "docs" / "imprecise.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "measured" / "imprecise.md").read_text(encoding="utf-8")
     assert page == quoted.page()
 
 
@@ -294,7 +294,7 @@ SCORE = re.compile(r"(?<![\w.])(\d{2}\.\d+|0\.\d{3})(?![\w.])")
 
 def test_no_entry_quotes_a_score_that_is_not_in_the_table(repository: Path) -> None:
     """Of the entries about scores: every number with a point, to the digits the entry prints."""
-    page = (repository / "docs" / "imprecise.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "measured" / "imprecise.md").read_text(encoding="utf-8")
     known = [float(part) for each in quoted.figures() for value in each.values.values() for part in numbers(value)]
     for number in ("C-23", "C-25", "C-26"):
         (text,) = re.findall(rf"^### {number} · (.*?)(?=^##)", page, re.MULTILINE | re.DOTALL)

@@ -56,7 +56,7 @@ def pointing_nowhere(text: str, repository: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def page(repository: Path) -> str:
-    return (repository / "docs" / "imprecise.md").read_text(encoding="utf-8")
+    return (repository / "docs" / "measured" / "imprecise.md").read_text(encoding="utf-8")
 
 
 def test_every_number_stands_once(page: str) -> None:

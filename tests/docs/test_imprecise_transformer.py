@@ -232,7 +232,12 @@ def attention_at(size: int, *, scaled: bool) -> tuple[float, float, float]:
 
 def test_without_scaling_most_gradients_vanish_and_a_few_grow(repository: Path) -> None:
     """C-43, and the figures on the page: with scaling, weights and gradients are the same at every size."""
-    entry = (repository / "docs" / "imprecise.md").read_text(encoding="utf-8").split("### C-43")[1].split("\n## ")[0]
+    entry = (
+        (repository / "docs" / "measured" / "imprecise.md")
+        .read_text(encoding="utf-8")
+        .split("### C-43")[1]
+        .split("\n## ")[0]
+    )
     rows = []
     for size in (8, 64, 512):
         (weight, median, mean), (largest, small, large) = (attention_at(size, scaled=way) for way in (True, False))
@@ -266,5 +271,10 @@ def test_a_decoder_without_positions_knows_the_order(repository: Path) -> None:
         assert other is not None
         moved[causal] = float((other - plain[:, order]).detach().abs().max())
     assert moved[False] < 2e-6
-    entry = (repository / "docs" / "imprecise.md").read_text(encoding="utf-8").split("### C-44")[1].split("###")[0]
+    entry = (
+        (repository / "docs" / "measured" / "imprecise.md")
+        .read_text(encoding="utf-8")
+        .split("### C-44")[1]
+        .split("###")[0]
+    )
     assert f"{moved[True]:.2f} with the causal mask" in " ".join(entry.split())

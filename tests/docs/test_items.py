@@ -1,4 +1,4 @@
-"""docs/items.md: each command is run in this process, and has to print the number that the table says."""
+"""docs/measured/items.md: each command is run in this process, and has to print the number that the table says."""
 
 from __future__ import annotations
 

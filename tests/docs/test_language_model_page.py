@@ -28,7 +28,7 @@ def test_its_commands_run_and_its_fields_are_those_of_the_records(
     Path("book.txt").write_text(BOOK, encoding="utf-8")
     Path("prompts.txt").write_text("Once upon\nThe king\n", encoding="utf-8")
     Path("other.txt").write_text("The king had two sons.\n\nOnce more.\n", encoding="utf-8")
-    page = (repository / "docs/tasks/language-model.md").read_text(encoding="utf-8")
+    page = (repository / "docs/do/language-model.md").read_text(encoding="utf-8")
     blocks = BLOCK.findall(page)
     for line in (line for kind, block in blocks if kind == "sh" for line in block.splitlines()):
         words = shlex.split(line)[1:]
@@ -54,7 +54,7 @@ def test_the_commands_of_chat_run_and_its_fields_are_those_of_the_records(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (repository / "docs/tasks/chat.md").read_text(encoding="utf-8")
+    page = (repository / "docs/do/chat.md").read_text(encoding="utf-8")
     blocks = BLOCK.findall(page)
     (shown,) = [block for kind, block in blocks if kind == "json"]
     more = [json.dumps({"turns": [f"Hi {n}", f"I am {n}", f"Really {n}?"]}) for n in range(20)]

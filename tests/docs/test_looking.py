@@ -45,10 +45,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = "".join((repository / "docs" / name).read_text(encoding="utf-8") for name in ("looking.md", "page.md"))
+    page = "".join(
+        (repository / "docs" / "look" / name).read_text(encoding="utf-8") for name in ("looking.md", "page.md")
+    )
     known: dict[str, object] = {}
     for code in PYTHON.findall(page):
-        exec(compile(code, "docs/looking.md", "exec"), known)
+        exec(compile(code, "docs/look/looking.md", "exec"), known)
     shown = capsys.readouterr().out
     assert "3 changes by hand" in shown
     assert "there is no token 'dislikes'" in shown
@@ -58,7 +60,7 @@ def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytes
 
 
 def test_every_intervention_is_a_public_name_and_on_the_page(repository: Path) -> None:
-    page = (repository / "docs" / "looking.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "look" / "looking.md").read_text(encoding="utf-8")
     made = {
         name
         for name, thing in vars(interventions).items()

@@ -20,7 +20,7 @@ def test_the_page_on_onnx(
     model_for("classify", {"labels": ("ham", "spam")}).save("runs/mails")
     rows = "".join(f'"{TEXTS[n % 2]} {n}",{("ham", "spam")[n % 3 > 0]}\n' for n in range(12))
     Path("test.csv").write_text("text,label\n" + rows)
-    run_commands(repository / "docs" / "onnx.md")
+    run_commands(repository / "docs" / "do" / "onnx.md")
     shown = capsys.readouterr().out.splitlines()
     assert "mails-onnx" in shown
     assert any("accuracy" in line for line in shown)
@@ -28,7 +28,7 @@ def test_the_page_on_onnx(
     assert told["outputs"] == ["last_hidden_state", "sentence_embedding"]
     assert all(each["onnxruntime"] <= each["allowed"] for each in told["checked"]["deviations"])
     assert {path.name for path in Path("mails-onnx").iterdir()} >= {"model.onnx", "model_int8.onnx", "README.md"}
-    names = run_python(repository / "docs" / "onnx.md", {})
+    names = run_python(repository / "docs" / "do" / "onnx.md", {})
     model = load("runs/mails")
     texts = ["Two dogs run.", "Transfer a huge inheritance to Prince Mayuko"]
     logarithms = [list(found.logarithms) for found in model.classify(texts)]

@@ -1,4 +1,4 @@
-"""One word, one meaning on the command line: docs/options.md is what the verbs have."""
+"""One word, one meaning on the command line: docs/reference/options.md is what the verbs have."""
 
 from __future__ import annotations
 

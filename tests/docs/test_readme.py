@@ -103,7 +103,7 @@ def test_the_ten_lines_of_python(
 
 
 def test_the_code_of_the_page_on_models(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (repository / "docs" / "models.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "do" / "models.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     exec(compile(block(page, "Which model answers", "python"), "models.md", "exec"), names)
     assert "masks" in capsys.readouterr().out

@@ -54,7 +54,7 @@ def commands(page: str) -> list[str]:
 def test_every_command_of_the_page_works(
     name: str, repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (repository / "docs" / name).read_text(encoding="utf-8")
+    page = (repository / "docs" / "reference" / name).read_text(encoding="utf-8")
     for line in commands(page):
         if "|" in line:
             typed = line.replace("glassformer", f"{shlex.quote(sys.executable)} -m glassformer")
@@ -71,6 +71,6 @@ def test_every_command_of_the_page_works(
 
 
 def test_the_python_of_the_page_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = PYTHON.findall((repository / "docs" / "scores.md").read_text(encoding="utf-8"))
-    exec(compile(code, "docs/scores.md", "exec"), {})
+    (code,) = PYTHON.findall((repository / "docs" / "reference" / "scores.md").read_text(encoding="utf-8"))
+    exec(compile(code, "docs/reference/scores.md", "exec"), {})
     assert "accuracy" in capsys.readouterr().out

@@ -17,7 +17,7 @@ TEXTS = [f"A {('dull', 'fine')[n % 2]} film of {n} minutes." for n in range(60)]
 def test_the_code_of_the_page(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = repository / "docs" / "scikit-learn.md"
+    page = repository / "docs" / "do" / "scikit-learn.md"
     monkeypatch.chdir(tmp_path)
     names = {"texts": TEXTS, "labels": [n % 2 for n in range(60)]}
     example, searched, shown, grid, saving = blocks(page, "python")
@@ -44,5 +44,5 @@ def test_the_code_of_the_page(
 def test_the_page_lists_the_checks_that_ran(repository: Path) -> None:
     from tests.api.test_estimators import CALLED, RUN_BY_SKLEARN
 
-    page = (repository / "docs" / "scikit-learn.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "do" / "scikit-learn.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`(check_\w+)`", page)) == {"check_estimator", *CALLED, *RUN_BY_SKLEARN}

@@ -13,10 +13,10 @@ from experiments import claims, results, search, tables
 from experiments.page import DOCS, NOT_YET
 
 PAGES = [
-    ("results.md", tables.books_page),
-    ("bench.md", tables.bench_page),
-    ("claims.md", claims.page),
-    ("search.md", search.page),
+    ("measured/results.md", tables.books_page),
+    ("measured/bench.md", tables.bench_page),
+    ("measured/claims.md", claims.page),
+    ("do/search.md", search.page),
 ]
 
 

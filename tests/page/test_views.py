@@ -1,4 +1,4 @@
-"""Every cell of docs/views.md: the view is opened in a browser, and a number is followed from it to its operands."""
+"""Every cell of docs/look/views.md: the view is opened in a browser, and a number followed to its operands."""
 
 from __future__ import annotations
 
@@ -276,4 +276,4 @@ def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]
 
 
 def test_the_page_of_views_is_built_from_this_table(repository: Path) -> None:
-    assert (repository / "docs" / "views.md").read_text(encoding="utf-8") == page()
+    assert (repository / "docs" / "look" / "views.md").read_text(encoding="utf-8") == page()

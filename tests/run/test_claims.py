@@ -1,4 +1,4 @@
-"""Claims: data that can be trained, judged by their rules; recorded as docs/claims.md has them."""
+"""Claims: data that can be trained, judged by their rules; recorded as docs/measured/claims.md has them."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_the_lines_of_the_readme_give_what_transformers_gives(
     monkeypatch.chdir(tmp_path / "out")
     names = run_python(Path("README.md"), {})
     theirs = in_transformers(model, tmp_path / "theirs", kind, names["feed"])
-    if scored:  # docs/onnx.md: in 8 bits, and only there, an answer depends on what shares its batch
+    if scored:  # docs/do/onnx.md: in 8 bits, and only there, an answer depends on what shares its batch
         far = {name: beside_another(tmp_path / "out" / name, names["feed"]) for name in found.bytes}
         assert far["model.onnx"] < 1e-5 < 1e-4 < far["model_int8.onnx"]
     for name in found.outputs:

@@ -1,4 +1,4 @@
-"""What is chosen on Windows and macOS, simulated here: docs/platforms.md lists what must be tried there."""
+"""What is chosen on Windows and macOS, simulated here: docs/reference/platforms.md lists what must be tried there."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _STATES = "last_hidden_state"
 _HEAD = ExportedHead("states", (), (Answer(_STATES, ("batch", "sequence", "width"), "states"),))
 _GRAPH = "model.onnx"
 # Products of rows with the weights of the blocks from which it pays to open a graph (0.7 s: 370 sentences of 15 tokens
-# through six layers of 384), and to write one before (3.3 s: 1,900 of them): docs/engines.md.
+# through six layers of 384), and to write one before (3.3 s: 1,900 of them): docs/do/engines.md.
 _OPENED, _CONVERTED = 6e10, 3e11
 
 

@@ -29,7 +29,7 @@ from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row, collate
 
 _INT8 = "ctranslate2-int8", False, "int8"
-# It pays from so many rows on to import it, to convert a model of 3 million weights, and to compare: docs/engines.md.
+# From so many rows on, it pays to import it, convert a model of 3 million weights and compare (docs/do/engines.md).
 _FEW = 256
 # Sentences that are searched together: in each thread, fewer with many beams.
 _TOGETHER, _HYPOTHESES = 128, 512

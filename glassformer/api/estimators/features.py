@@ -25,10 +25,10 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     """Texts [N] to vectors [N, F]: hidden states of an unchanged model.
 
     Parameters: `model`, a folder, a bundled name, or a `Model`; `strategy` and `pooling`, one or several, whose vectors
-    are concatenated (docs/features.md), by default the mean of the tokens' embeddings and the mean of their last
+    are concatenated (docs/do/features.md), by default the mean of the tokens' embeddings and the mean of their last
     vectors; `fast`, whether to compute in bfloat16 where the machine has it (`model_.fast_told` says what that
     changes); `device`. The strategy "mix" learns the weights of the layers in `fit`, from the labels `y`. The numbers
-    are those of the model: before a regression, standardize them and search its C (docs/scikit-learn.md).
+    are those of the model: before a regression, standardize them and search its C (docs/do/scikit-learn.md).
 
     Attributes after `fit`: `model_`, `mix_` (None without "mix"), `n_features_out_`.
     """

@@ -1,5 +1,5 @@
 """The claims of the source documents, one TOML file each: what is trained, measured and compared, and the rule of the
-verdict. `recorded.json` has the verdicts of docs/claims.md; `python -m experiments.claims` writes both.
+verdict. `recorded.json` has the verdicts of docs/measured/claims.md; `python -m experiments.claims` writes both.
 """
 
 import json
@@ -89,7 +89,7 @@ def known_claim(name: str) -> Claim:
 
 @cache
 def recorded() -> Mapping[str, Mapping[str, Any]]:
-    """Of each claim its `verdict` in docs/claims.md, what it `rests_on`, `date`, `sentence`, and figures where the
-    package runs it.
+    """Of each claim its `verdict` in docs/measured/claims.md, what it `rests_on`, `date`, `sentence`, and figures where
+    the package runs it.
     """
     return MappingProxyType(json.loads((PLACE / "recorded.json").read_text(encoding="utf-8")))

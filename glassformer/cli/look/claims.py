@@ -25,11 +25,11 @@ def claims(
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """List claims of four tutorials with the verdicts of docs/claims.md. The tutorials are the slides "Masked language
-    modeling visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask matrix was
-    build [sic] with an example" and the "Illustrated Guide to Transformers". With CLAIM, show how its verdict was
-    decided and the measurements behind it. --run needs data sets in the folder $GLASSFORMER_DATA and says which are
-    missing.
+    """List claims of four tutorials with the verdicts of docs/measured/claims.md. The tutorials are the slides "Masked
+    language modeling visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask
+    matrix was build [sic] with an example" and the "Illustrated Guide to Transformers". With CLAIM, show how its
+    verdict was decided and the measurements behind it. --run needs data sets in the folder $GLASSFORMER_DATA and says
+    which are missing.
     """
     if name is None:
         if run:

@@ -66,7 +66,8 @@ def top_option(what: str) -> Any:
 
 Words = Annotated[bool, typer.Option("--per-word", help="Compute a vector for each word instead of each text.")]
 Notes = Annotated[
-    bool, typer.Option("--notes", help="Add notes that correct mistakes in four tutorials (see docs/imprecise.md).")
+    bool,
+    typer.Option("--notes", help="Add notes that correct mistakes in four tutorials (see docs/measured/imprecise.md)."),
 ]
 Megabytes = Annotated[
     int | None,

@@ -149,7 +149,7 @@ def show_slides(out: Path, console: Console) -> Promise:
     console.print(
         "Heads differ by: the share of its attention that one head would have to move to look like the other, on "
         'average. Zeroed after the position, "likes" and "the" enter as the same vector and get the same answer '
-        "(docs/imprecise.md, C-2)."
+        "(docs/measured/imprecise.md, C-2)."
     )
     return promise
 

@@ -1,5 +1,5 @@
 /**
- * What would be if masked words were zeroed after their position was added (docs/imprecise.md, C-2): the changes that do
+ * What would be if masked words were zeroed after their position was added (docs/measured/imprecise.md, C-2): the changes that do
  * it, for a link of the tour. Neighbours that are masked are then the same vector, and nothing can tell them apart.
  */
 
