@@ -12,6 +12,7 @@ from experiments.encoder import table as encoder
 from experiments.features import table as features
 from experiments.page import DOCS, FINISHED, NOT_YET, made_by, table, write
 from experiments.pretraining import table as pretraining
+from experiments.release import table as release
 from experiments.recurrent import table as recurrent
 from experiments.small import table as small
 from experiments.transfer import table as transfer
@@ -298,3 +299,4 @@ if __name__ == "__main__":
     write(DOCS / "results.md", books_page())
     write(DOCS / "bench.md", bench_page())
     write(DOCS / "search.md", search.page())
+    release.write()

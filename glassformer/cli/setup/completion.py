@@ -141,6 +141,7 @@ _glassformer() {{
     esac
   fi
   COMPREPLY=($(compgen -W "$known" -- "$current"))
+  return 0  # also where nothing fits: bash then completes names of files
 }}
 complete -o bashdefault -o default -F _glassformer glassformer
 """
