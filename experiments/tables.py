@@ -12,8 +12,8 @@ from experiments.encoder import table as encoder
 from experiments.features import table as features
 from experiments.page import DOCS, FINISHED, NOT_YET, made_by, table, write
 from experiments.pretraining import table as pretraining
-from experiments.release import table as release
 from experiments.recurrent import table as recurrent
+from experiments.release import table as release
 from experiments.small import table as small
 from experiments.transfer import table as transfer
 from experiments.translation import table as translation

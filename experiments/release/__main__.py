@@ -200,7 +200,10 @@ def pip(python: Path, *words: str) -> None:
 
 
 def run(command: Sequence[str], folder: Path) -> None:
-    subprocess.run(command, cwd=folder, env=clean(), check=True)
+    """Run a command quietly; what it has said is shown where it fails."""
+    done = subprocess.run(command, cwd=folder, env=clean(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
 def asked(python: Path | str, code: str) -> str:

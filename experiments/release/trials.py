@@ -9,7 +9,8 @@ def glassformer(*words, code=0):
     assert done.returncode == code, (words, done.returncode, done.stderr)
     return done
 
-Path("texts.txt").write_text("\\n".join(f"She likes the {word} better." for word in ("summer", "winter", "sea", "city")))
+words = ("summer", "winter", "sea", "city")
+Path("texts.txt").write_text("\\n".join(f"She likes the {word} better." for word in words))
 facts = json.loads(glassformer("doctor", "--json").stdout)
 """
 _TRACK = """

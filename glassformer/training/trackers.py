@@ -64,15 +64,16 @@ class MLflow:
     def begin(cls, folder: Path, step: int, log: Log) -> Self:
         # glassformer sends nothing that it is not asked to send, and neither shall a library that it calls.
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # else it tells of each table of its database
         try:
             client_of = importlib.import_module("mlflow").MlflowClient
         except ImportError:
             raise MissingExtraError("mlflow", extra="mlflow", purpose="--track mlflow") from None
         uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{(folder / MLFLOW_DATABASE).resolve().as_posix()}"
         kept = folder / MLFLOW_RUN
+        known = _known_run(kept) if step else None
         try:
             client = client_of(tracking_uri=uri)
-            known = _known_run(kept) if step else None
             if known is None:
                 run = client.create_run(_experiment(client, folder), run_name=folder.resolve().name).info.run_id
                 with atomic_write(kept) as draft:
@@ -81,8 +82,6 @@ class MLflow:
             client.update_run(known, status="RUNNING")
             last = max((each.step for each in client.get_metric_history(known, "loss")), default=0)
             return cls(client, known, last, log)
-        except TrainingError:
-            raise
         except Exception as error:  # of MLflow, its database, or the network: it has no common base
             raise TrainingError(
                 f"MLflow must answer at {uri}",

@@ -19,6 +19,8 @@ from glassformer.training.settings import TrainSection
 from glassformer.training.trackers import MLflow, trackers
 from tests.refusals import refused
 
+# MLflow and its database use much that is deprecated, and an error inside them would be told as theirs.
+pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning", "default::UserWarning")
 NUMBERS = ("loss", "learning_rate", "held_out_loss")
 Points = dict[str, list[tuple[int, float]]]
 
