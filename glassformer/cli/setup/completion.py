@@ -63,7 +63,8 @@ def _options(command: Callable[..., None]) -> Iterator[Option]:
     for each in inspect.signature(command, eval_str=True).parameters.values():
         kind, info = typing.get_args(each.annotation)[:2]
         if isinstance(info, typer.models.OptionInfo):
-            names = tuple(name for flag in (info.default, *(info.param_decls or ())) for name in flag.split("/"))
+            flags = (str(info.default), *(info.param_decls or ()))
+            names = tuple(name for flag in flags for name in flag.split("/"))
             yield Option(names, _sentence(info.help or ""), _values(kind, info.metavar))
     yield Option(("--quiet", "-q"), "Print only results and errors, no progress or notes.", ())
     yield Option(("--help",), "Show this message and exit.", ())
@@ -188,8 +189,8 @@ fi
 def fish(found: Sequence[Verb]) -> str:
     """The script for fish, with what each verb and option does."""
     lines = ["# glassformer completion fish > ~/.config/fish/completions/glassformer.fish"]
-    for verb, line in _first_words().items():
-        lines.append(f"complete -c glassformer -f -n __fish_use_subcommand -a {verb} -d '{_sentence(line)}'")
+    for first, line in _first_words().items():
+        lines.append(f"complete -c glassformer -f -n __fish_use_subcommand -a {first} -d '{_sentence(line)}'")
     for verb in found:
         words = verb.name.split()
         begins = f"__fish_seen_subcommand_from {words[0]}"

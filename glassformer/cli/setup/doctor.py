@@ -101,9 +101,10 @@ def _findings() -> Iterator[Finding]:
         )
     said = set()
     for each in requirements():
-        if each.extra and each.extra not in said and isinstance(wrong := each.problem, PackageError):
+        of_extra = each.problem if each.extra and each.extra not in said else None
+        if of_extra is not None:
             said.add(each.extra)
-            yield _missing(wrong)
+            yield _missing(of_extra)
 
 
 def _missing(wrong: PackageError, *, serious: bool = False) -> Finding:
