@@ -25,7 +25,7 @@ from xml.etree import ElementTree
 
 from experiments import results
 from experiments.release import table
-from experiments.release.trials import OUTSIDE, TRIALS
+from experiments.release.trials import OUTSIDE, TRIALS, WRONG
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST, WORK = ROOT / "dist", ROOT / "build" / "release"
@@ -145,7 +145,9 @@ def extras(words: Sequence[str]) -> int:
 
 
 def types(_: Sequence[str]) -> int:
-    """Check a small project that uses the installed package, with mypy and with pyright, both strict."""
+    """Check a small project that uses the installed package, with mypy and pyright, both strict: they accept it, and find
+    the error in a copy.
+    """
     python = environment("3.11", pinned_torch())
     (wheel,) = DIST.glob("*.whl")
     pip(python, str(wheel), "mypy", "pyright[nodejs]")
@@ -153,18 +155,23 @@ def types(_: Sequence[str]) -> int:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     (place / "uses.py").write_text(OUTSIDE)
+    (place / "wrong.py").write_text(OUTSIDE + WRONG)
     (place / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict", "reportMissingTypeStubs": false}')
     failed = 0
-    for name, command in {
-        "mypy": ["-m", "mypy", "--strict", "uses.py"],
-        "pyright": ["-m", "pyright", "--pythonpath", str(python), "uses.py"],
-    }.items():
-        done = subprocess.run([python, *command], cwd=place, env=clean(), capture_output=True, text=True, check=False)
-        print(name, done.stdout[-2000:], done.stderr[-500:])
+    for name, options in {"mypy": ["--strict"], "pyright": ["--pythonpath", str(python)]}.items():
+        right, wrong = (checked(python, name, [*options, file], place) for file in ("uses.py", "wrong.py"))
+        print(name, right.stdout[-2000:], right.stderr[-500:])
+        works = right.returncode == 0 and wrong.returncode == 1
         version = asked(python, f"from importlib import metadata; print(metadata.version({name!r}))")
-        keep("types", {"types": {name: {"works": done.returncode == 0, "version": version}}})
-        failed |= done.returncode != 0
+        keep("types", {"types": {name: {"works": works, "version": version}}})
+        failed |= not works
     return int(failed)
+
+
+def checked(python: Path, name: str, words: Sequence[str], place: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [python, "-m", name, *words], cwd=place, env=clean(), capture_output=True, text=True, check=False
+    )
 
 
 def interpreters() -> dict[str, str]:

@@ -131,3 +131,7 @@ else:
     print(fill(english, "She [MASK] the summer better."), explain(english, "She likes it."))
 '''
 """Checked by mypy and pyright from outside the repository."""
+
+WRONG = """wrong: int = english.fill("She [MASK].").text + 1
+"""
+"""A line that both must refuse: a checker that does not find the types of the package would accept it."""

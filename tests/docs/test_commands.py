@@ -26,6 +26,7 @@ PAGES = (
     "docs/scores.md",
     "docs/stable.md",
     "docs/platforms.md",
+    "docs/installing.md",
     "docs/tasks/classify.md",
     "docs/tasks/answer.md",
     "docs/tasks/choose.md",
