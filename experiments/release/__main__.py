@@ -145,8 +145,8 @@ def extras(words: Sequence[str]) -> int:
 
 
 def types(_: Sequence[str]) -> int:
-    """Check a small project that uses the installed package, with mypy and pyright, both strict: they accept it, and find
-    the error in a copy.
+    """Check a small project that uses the installed package, with mypy and pyright, both strict: they accept it, and
+    find the error in a copy.
     """
     python = environment("3.11", pinned_torch())
     (wheel,) = DIST.glob("*.whl")
