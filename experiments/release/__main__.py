@@ -3,6 +3,7 @@
 python -m experiments.release build             # dist/: sdist, and the wheel built from it; at most 45 MB each
 python -m experiments.release tests             # the quick tests, on each Python that is here, with the pinned torch
 python -m experiments.release tests 3.11:2.6.0  # a Python and a torch; on Linux, other torches are CUDA builds of GBs
+python -m experiments.release tests 3.11:2.13.0:oldest   # with the oldest versions of all other packages
 python -m experiments.release tests PATH        # an environment that has a torch already
 python -m experiments.release extras [NAME ...] # each extra installed alone and tried
 python -m experiments.release types             # a project outside, checked by mypy and pyright
@@ -18,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,17 +83,22 @@ def tests(words: Sequence[str]) -> int:
         print(f"Python {missing} is not on this machine")
     failed = 0
     for word in words or [f"{version}:{pinned}" for version in here]:
-        python = Path(word, "bin", "python").absolute() if Path(word).is_dir() else environment(*word.split(":"))
-        row = tested(python)
-        keep(f"tests {word if not Path(word).is_dir() else row['torch']}", {"tests": {row.pop("of"): row}})
+        version, torch, packages = (*word.split(":"), "", "")[:3]
+        ready = Path(word, "bin", "python").absolute()
+        python = ready if ready.exists() else environment(version, torch, packages)
+        row = tested(python, packages or "newest")
+        keep(f"tests {word}", {"tests": {row.pop("of"): row}})
         failed |= row["failed"] != 0 or row["passed"] == 0
     return int(failed)
 
 
-def tested(python: Path) -> dict[str, Any]:
-    """The quick tests in one environment, from a copy of them outside the repository."""
+def tested(python: Path, packages: str) -> dict[str, Any]:
+    """The quick tests in one environment, from a copy of them outside the repository; `packages` are the oldest that
+    pyproject.toml promises, or the newest.
+    """
     (wheel,) = DIST.glob("*.whl")
-    pip(python, str(wheel), "pytest>=8", "hypothesis>=6.100")
+    limits = ("--constraint", str(oldest())) if packages == "oldest" else ()
+    pip(python, str(wheel), "pytest>=8", "hypothesis>=6.100", *limits)
     pip(python, "--force-reinstall", "--no-deps", str(wheel))
     outside = WORK / "outside"
     shutil.rmtree(outside, ignore_errors=True)
@@ -106,7 +113,7 @@ def tested(python: Path) -> dict[str, Any]:
     failed = count["failures"] + count["errors"]
     facts = asked(python, "import platform, torch; print(platform.python_version(), torch.__version__)").split()
     return {
-        "of": f"{facts[0]} {facts[1]}",
+        "of": f"{facts[0]} {facts[1]} {packages}",
         "torch": facts[1],
         "passed": count["tests"] - failed - count["skipped"],
         "failed": failed,
@@ -188,9 +195,18 @@ def interpreters() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def environment(python: str, torch: str) -> Path:
+def oldest() -> Path:
+    """A file that constrains all packages but torch to the oldest versions that pyproject.toml promises."""
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    lines = [re.sub(r">=([\d.]+).*", r"==\1", need) for need in needs if not need.startswith("torch")]
+    path = WORK / "oldest.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def environment(python: str, torch: str, packages: str = "") -> Path:
     """The interpreter of an environment with this torch; it is made where there is none."""
-    venv = WORK / f"python{python}-torch{torch}"
+    venv = WORK / f"python{python}-torch{torch}{packages}"
     if not (venv / "bin" / "python").exists():
         subprocess.run([interpreters()[python], "-m", "venv", venv], check=True)
         pip(venv / "bin" / "python", f"torch=={torch}")

@@ -21,7 +21,7 @@ def section() -> str:
         return page.NOT_YET
     parts = []
     if row["tests"]:
-        head = ["Python", "torch", "passed", "failed", "skipped", "on"]
+        head = ["Python", "torch", "other packages", "passed", "failed", "skipped", "on"]
         parts.append(page.table(head, [_tested(name, each) for name, each in sorted(row["tests"].items())]))
     if row["extras"]:
         head = ["extra", "installed alone and tried", "MB that it adds", "on"]
@@ -40,8 +40,7 @@ def section() -> str:
 
 
 def _tested(name: str, row: Mapping[str, Any]) -> list[str]:
-    python, torch = name.split()
-    return [python, torch, *(str(row[key]) for key in ("passed", "failed", "skipped")), row["date"]]
+    return [*name.split(), *(str(row[key]) for key in ("passed", "failed", "skipped")), row["date"]]
 
 
 def _works(row: Mapping[str, Any]) -> str:

@@ -31,12 +31,12 @@ def test_the_table_of_releases_is_built_from_its_rows(monkeypatch: pytest.Monkey
     assert release.whole(text) == text
     assert release.BEGIN in text
     made = {"date": "2026-01-01", "machine": "a machine"}
-    tested = {"3.11.7 2.13.0": {"passed": 7, "failed": 1, "skipped": 2, **made}}
+    tested = {"3.11.7 2.13.0 newest": {"passed": 7, "failed": 1, "skipped": 2, **made}}
     works = {"works": False, "megabytes": 12, "version": "1", **made}
     rows = {"sizes": {}, "tests": tested, "extras": {"serve": works}, "types": {"mypy": works}}
     monkeypatch.setattr(results, "read", lambda _: rows)
     section = release.section()
-    assert "| 3.11.7 | 2.13.0 | 7 | 1 | 2 | 2026-01-01 |" in section
+    assert "| 3.11.7 | 2.13.0 | newest | 7 | 1 | 2 | 2026-01-01 |" in section
     assert "| `serve` | **fails** | 12 | 2026-01-01 |" in section
     assert "mypy 1: **fails**" in section
 
