@@ -2,7 +2,7 @@
 
 python -m experiments.release build             # dist/: sdist, and the wheel built from it; at most 45 MB each
 python -m experiments.release tests             # the quick tests, on each Python that is here, with the pinned torch
-python -m experiments.release tests 3.11:2.6.0  # a Python and a torch; on Linux, other torches are CUDA builds of GBs
+python -m experiments.release tests 3.11:2.9.0  # a Python and a torch; on Linux, other torches are CUDA builds of GBs
 python -m experiments.release tests 3.11:2.13.0:oldest   # with the oldest versions of all other packages
 python -m experiments.release tests PATH        # an environment that has a torch already
 python -m experiments.release extras [NAME ...] # each extra installed alone and tried

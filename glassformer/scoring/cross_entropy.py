@@ -143,7 +143,7 @@ def blocked_cross_entropy(
         return found[0]
 
 
-# Torch 2.6 cannot read the types of the function.
+# Written out: older torches (2.6) refuse Sequence[int] of collections.abc.
 _SCHEMA = (
     "(Tensor states, Tensor table, Tensor bias, Tensor labels, float smoothing, SymInt[] never)"
     " -> (Tensor, Tensor, Tensor, Tensor)"

@@ -22,7 +22,7 @@ from glassformer.bundled.travelling import travelling
 from glassformer.cli.setup.doctor import ENGINES
 from tests.cli.conftest import Run
 
-TORCH = Requirement("torch", ">=2.6")
+TORCH = Requirement("torch", f">={OLDEST_TORCH}")
 
 
 def findings(run: Run, code: int = 0) -> dict[str, dict[str, Any]]:
@@ -69,11 +69,11 @@ def test_the_oldest_torch_is_that_of_the_package(repository: Path) -> None:
 def test_an_old_torch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installed, "torch_facts", lambda: {"__version__": "2.3.1+cpu", "cuda": None})
     monkeypatch.setattr(metadata, "version", lambda name: {"torch": "2.3.1+cpu"}.get(name, "99"))
-    sentence = str(PackageError("torch", needs=">=2.6", got="2.3.1+cpu"))
+    sentence = str(PackageError("torch", needs=TORCH.versions, got="2.3.1+cpu"))
     done = run("fill", "english", "She [MASK].")
     assert (done.code, done.err) == (2, f"glassformer: {sentence}\n")
     found = findings(run, code=1)[sentence]
-    assert (found["command"], found["serious"]) == ("pip install 'torch>=2.6'", True)
+    assert (found["command"], found["serious"]) == (f"pip install 'torch>={OLDEST_TORCH}'", True)
     with pytest.raises(PackageError) as caught:
         check_torch()
     assert str(caught.value) == sentence
