@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
-.PHONY: install demo test test-long lint format types bench results architecture web web-check clean
+.PHONY: install demo test test-long lint format types bench results architecture release-check web web-check clean
 
 install: $(VENV)/.tests web/node_modules/.installed  ## all that the tests, the checks and the page need
 
@@ -39,6 +39,9 @@ architecture: $(VENV)/.tests  ## the picture and the table of docs/how/architect
 
 bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios
 	$(BIN)/python -m bench
+
+release-check: $(VENV)/.tests  ## build sdist and wheel, and try them in bare environments: docs/reference/platforms.md (half an hour)
+	$(BIN)/python -m experiments.release
 
 web: web/node_modules/.installed  ## build the page of the explorer into the package (Node.js 20 or newer)
 	cd web && npm run --silent build

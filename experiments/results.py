@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from glassformer.runtime.made_on import made_on, processor, products
+from glassformer.base.machine import processor
+from glassformer.runtime.made_on import made_on, products
 
 __all__ = ["made_on", "processor", "products", "read", "write"]
 

@@ -13,6 +13,7 @@ from experiments.features import table as features
 from experiments.page import DOCS, FINISHED, NOT_YET, made_by, table, write
 from experiments.pretraining import table as pretraining
 from experiments.recurrent import table as recurrent
+from experiments.release import table as release
 from experiments.small import table as small
 from experiments.transfer import table as transfer
 from experiments.translation import table as translation
@@ -298,3 +299,4 @@ if __name__ == "__main__":
     write(DOCS / "measured" / "results.md", books_page())
     write(DOCS / "measured" / "bench.md", bench_page())
     write(DOCS / "do" / "search.md", search.page())
+    release.write()

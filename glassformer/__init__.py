@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from glassformer.saved.recipe import Recipe
     from glassformer.text.tokenizer import Tokenizer
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 __all__ = [
     "ChangeWord",

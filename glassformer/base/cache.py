@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 
@@ -19,3 +20,16 @@ def cache_folder() -> Path:
         return Path(usual or "~/.cache").expanduser() / "glassformer"
     except RuntimeError as error:
         raise OSError(str(error)) from None
+
+
+def not_kept(error: OSError) -> str:
+    """What commands say when a converted model cannot be written to the cache folder."""
+    return f"the converted model cannot be kept ({error.strerror or error})"
+
+
+def check_writable(folder: Path) -> None:
+    """Raise the OSError that making or filling a folder would raise; nothing is left there."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    with tempfile.TemporaryFile(dir=folder):
+        pass

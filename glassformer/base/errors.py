@@ -100,11 +100,23 @@ class NotFiniteError(TrainingError):
     exit_code: ClassVar[int] = 1
 
 
-class MissingExtraError(GlassformerError):
+class PackageError(GlassformerError):
+    """A package is missing or too old; `needs` is the range of its versions, such as `>=2.6`."""
+
+    def __init__(self, package: str, *, needs: str, got: str | None) -> None:
+        super().__init__(
+            f"glassformer needs the package {package}{needs}",
+            got="an environment without it" if got is None else got,
+            do=f"install it with: pip install '{package}{needs}'",
+        )
+
+
+class MissingExtraError(PackageError):
     """An optional package is needed for what was asked."""
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
-        super().__init__(
+        GlassformerError.__init__(
+            self,
             f"{purpose} needs the package {package}",
             got="an environment without it",
             do=f"install it with: pip install 'glassformer[{extra}]'",

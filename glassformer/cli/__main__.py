@@ -15,7 +15,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
+from glassformer.base.deprecated import told
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
+from glassformer.base.installed import check_torch
 from glassformer.base.launched import is_first
 from glassformer.base.wrapping import for_stream, in_one_line, printable
 from glassformer.cli.terminal.streams import ReaderGoneError, StandardOutputError, prepare_streams
@@ -73,6 +75,13 @@ def _main(arguments: Sequence[str]) -> int:
         return _report(str(error), error.exit_code)
     except KeyboardInterrupt as stopped:
         return _stopped(stopped)
+    except ImportError:
+        from glassformer.base.installed import problems
+
+        wrong = next(problems(), None)
+        if wrong is None:  # a defect of ours, or of a package that is as it should be
+            raise
+        return _report(str(wrong), wrong.exit_code)
     except (MemoryError, RuntimeError) as error:
         # Whether memory ran out: torch has a separate error type for this only on a GPU.
         said = str(error)
@@ -112,10 +121,13 @@ def _answer(arguments: Sequence[str]) -> int:
     rest = [
         f"{one}=local" if one == "--ray" and after.startswith("-") else one for one, after in pairwise([*rest, "-"])
     ]
+    if verb not in VERBS["Installation"]:
+        check_torch()
     import typer
 
     from glassformer.cli.terminal.help import helped
     from glassformer.cli.terminal.outputs import checking_outputs
+    from glassformer.cli.terminal.screen import note
 
     # Typer's versions contain click under different names; its base error is found through one that all of them export.
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
@@ -129,7 +141,8 @@ def _answer(arguments: Sequence[str]) -> int:
     whole = _quietly(checking_outputs(command))
     app.command(cls=helped(whole, verb, lists))(_reporting_interrupts(whole))
     try:
-        code = app(args=list(rest), prog_name=f"glassformer {verb}", standalone_mode=False)
+        with told(note):
+            code = app(args=list(rest), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
         raise _readable(verb, error, options_of(command)) from None
     except DataError as error:

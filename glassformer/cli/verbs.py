@@ -37,10 +37,21 @@ VERBS: dict[str, dict[str, str]] = {
         "import": "convert a Hugging Face folder to a glassformer folder",
         "export": "write a Hugging Face folder, or an encoder as an ONNX graph",
     },
+    "Installation": {
+        "doctor": "show versions, processor, engines, GPU and cache, and what is missing",
+        "completion": "print a script that completes commands in bash, zsh or fish",
+    },
 }
 
 # The folder of the verbs of a purpose.
-FOLDERS = {"Train": "train", "Ask": "ask", "Vectors": "vectors", "Look inside": "look", "Import and export": "files"}
+FOLDERS = {
+    "Train": "train",
+    "Ask": "ask",
+    "Vectors": "vectors",
+    "Look inside": "look",
+    "Import and export": "files",
+    "Installation": "setup",
+}
 
 # The second word of commands that have one of their own: each is a function in a module of both words (embed_compare).
 PARTS: dict[str, tuple[str, ...]] = {"embed": ("compare",), "search": ("build", "ask")}

@@ -17,6 +17,7 @@ from glassformer.saved.sections import OF_THE_TEACHER
 from glassformer.tasks import task_named
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.checkpoint import Checkpoints
+from glassformer.training.trackers import MLFLOW_DATABASE, MLFLOW_RUN, TENSORBOARD
 
 # Tables of the recipe that must not change when a run is resumed: its checkpoints depend on them.
 _FIXED = ("task", "data", "tokenizer", "model", "tune", "distil")
@@ -31,7 +32,9 @@ _WRITTEN_BEFORE_TRAINING = (
     "metrics.jsonl",
     "watched.jsonl",
     "adapters.safetensors",
-    "tensorboard",
+    TENSORBOARD,
+    MLFLOW_DATABASE,
+    MLFLOW_RUN,
 )
 
 

@@ -4,8 +4,6 @@ B rows · S tokens
 """
 
 import importlib.util
-import os
-import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,6 +15,7 @@ import torch
 from torch import Tensor
 from torch._functorch import config as functorch_config
 
+from glassformer.base.machine import compiler
 from glassformer.models.inputs import Batch, Inputs
 
 # Recomputing dropout masks in the backward pass is cheaper than keeping them: it saves a sixth of a small model's step.
@@ -36,7 +35,7 @@ def has_compiler(device: torch.device) -> bool:
     """Whether torch.compile can build kernels here: Triton for a GPU, a C++ compiler for a CPU."""
     if device.type == "cuda":
         return importlib.util.find_spec("triton") is not None
-    return any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++", "cl"))
+    return compiler() is not None
 
 
 Losses = Callable[[Batch], dict[str, Tensor]]

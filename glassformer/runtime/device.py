@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import torch
 
 from glassformer.base.errors import DeviceError
+from glassformer.base.machine import FAST_BFLOAT16, UNKNOWN, features
 from glassformer.models.transformer import Transformer
 from glassformer.parts.position import WITHOUT_FLOAT64
 
@@ -118,20 +118,16 @@ def memory_of(device: torch.device) -> int | None:
         return None
 
 
+def unknown_processor(device: torch.device) -> str:
+    """The sentence that says so where nobody knows whether bfloat16 is fast here; "" where it is known."""
+    return UNKNOWN if device.type == "cpu" and features() is None else ""
+
+
 def has_fast_bfloat16(device: torch.device) -> bool:
     """Whether bfloat16 products are native, and so faster than float32, here."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    return device.type == "cpu" and bool(_cpu_flags() & {"avx512_bf16", "amx_bf16", "bf16"})
-
-
-def _cpu_flags() -> set[str]:
-    """The processor's features as Linux reports them (x86 `flags`, ARM `Features`); empty on other systems."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return set()
-    return {word for line in lines if line.startswith(("flags", "Features")) for word in line.split()}
+    return device.type == "cpu" and bool((features() or frozenset()) & FAST_BFLOAT16)
 
 
 # The numbers of these options in glibc's malloc.h.

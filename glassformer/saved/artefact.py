@@ -4,7 +4,7 @@ import torch
 
 from glassformer.base.errors import ConfigError
 from glassformer.models.transformer import Transformer
-from glassformer.runtime.device import has_fast_bfloat16
+from glassformer.runtime.device import has_fast_bfloat16, unknown_processor
 from glassformer.runtime.matrices import is_int8
 from glassformer.saved.described import Described
 
@@ -33,6 +33,8 @@ class Artefact(Described):
     def fast_told(self) -> str:
         if not self._converted:
             return "its weights are float64, so predictions stay in float64"
+        if unknown := unknown_processor(self.device):
+            return unknown
         if not has_fast_bfloat16(self.device):
             return "this machine has no bfloat16 instructions, so predictions stay in float32 (nothing is compiled)"
         return (

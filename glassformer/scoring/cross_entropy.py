@@ -143,7 +143,14 @@ def blocked_cross_entropy(
         return found[0]
 
 
-@torch.library.custom_op("glassformer::blocked_cross_entropy", mutates_args=())
+# Written out: older torches (2.6) refuse Sequence[int] of collections.abc.
+_SCHEMA = (
+    "(Tensor states, Tensor table, Tensor bias, Tensor labels, float smoothing, SymInt[] never)"
+    " -> (Tensor, Tensor, Tensor, Tensor)"
+)
+
+
+@torch.library.custom_op("glassformer::blocked_cross_entropy", mutates_args=(), schema=_SCHEMA)
 def _blocked(
     states: Tensor, table: Tensor, bias: Tensor, labels: Tensor, smoothing: float, never: Sequence[int]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

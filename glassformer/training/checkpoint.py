@@ -33,7 +33,7 @@ from glassformer.training.record import refuse_removed_folder
 from glassformer.training.settings import TrainSection, TuneSection
 
 # Settings that change which weights are kept, not what is learned.
-_HARMLESS = {"checkpoint_minutes", "checkpoint_every", "keep", "tensorboard"}
+_HARMLESS = {"checkpoint_minutes", "checkpoint_every", "keep", "track"}
 
 
 @dataclass

@@ -28,6 +28,7 @@ from glassformer.training.record import Record, Step, Unrecorded, Unwatched, Wat
 from glassformer.training.run import Run, to_standard_error
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.stopping import Interrupted, stop_signals
+from glassformer.training.trackers import trackers
 
 
 def fit(
@@ -93,7 +94,9 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
     feed, settings, log, processes = run.feed, run.settings, run.log, run.processes
     state, progress = run.state, run.progress
     parameters = [state.model.get_parameter(name) for name in run.tuned.stages.trained()]
-    written = Record(run.out, progress, tensorboard=settings.tensorboard) if processes.first else Unrecorded()
+    written: Record | Unrecorded = Unrecorded()
+    if processes.first:
+        written = Record(run.out, progress, trackers=trackers(settings.track, run.out, progress.step, log))
     with (
         closing(written) as record,
         stop_signals(copies=processes.count > 1) as stop_request,

@@ -1,6 +1,5 @@
-"""The log of a run: `metrics.jsonl`, and optionally TensorBoard."""
+"""The log of a run: `metrics.jsonl`, whose lines go to trackers too."""
 
-import importlib
 import json
 import math
 import time
@@ -12,11 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import GlassformerError, MissingExtraError, TrainingError
+from glassformer.base.errors import GlassformerError, TrainingError
 from glassformer.base.json_text import check_regular_file, parse_json, read_sealed_line, sealed_line
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log
 from glassformer.training.budget import RunProgress, Window
+from glassformer.training.trackers import Tracker
 
 # The losses that are shown are means of so many steps.
 SHOWN_STEPS = 10
@@ -70,12 +70,12 @@ class Record:
 
     every = 10
 
-    def __init__(self, folder: Path, progress: RunProgress, *, tensorboard: bool) -> None:
-        self._path, self._progress = folder / "metrics.jsonl", progress
+    def __init__(self, folder: Path, progress: RunProgress, *, trackers: Sequence[Tracker] = ()) -> None:
+        self._path, self._progress, self._finished = folder / "metrics.jsonl", progress, False
         with self._writing():
             folder.mkdir(parents=True, exist_ok=True)
             self._drop_lines_after(progress.step)
-        self._board: Any = _board(folder, progress.step) if tensorboard else None
+        self._trackers = trackers
 
     def see(self, step: Step) -> None:
         window = self._progress.window
@@ -103,13 +103,14 @@ class Record:
         with self._writing(), self._path.open("a", encoding="utf-8") as file:
             known = {name: value if math.isfinite(value) else None for name, value in line.items()}  # JSON has no NaN
             file.write(json.dumps(known, allow_nan=False) + "\n")
-        if self._board is not None:
-            for name, value in line.items():
-                self._board.add_scalar(name, value, step.step)
+        del known["step"]
+        for tracker in self._trackers:
+            tracker.see(known, step.step)
+        self._finished = step.fraction >= 1
 
     def close(self) -> None:
-        if self._board is not None:
-            self._board.close()
+        for tracker in self._trackers:
+            tracker.close(finished=self._finished)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -159,14 +160,6 @@ def _step_of(line: str) -> float:
         return float(parse_json(line)["step"])
     except (ValueError, KeyError, TypeError):
         return float("inf")
-
-
-def _board(folder: Path, step: int) -> Any:
-    try:
-        writer = importlib.import_module("torch.utils.tensorboard").SummaryWriter
-    except ImportError:
-        raise MissingExtraError("tensorboard", extra="tensorboard", purpose="train.tensorboard") from None
-    return writer(str(folder / "tensorboard"), purge_step=step or None)
 
 
 FILE = "watched.jsonl"

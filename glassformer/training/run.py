@@ -14,7 +14,7 @@ import torch
 
 from glassformer.base.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
-from glassformer.runtime.device import Log, Machine, choose_machine
+from glassformer.runtime.device import Log, Machine, choose_machine, unknown_processor
 from glassformer.runtime.processes import Processes
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
@@ -121,6 +121,8 @@ class Run:
         facts["compiled"] = processes.of_first(facts["compiled"])
         state.copy_of_first(processes)
         log(f"{machine}; {reason}")
+        if settings.precision == "auto" and (unknown := unknown_processor(machine.device)):
+            log(unknown)
         run = cls(
             out=out,
             feed=feed,

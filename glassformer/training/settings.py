@@ -1,14 +1,19 @@
 """The tables `[train]` and `[tune]` of a recipe."""
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from glassformer.base.deprecated import deprecated
 from glassformer.base.settings import MOST_ROWS, Seed, Settings
 
 # The highest learning rate where none is set and no model is there to start from.
 _RATE = 1e-3
+
+
+def _as_tuple(given: object) -> object:
+    return (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
 
 
 class EpochsByData(Settings):
@@ -48,6 +53,9 @@ class TrainSection(Settings):
 
     Where no `learning_rate` is set it is that of the weights of the model to start from
     (`glassformer.training.tune.rate_by_weights`), without one 1e-3.
+
+    `track` names programs that show the lines of `metrics.jsonl` as curves, `tensorboard` and `mlflow`; each needs its
+    extra.
 
     With `optimizer = "muon"` the matrices inside the blocks are trained by Muon (Jordan et al. 2024) at
     `matrix_learning_rate` with `momentum`, and everything else by AdamW at `learning_rate`; both follow the schedule.
@@ -90,7 +98,19 @@ class TrainSection(Settings):
     checkpoint_minutes: float = Field(default=5.0, gt=0)
     checkpoint_every: int | None = Field(default=None, ge=1)
     keep: int = Field(default=2, ge=1)
-    tensorboard: bool = False
+    track: Annotated[tuple[Literal["tensorboard", "mlflow"], ...], BeforeValidator(_as_tuple)] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_track(cls, given: Any) -> Any:
+        """`tensorboard = true` was written until 1.0; recipes saved by then have it, mostly false."""
+        if not isinstance(given, dict) or not isinstance(given.get("tensorboard"), bool):
+            return given
+        values = {name: value for name, value in given.items() if name != "tensorboard"}
+        if given["tensorboard"]:
+            deprecated("train.tensorboard", 'train.track = ["tensorboard"]')
+            values.setdefault("track", ["tensorboard"])
+        return values
 
     @property
     def rate(self) -> float:
@@ -100,10 +120,6 @@ class TrainSection(Settings):
     def fitted_epochs(self) -> EpochsByData | None:
         """The rule for the number of epochs, where nothing else ends the run."""
         return self.epochs_by_data if self.steps is self.epochs is self.minutes is None else None
-
-
-def _as_tuple(given: object) -> object:
-    return (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
 
 
 # Names of parameters or layers with * and ?; a single one may stand without brackets.

@@ -11,6 +11,7 @@ import pytest
 
 from experiments import claims, results, search, tables
 from experiments.page import DOCS, NOT_YET
+from experiments.release import table as release
 
 PAGES = [
     ("measured/results.md", tables.books_page),
@@ -23,6 +24,21 @@ PAGES = [
 @pytest.mark.parametrize(("page", "built"), PAGES)
 def test_a_page_is_built_from_the_rows(page: str, built: Callable[[], str]) -> None:
     assert (DOCS / page).read_text(encoding="utf-8") == built()
+
+
+def test_the_table_of_releases_is_built_from_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = release.PAGE.read_text(encoding="utf-8")
+    assert release.whole(text) == text
+    assert release.BEGIN in text
+    made = {"date": "2026-01-01", "machine": "a machine"}
+    tested = {"3.11.7 2.13.0 newest": {"passed": 7, "failed": 1, "skipped": 2, **made}}
+    works = {"works": False, "megabytes": 12, "version": "1", **made}
+    rows = {"sizes": {}, "tests": tested, "extras": {"serve": works}, "types": {"mypy": works}}
+    monkeypatch.setattr(results, "read", lambda _: rows)
+    section = release.section()
+    assert "| 3.11.7 | 2.13.0 | newest | 7 | 1 | 2 | 2026-01-01 |" in section
+    assert "| `serve` | **fails** | 12 | 2026-01-01 |" in section
+    assert "mypy 1: **fails**" in section
 
 
 def row(low: float, high: float, *, sides: tuple[str, ...] = ("ours", "peer", "random")) -> dict[str, Any]:

@@ -10,11 +10,17 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.base import machine
 from glassformer.base.errors import DeviceError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.runtime import device as machines
-from glassformer.runtime.device import choose_device, has_fast_bfloat16, keep_freed_memory, repeatable
+from glassformer.runtime.device import (
+    choose_device,
+    has_fast_bfloat16,
+    keep_freed_memory,
+    repeatable,
+    unknown_processor,
+)
 from glassformer.training.loop import fit
 from tests.refusals import refused
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings
@@ -54,16 +60,19 @@ def test_bfloat16_is_taken_where_it_is_fast(
 ) -> None:
     told = tmp_path / "cpuinfo"
     told.write_text(f"processor\t: 0\n{line}\n")
-    monkeypatch.setattr(machines, "Path", lambda name: told)
+    monkeypatch.setattr(machine, "Path", lambda name: told)
     assert has_fast_bfloat16(CPU) is fast
     chosen = machine_of(toy_settings(precision="auto", device="cpu"))
     assert chosen.autocast is fast
+    assert (unknown_processor(CPU) == "") is line.startswith(("flags", "Features"))
     assert ("bfloat16 products" in str(chosen)) is fast
 
 
 def test_nothing_is_known_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "Path", lambda name: Path("/nowhere/cpuinfo"))
+    monkeypatch.setattr(machine, "Path", lambda name: Path("/nowhere/cpuinfo"))
     assert not has_fast_bfloat16(CPU)
+    assert unknown_processor(CPU) == machine.UNKNOWN
+    assert unknown_processor(torch.device("cuda")) == ""
 
 
 def test_threads() -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from dataclasses import asdict
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
-from glassformer.base.errors import MissingExtraError, TrainingError
+from glassformer.base.errors import TrainingError
 from glassformer.training.budget import RunProgress
 from glassformer.training.record import Record, Step, running_means
 from tests.refusals import refused
@@ -33,7 +31,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_a_line_every_ten_steps_and_at_evaluations(tmp_path: Path) -> None:
-    record = Record(tmp_path, RunProgress(0), tensorboard=False)
+    record = Record(tmp_path, RunProgress(0))
     for number in range(1, 31):
         record.see(step(number, scores={"loss": 7.0} if number == 14 else None))
     seen = lines(tmp_path)
@@ -44,7 +42,7 @@ def test_a_line_every_ten_steps_and_at_evaluations(tmp_path: Path) -> None:
 
 
 def test_each_of_several_losses_stands_apart(tmp_path: Path) -> None:
-    record = Record(tmp_path, RunProgress(0), tensorboard=False)
+    record = Record(tmp_path, RunProgress(0))
     for number in range(1, 11):
         record.see(step(number, loss=3.0 * number, losses={"one": 1.0 * number, "two": 2.0 * number}))
     (line,) = lines(tmp_path)
@@ -52,7 +50,7 @@ def test_each_of_several_losses_stands_apart(tmp_path: Path) -> None:
 
 
 def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
-    record = Record(tmp_path, RunProgress(0), tensorboard=False)
+    record = Record(tmp_path, RunProgress(0))
     record.see(step(10, scores={"loss": math.nan, "perplexity": math.inf, "accuracy": 0.0}))
     (line,) = (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     seen = json.loads(line, parse_constant=pytest.fail)
@@ -60,12 +58,12 @@ def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_writes_on_from_its_step(tmp_path: Path) -> None:
-    record = Record(tmp_path, RunProgress(0), tensorboard=False)
+    record = Record(tmp_path, RunProgress(0))
     for number in range(1, 31):
         record.see(step(number))
     with (tmp_path / "metrics.jsonl").open("ab") as file:
         file.write(b"[" * 100_000 + b'\n\xff\n{"step": 35, "lo')  # damaged, and cut short by a kill
-    again = Record(tmp_path, RunProgress(12), tensorboard=False)
+    again = Record(tmp_path, RunProgress(12))
     assert [line["step"] for line in lines(tmp_path)] == [10]
     again.see(step(20))
     assert [line["step"] for line in lines(tmp_path)] == [10, 20]
@@ -74,7 +72,7 @@ def test_a_resumed_run_writes_on_from_its_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize("saved", [1, 7, 10, 13, 19])
 def test_the_lines_of_a_resumed_run_are_those_of_an_unbroken_one(tmp_path: Path, saved: int) -> None:
     def run(folder: Path, progress: RunProgress, steps: range) -> RunProgress:
-        record = Record(folder, progress, tensorboard=False)
+        record = Record(folder, progress)
         for number in steps:
             progress.step = number
             record.see(step(number, loss=1 / number, scores={"loss": 7.0} if number == 14 else None))
@@ -97,9 +95,9 @@ def test_time_left() -> None:
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with refused(TrainingError, wanted=str(tmp_path / "file" / "run"), got="Not a directory", do="--resume"):
-        Record(tmp_path / "file" / "run", RunProgress(0), tensorboard=False)
+        Record(tmp_path / "file" / "run", RunProgress(0))
     progress = RunProgress()
-    record = Record(tmp_path / "run", progress, tensorboard=False)
+    record = Record(tmp_path / "run", progress)
     (tmp_path / "run").rmdir()
     progress.step = 10
     with pytest.raises(TrainingError) as caught:
@@ -117,24 +115,3 @@ def test_the_running_means_are_of_the_last_steps_and_follow_each_of_several() ->
     assert means["one"] == pytest.approx(means["loss"] - 1, abs=1e-15)
     assert means["two"] == pytest.approx(1.0, abs=1e-15)
     assert running_means({}, 4.0, {"one": 4.0}) == {"loss": 4.0}
-
-
-def test_tensorboard_by_choice(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard", reason="the package tensorboard is not installed")
-    record = Record(tmp_path, RunProgress(0), tensorboard=True)
-    record.see(step(10, scores={"loss": 7.0}))
-    record.close()
-    events = importlib.import_module("tensorboard.backend.event_processing.event_accumulator")
-    board = events.EventAccumulator(str(tmp_path / "tensorboard"))
-    board.Reload()
-    assert {"loss", "learning_rate", "held_out_loss"} <= set(board.Tags()["scalars"])
-    assert [(event.step, event.value) for event in board.Scalars("held_out_loss")] == [(10, 7.0)]
-
-
-def test_tensorboard_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> ModuleType:
-        raise ImportError(name)
-
-    monkeypatch.setattr(importlib, "import_module", absent)
-    with refused(MissingExtraError, wanted="tensorboard", do="pip install 'glassformer[tensorboard]'"):
-        Record(tmp_path, RunProgress(0), tensorboard=True)

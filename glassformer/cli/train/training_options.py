@@ -235,6 +235,12 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "RUN shows them.",
     ),
     (
+        "track",
+        list[str],
+        "train.track",
+        "Program that shows the losses and scores as curves: tensorboard or mlflow (repeatable). Each needs its extra.",
+    ),
+    (
         "seeds",
         int,
         "train.seeds",
@@ -329,4 +335,5 @@ _METAVARS = {
     "target-file": "FILE",
     "freeze": "PARAMETERS",
     "watch": "SENTENCE",
+    "track": "tensorboard|mlflow",
 }

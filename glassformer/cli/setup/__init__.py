@@ -1,0 +1,1 @@
+"""Verbs about the installation itself."""
