@@ -4,9 +4,9 @@ T tokens of the translation · M tokens of the source
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from glassformer.base.shown import Grid, Part, Share, Written
 from glassformer.decode.request import Hypothesis
@@ -17,6 +17,15 @@ from glassformer.text.words import Span, find_words
 
 # Characters of a text, and of those that are unknown, that a note shows.
 _SHOWN = 40
+
+
+class _Encoded(Protocol):
+    """A text as tokens: ours, or the library's own."""
+
+    @property
+    def ids(self) -> list[int]: ...
+    @property
+    def offsets(self) -> list[Span]: ...
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class Translation(Answered):
     translation: str
     score: float = 0.0
     log_probability: float = 0.0
-    tokens: tuple[TranslatedToken, ...] = ()
+    tokens: Sequence[TranslatedToken] = ()
     alignment: tuple[Link, ...] = ()
     n_best: tuple[Alternative, ...] = ()
     windows: int = 1
@@ -99,7 +108,8 @@ class Translation(Answered):
             yield Grid(("translation", "", "source", "attention", ""), tuple(rows))
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "alignment": [link._asdict() for link in self.alignment]}
+        whole = replace(self, tokens=tuple(self.tokens))
+        return {**asdict(whole), "alignment": [link._asdict() for link in self.alignment]}
 
 
 def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
@@ -136,12 +146,19 @@ def unknown_characters(tokenizer: Tokenizer, text: str) -> str:
     """The characters without a token in the vocabulary, each once: read as unknown, or byte by byte."""
     if text.isascii() and tokenizer.unknown_id is None:
         return ""
-    encoding = tokenizer.encode(text, special=False)
+    return unknown_of(tokenizer, text, tokenizer.encode(text, special=False))
+
+
+def unknown_of(tokenizer: Tokenizer, text: str, encoding: _Encoded) -> str:
+    """The same of a text that is already cut into tokens."""
+    unknown, ids = tokenizer.unknown_id, encoding.ids
+    if text.isascii() and (unknown is None or unknown not in ids):
+        return ""
     found = dict[str, None]()
     before: Span = (0, 0)
-    for id_, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+    for id_, (start, end) in zip(ids, encoding.offsets, strict=True):
         spelled = (start, end) == before and len(text[start:end].strip()) == 1
-        if id_ == tokenizer.unknown_id or spelled:
+        if id_ == unknown or spelled:
             found |= dict.fromkeys(text[start:end].strip())
         before = (start, end)
     return "".join(found)
