@@ -50,8 +50,10 @@ class Engine(Protocol):
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         """How to answer rows like these, or why it cannot, as the end of a sentence."""
 
-    def pays(self, model: Transformer, rows: Sequence[Row], *, converted: bool) -> bool:
-        """Whether rows are so many that `auto` opens it, or first converts the model."""
+    def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
+        """Whether so many rows, of so many tokens together, are enough that `auto` opens it: where it is `ready`, else
+        first converts the model and compares.
+        """
 
 
 def version(engine: Engine) -> str:

@@ -32,9 +32,9 @@ _OPENED, _CONVERTED = 6e10, 3e11
 class OnnxRuntime:
     name, packages, least, exact = "onnxruntime", ("onnxruntime", "onnx"), 1.1, True
 
-    def pays(self, model: Transformer, rows: Sequence[Row], *, converted: bool) -> bool:
+    def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
         weights = sum(value.numel() for value in model.output_stack.blocks.parameters())
-        return weights * sum(len(row.ids) for row in rows) >= (_OPENED if converted else _CONVERTED)
+        return weights * tokens >= (_OPENED if ready else _CONVERTED)
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         if model.encoder is None or model.decoder is not None:

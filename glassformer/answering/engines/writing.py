@@ -32,6 +32,8 @@ from glassformer.tasks.rows import Row, collate
 _INT8 = "ctranslate2-int8", False, "int8"
 # It pays from so many rows on to import it, to convert a model of 3 million weights, and to compare: docs/engines.md.
 _FEW = 256
+# Rows times weights of the stack that writes, from which on it pays to import and open it: 110 sentences of this model.
+_OPENED = 2e8
 # Tokens of the sentences that are searched together in each thread, padding included, whatever the number of beams.
 _TOKENS = 2048
 # Answers that our own stack reads at once, and tokens of which all vocabulary scores are in memory.
@@ -49,8 +51,11 @@ class CTranslate2:
         """In float32 where it is to be `exact`, else with matrices and their inputs of 8 bits."""
         self.name, self.exact, self.numbers = ("ctranslate2", True, "float32") if exact else _INT8
 
-    def pays(self, model: Transformer, rows: Sequence[Row], *, converted: bool) -> bool:
-        return len(rows) >= _FEW
+    def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
+        if not ready:
+            return rows >= _FEW
+        weights = sum(value.numel() for value in model.output_stack.blocks.parameters()) + model.word_table.numel()
+        return rows * weights >= _OPENED
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         if predictor.in_one_pass:
