@@ -7,10 +7,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from glassformer.answering.engines.compared import equal, same_tokens
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
@@ -50,6 +52,7 @@ class Chosen:
 
     weights: object = None
     digest: str = ""
+    int8: bool = False
     opened: dict[object, StandIn] = field(default_factory=dict)
     models: dict[object, StandIn | None] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
@@ -124,12 +127,11 @@ class Trial:
         """The model that answers the rows; None: not by this engine."""
         if not self._pays(ready=True):
             return None
-        plan = self._plan()
+        plan, chosen = self._plan(), self.chosen
         if isinstance(plan, str):
             if self.asked:
                 self._torch(plan)
             return None
-        chosen = self._chosen()
         key = (self.engine.name, plan.depends, plan.asked, type(self.predictor), self.predictor.asks)
         if key not in chosen.models:
             stand_in = self._opened(plan, chosen)
@@ -167,7 +169,7 @@ class Trial:
     def _plan(self) -> Plan | str:
         if self.module.word_table.device.type != "cpu":
             return "it is used on the CPU"
-        if self.fast or self.module.dtype != torch.float32 or self.model.int8:
+        if self.fast or self.module.dtype != torch.float32 or self.chosen.int8:
             return "it computes in float32"
         return self.engine.plan(self.module, self.predictor, self.rows)
 
@@ -176,19 +178,19 @@ class Trial:
         source = self.model.source
         return self.module.config.model_dump_json() if source is None else str(source.resolve())
 
-    def _chosen(self) -> Chosen:
+    @cached_property
+    def chosen(self) -> Chosen:
         """What is known of the weights as they are now."""
         known = known_of(self.model)
-        weights = [
-            (value.data_ptr(), None if value.is_inference() else value._version) for value in self.module.parameters()
-        ]
+        weights = weights_of(self.module)
         if known.weights != weights:
-            known.weights, known.digest = weights, fingerprint(self.module)
+            known.weights, known.digest, known.int8 = weights, "", self.model.int8
             known.opened, known.models = {}, {}
         return known
 
     def _place(self, plan: Plan) -> Path:
-        return place_of(self.engine.packages[0], version(self.engine), self._chosen().digest, plan.depends)
+        self.chosen.digest = self.chosen.digest or fingerprint(self.module)
+        return place_of(self.engine.packages[0], version(self.engine), self.chosen.digest, plan.depends)
 
     def _what(self, plan: Plan) -> str:
         """What a comparison depends on besides the converted files: what is asked, the machine and the versions."""
@@ -241,11 +243,27 @@ class Trial:
         self._say(f"torch answers, not {self.engine.name}: {reason}")
 
     def _say(self, sentence: str) -> None:
-        chosen = self._chosen()
+        chosen = self.chosen
         subject = sentence.partition(":")[0]  # not again for each verb and search
         if subject not in chosen.said:
             chosen.said.add(subject)
             self.model.tell(sentence)
+
+
+def weights_of(module: nn.Module) -> list[tuple[int, int | None]]:
+    """What changes when a weight does. A walk of torch's own takes ten times as long, for each single text."""
+    found: list[tuple[int, int | None]] = []
+    waiting: list[nn.Module | None] = [module]
+    while waiting:
+        each = waiting.pop()
+        if each is not None:
+            found += [
+                (value.data_ptr(), None if value.is_inference() else value._version)
+                for value in each._parameters.values()
+                if value is not None
+            ]
+            waiting += each._modules.values()
+    return found
 
 
 def spread(lengths: Sequence[int]) -> list[int]:

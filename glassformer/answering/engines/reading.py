@@ -32,9 +32,13 @@ _OPENED, _CONVERTED = 6e10, 3e11
 class OnnxRuntime:
     name, packages, least, exact = "onnxruntime", ("onnxruntime", "onnx"), 1.1, True
 
+    def __init__(self) -> None:
+        self.weights: int | None = None  # of the blocks, once they are counted: an engine is that of one model
+
     def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
-        weights = sum(value.numel() for value in model.output_stack.blocks.parameters())
-        return weights * tokens >= (_OPENED if ready else _CONVERTED)
+        if self.weights is None:
+            self.weights = sum(value.numel() for value in model.output_stack.blocks.parameters())
+        return self.weights * tokens >= (_OPENED if ready else _CONVERTED)
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         if model.encoder is None or model.decoder is not None:

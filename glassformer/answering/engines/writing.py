@@ -50,12 +50,15 @@ class CTranslate2:
     def __init__(self, *, exact: bool = True) -> None:
         """In float32 where it is to be `exact`, else with matrices and their inputs of 8 bits."""
         self.name, self.exact, self.numbers = ("ctranslate2", True, "float32") if exact else _INT8
+        self.weights: int | None = None  # once they are counted: an engine is that of one model
 
     def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
         if not ready:
             return rows >= _FEW
-        weights = sum(value.numel() for value in model.output_stack.blocks.parameters()) + model.word_table.numel()
-        return rows * weights >= _OPENED
+        if self.weights is None:
+            blocks = model.output_stack.blocks.parameters()
+            self.weights = sum(value.numel() for value in blocks) + model.word_table.numel()
+        return rows * self.weights >= _OPENED
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         if predictor.in_one_pass:
