@@ -298,24 +298,25 @@ def test_rows_are_compared_once_for_a_machine_and_what_is_asked(cache: Path, mon
 
     monkeypatch.setattr(choice.Trial, "_compared", counted)
 
-    def asked(**options: Any) -> str:
+    def asked(rows: int = 32, most: int = 2) -> str:
         model, said = opened("en-fr", "ctranslate2")
-        model.translate(SOME[:4], beams=1, **options)
+        model.translate(SENTENCES[:rows], beams=1, max_tokens=most)
         return said[0]
 
-    assert ": 3 rows" in asked()  # one of the texts is empty
-    assert " 3 rows" in asked()
-    assert len(compared) == 1
-    asked(max_tokens=4)
+    asked(31)  # too few to be kept
+    assert ": 32 rows" in asked()
+    assert " 32 rows" in asked(31)
     assert len(compared) == 2
+    asked(most=3)
+    assert len(compared) == 3
     monkeypatch.setattr(choice, "processor", lambda: "another machine")
     asked()
-    assert len(compared) == 3
+    assert len(compared) == 4
     (folder,) = conversions(cache)
     for damage in ("", "[]", '{"a": 1}', (folder / "compared.json").read_text()[:-3]):
         (folder / "compared.json").write_text(damage)
         asked()
-    assert len(compared) == 7
+    assert len(compared) == 8
 
 
 def test_auto_counts_the_rows_of_all_calls(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ AUTO, TORCH = "auto", "torch"
 COMPARED = 32
 """Rows that both answer before an engine is used: those of an even spread of lengths."""
 
+_MANY = 4 * COMPARED
 _SLOW = "it is not faster"
 
 
@@ -153,7 +154,9 @@ class Trial:
         try:
             folder = self._place(plan)
             whole = is_whole(folder)
-            if not ((whole and self._what(plan) in comparisons(folder)) or self._pays(ready=False)):
+            # That torch answers COMPARED rows too costs little among many.
+            cheap = chosen.rows >= _MANY or self._what(plan) in comparisons(folder)
+            if not ((whole and cheap) or self._pays(ready=False)):
                 return ""
             if not whole:
                 kept(folder, plan.convert, model=self._named(), weights=chosen.digest)
@@ -199,8 +202,8 @@ class Trial:
         return hashlib.sha256(repr((asked, torch.__version__, processor())).encode()).hexdigest()
 
     def _proved(self, stand_in: StandIn, plan: Plan) -> str:
-        """Why an engine is not to answer; "" where it is. One that is exact is compared once: what was found is kept
-        with the converted files.
+        """Why an engine is not to answer; "" where it is. One that is exact is compared once with COMPARED rows: what
+        was found is kept with the converted files.
         """
         folder, what = self._place(plan), self._what(plan)
         if what in (before := comparisons(folder)) and self.engine.exact:
@@ -211,7 +214,7 @@ class Trial:
         found = self._compared(stand_in)
         if isinstance(found, str):
             return found
-        if self.engine.exact:
+        if self.engine.exact and found[0] == COMPARED:
             keep_comparison(folder, what, found)
         return ""
 

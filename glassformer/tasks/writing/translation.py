@@ -3,12 +3,13 @@
 T tokens of the translation · M tokens of the source
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
 from glassformer.base.shown import Grid, Part, Share, Written
+from glassformer.data.readers.paragraphs import Sentence
 from glassformer.decode.request import Hypothesis
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.writing.alignment import Link, align
@@ -128,6 +129,48 @@ def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Spa
         blanks = len(whole[start:end]) - len(whole[start:end].lstrip())
         spans.append((min(start + blanks, end), end))
     return whole, spans
+
+
+def translated_tokens(
+    target: Tokenizer, sentences: Sequence[Sentence], answers: Sequence[Hypothesis], texts: Sequence[str]
+) -> Iterator[TranslatedToken]:
+    """The tokens of a translation, given the best answer to each sentence and its text."""
+    for before, answer, text in zip(_begins(sentences, texts), answers, texts, strict=True):
+        spans = _spans(target, answer, text)
+        ids = [*answer.ids, *([] if answer.end is None else [answer.end])]
+        last = spans[-1][1] if spans else 0
+        places = [*spans, (last, last)]
+        for id_, logarithm, (start, end) in zip(ids, answer.token_log_probabilities, places, strict=False):
+            yield TranslatedToken(target.token(id_), target.text(id_), before + start, before + end, logarithm)
+
+
+def translated_links(
+    tokenizer: Tokenizer,
+    text: str,
+    sentences: Sequence[Sentence],
+    answers: Sequence[Hypothesis],
+    texts: Sequence[str],
+) -> Iterator[Link]:
+    """Which words of a text those of its translation belong to, given the same."""
+    for before, sentence, answer, written in zip(_begins(sentences, texts), sentences, answers, texts, strict=True):
+        if answer.attention is not None:
+            part, spans = text[sentence.start : sentence.end], _spans(tokenizer.target, answer, written)
+            for link in links_of(tokenizer, part, spans, written, answer):
+                yield link.moved(sentence.start, before)
+
+
+def _spans(target: Tokenizer, answer: Hypothesis, text: str) -> list[Span]:
+    """The characters [start, end) of each token of an answer in its text, which may end before it."""
+    _, spans = token_spans(target, answer.ids)
+    return [(min(start, len(text)), min(end, len(text))) for start, end in spans]
+
+
+def _begins(sentences: Sequence[Sentence], texts: Sequence[str]) -> Iterator[int]:
+    """Where each sentence's translation begins in the whole one."""
+    moved = 0  # by the translations before it
+    for sentence, written in zip(sentences, texts, strict=True):
+        yield sentence.start + moved
+        moved += len(written) - (sentence.end - sentence.start)
 
 
 def _common(one: str, other: str) -> int:

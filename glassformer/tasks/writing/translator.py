@@ -29,14 +29,12 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing import writers
-from glassformer.tasks.writing.alignment import Link
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.translation import (
     Alternative,
-    TranslatedToken,
     Translation,
-    links_of,
-    token_spans,
+    translated_links,
+    translated_tokens,
     unknown_characters,
     unknown_of,
 )
@@ -180,9 +178,9 @@ class Translator(writers.Writer[TextPair, Translation]):
         before, after = (array("i", ids) for ids in self.tokenizer.frame_ids)
         for example in examples:
             encoding = next(raw) if not self.paragraphs and _is_short(example.text) else None
-            ids = None if encoding is None else encoding.ids
             # One with [MASK] in it is read alone: its ids are not those of the library.
-            if ids is None or self.tokenizer.unalias(ids) is not ids or (room is not None and len(ids) > room):
+            ids = [] if encoding is None else encoding.ids
+            if encoding is None or self.tokenizer.unalias(ids) is not ids or (room is not None and len(ids) > room):
                 yield example, self.rows(example)
                 continue
             whole = _Whole(*example)
@@ -282,8 +280,8 @@ class Translator(writers.Writer[TextPair, Translation]):
             join_sentences(text, sentences, best) if sentences else "",
             score=math.fsum(each.score for each in firsts),
             log_probability=math.fsum(each.log_probability for each in firsts),
-            tokens=Later(partial(self._tokens, text, sentences, firsts, best)),
-            alignment=tuple(self._links(text, sentences, firsts, best)) if self.aligned else (),
+            tokens=Later(partial(translated_tokens, self.target, sentences, firsts, best)),
+            alignment=tuple(translated_links(self.tokenizer, text, sentences, firsts, best)) if self.aligned else (),
             n_best=self.n_best(text, sentences, found) if self.settings.n_best > 1 else (),
             windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),
             unknown=example.unknown if isinstance(example, _Whole) else unknown_characters(self.tokenizer, text),
@@ -295,36 +293,6 @@ class Translator(writers.Writer[TextPair, Translation]):
         """The texts of answers, up to a stop string."""
         texts, stop = self.target.decode_batch([each.ids for each in answers]), self.settings.stop
         return [before_stop(text.lstrip(), stop).rstrip() if stop else text.strip() for text in texts]
-
-    def spans(self, answer: Hypothesis, text: str) -> list[tuple[int, int]]:
-        """The characters [start, end) of each token of an answer in its text."""
-        _, spans = token_spans(self.target, answer.ids)
-        return [(min(start, len(text)), min(end, len(text))) for start, end in spans]
-
-    def _tokens(
-        self, text: str, sentences: Sequence[Sentence], answers: Sequence[Hypothesis], texts: Sequence[str]
-    ) -> Iterator[TranslatedToken]:
-        """The tokens of a translation, given the best answer to each sentence and its text."""
-        for before, sentence_text, answer in zip(_begins(text, sentences, texts), texts, answers, strict=True):
-            spans = self.spans(answer, sentence_text)
-            ids = [*answer.ids, *([] if answer.end is None else [answer.end])]
-            end = spans[-1][1] if spans else 0
-            for id_, logarithm, (start, stop) in zip(
-                ids, answer.token_log_probabilities, [*spans, (end, end)], strict=False
-            ):
-                token, shown = self.target.token(id_), self.target.text(id_)
-                yield TranslatedToken(token, shown, before + start, before + stop, logarithm)
-
-    def _links(
-        self, text: str, sentences: Sequence[Sentence], answers: Sequence[Hypothesis], texts: Sequence[str]
-    ) -> Iterator[Link]:
-        """Which words belong together, given the same."""
-        befores = _begins(text, sentences, texts)
-        for before, sentence, answer, translation in zip(befores, sentences, answers, texts, strict=True):
-            if answer.attention is not None:
-                part, spans = text[sentence.start : sentence.end], self.spans(answer, translation)
-                for link in links_of(self.tokenizer, part, spans, translation, answer):
-                    yield link.moved(sentence.start, before)
 
     def n_best(
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
@@ -348,14 +316,6 @@ class Translator(writers.Writer[TextPair, Translation]):
 
 def _is_short(text: str) -> bool:
     return 0 < len(text) <= _SHORT and text == text.strip()
-
-
-def _begins(text: str, sentences: Sequence[Sentence], texts: Sequence[str]) -> Iterator[int]:
-    """Where each sentence's translation begins in the whole one."""
-    moved = 0  # by the translations before it
-    for sentence, translation in zip(sentences, texts, strict=True):
-        yield sentence.start + moved
-        moved += len(translation) - (sentence.end - sentence.start)
 
 
 def beginning_with(blank: str, tokenizer: Tokenizer) -> tuple[int, ...]:
