@@ -94,6 +94,19 @@ def test_nothing_is_scored_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) ->
     assert scored == [len(SOME) - 2]  # one text is empty, one is there twice
 
 
+def test_a_greedy_search_tells_scores_where_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = opened("en-fr", "ctranslate2")
+    first = model.translate(SOME, beams=1, max_tokens=9)
+    assert sum(len(each.tokens) for each in first) > len(SOME)  # read: another pass
+    monkeypatch.setattr(writing.CTranslated, "scored", None)
+    found = model.translate(SOME, beams=1, max_tokens=9)
+    for one, other in zip(first, found, strict=True):
+        assert [each.token for each in one.tokens] == [each.token for each in other.tokens]
+        # Both are of the engine, in float32: step by step, and all at once.
+        logs = [[each.log_probability for each in its.tokens] for its in (one, other)]
+        assert logs[0] == pytest.approx(logs[1], abs=1e-4)
+
+
 @pytest.mark.parametrize(
     "options", [{"beams": 1, "max_tokens": 9}, {"beams": 3, "max_tokens": 9, "n_best": 2}], ids=str
 )

@@ -230,6 +230,7 @@ class Trial:
         theirs, seconds = timed(lambda: dict(answer_rows(self.predictor, stand_in.model, some, fast=self.fast)))
         same = equal if self.engine.exact else same_tokens
         right = sum(same(ours[place], theirs[place]) for place in range(len(some)))
+        stand_in.tells = False  # what was compared was read here
         faster = torch_seconds / max(seconds, 1e-9)
         if stand_in.used == before:
             return "it answers nothing of what is asked"

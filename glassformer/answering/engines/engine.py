@@ -28,9 +28,10 @@ class Plan:
 
 @runtime_checkable
 class StandIn(Protocol):
-    """A model that an engine computes, and how often it has."""
+    """A model that an engine computes, how often it has, and whether it tells scores of tokens as it goes."""
 
     model: Transformer
+    tells: bool
 
     @property
     def used(self) -> int: ...

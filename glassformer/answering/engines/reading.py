@@ -57,7 +57,7 @@ class OnnxModel:
 
     def __init__(self, model: Transformer, folder: Path) -> None:
         assert model.encoder is not None
-        self.session, self.used = Session(folder / _GRAPH), 0
+        self.session, self.used, self.tells = Session(folder / _GRAPH), 0, False
         stack = copy.copy(model.encoder)
         stack.elsewhere = self.states
         self.model = copy.copy(model)

@@ -79,11 +79,14 @@ class CTranslate2:
 
 
 class _Batch(NamedTuple):
-    """Requests that are being searched, and the largest number of tokens of their answers."""
+    """Requests that are being searched, and the largest number of tokens of their answers; `logs` has what the engine
+    says of each token as it chooses it, where it tells that.
+    """
 
     requests: list[Request]
     most: int
     results: list[Any]
+    logs: list[list[float]] | None = None
 
 
 class _Answer(NamedTuple):
@@ -111,6 +114,8 @@ class CTranslated:
         )
         self.model = copy.copy(model)
         self.model.loop = self.write
+        # Whether somebody has read scores of tokens: a greedy search then tells them as it goes.
+        self.tells = False
 
     def write(self, requests: Iterable[Request], wanted: Wanted, own: Answered) -> Iterator[Step]:
         """Requests are searched a few batches ahead of the answers; those that it cannot answer come last."""
@@ -160,6 +165,15 @@ class CTranslated:
                 prompts, max_length=most, min_length=0, include_prompt_in_result=False, **options
             )
             return _Batch(requests, most, results)
+        logs: list[list[float]] | None = None
+        if settings.method == "greedy" and self.tells and not wanted.attention:
+            told: list[list[float]] = [[] for _ in requests]
+
+            def chosen(step: Any) -> bool:
+                told[step.batch_id].append(step.log_prob)
+                return False
+
+            options["callback"], logs = chosen, told
         results = self.engine.translate_batch(
             [_named(request.source or ()) for request in requests],
             max_input_length=0,  # it would cut silently
@@ -167,24 +181,29 @@ class CTranslated:
             min_decoding_length=0,
             **options,
         )
-        return _Batch(requests, most, results)
+        return _Batch(requests, most, results, logs)
 
     def ended(self, batch: _Batch, wanted: Wanted, left: list[Request]) -> Step:
         """The answers of a batch; requests of which it has cut an answer elsewhere than we do are added to `left`."""
         answers: list[_Answer] = []
         finished: list[tuple[Request, int]] = []
+        told: list[list[float]] = []
         penalties = length_penalty(torch.arange(batch.most + 1), wanted.settings).tolist()
-        for request, result in zip(batch.requests, batch.results, strict=True):
+        for place, (request, result) in enumerate(zip(batch.requests, batch.results, strict=True)):
             best = _best(request, result.result(), batch, penalties, wanted)
             if best is None:
                 left.append(request)
                 continue
             finished.append((request, len(best)))
             answers += best
+            if batch.logs is not None:  # of a greedy search, which has one answer
+                told.append(batch.logs[place][: len(best[0].ids)])
         self.used += len(finished)
         read: Iterable[tuple[Sequence[float], Tensor | None]]
         if wanted.attention:
             read = reread(self.plain, answers, wanted)
+        elif batch.logs is not None:
+            read = ((logs, None) for logs in told)
         else:
             scored = _Scored(self, answers, wanted)
             read = ((Later(partial(scored.of, place)), None) for place in range(len(answers)))
@@ -217,6 +236,7 @@ class _Scored:
     @cached_property
     def _found(self) -> list[list[float]]:
         engine, answers, wanted = self._asked
+        engine.tells = True
         return list(engine.scored(answers, wanted))
 
     def of(self, place: int) -> list[float]:
