@@ -13,7 +13,6 @@ from bench.engines import onnx, vectors
 from bench.engines.row import Answer, Array, Case, Row
 
 QUERY = "how do I change the oil of a small engine"
-TORCH = "ours, torch"
 
 
 def repeated(vector: Callable[[], Array], count: int) -> Answer:
@@ -52,12 +51,13 @@ ROW = Row(
     count=(500, 20),
     names=("query",),
     sides={
-        TORCH: ours("torch"),
+        vectors.TORCH: ours("torch"),
         "ours, onnxruntime": ours("onnxruntime"),
+        "ours, auto": ours("auto"),
         "transformers": peer(lambda folder: vectors.of_transformers(torch.float32)),
         "onnxruntime": peer(lambda folder: vectors.of_onnx(folder / onnx.FLOAT)),
     },
-    compared=dict.fromkeys((TORCH, "ours, onnxruntime"), ("transformers", "onnxruntime")),
+    compared=dict.fromkeys((vectors.TORCH, "ours, onnxruntime", "ours, auto"), ("transformers", "onnxruntime")),
     judge="transformers",
     prepare=vectors.prepare,
     cases=lambda folder, count: {"query": Case(count, "queries", count * vectors.operations([QUERY]))},

@@ -129,7 +129,7 @@ class Hypothesis:
     ids: tuple[int, ...]
     score: float
     log_probability: float
-    token_log_probabilities: tuple[float, ...]
+    token_log_probabilities: Sequence[float]
     ended: bool
     attention: Tensor | None = None
     end: int | None = None

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -156,6 +158,11 @@ class Predictor(ABC, Generic[Example, Prediction]):
     def merge(self, example: Example, found: Sequence[Any]) -> Prediction:
         """The prediction for an example, from those for its rows."""
 
+    def merged(self, found: Iterator[tuple[Example, Sequence[Any]]]) -> Iterator[Prediction]:
+        """`merge` of each example, in order. What decodes many answers at once reads a few ahead."""
+        for example, answers in found:
+            yield self.merge(example, answers)
+
     def record_of(self, text: str) -> dict[str, object]:
         """A record made of one text, to compare two forms of a model on: what `example` reads."""
         return {"text": text}
@@ -230,7 +237,7 @@ def predict(
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
     tokens, answered = 0, False
     read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
-    merge = merge or predictor.merge
+    merged = predictor.merged if merge is None else partial(starmap, merge)
 
     for example, rows in predictor.cut(examples):
         entry = _Waiting(example, total=len(rows) if isinstance(rows, Sized) else None)
@@ -244,24 +251,22 @@ def predict(
             if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
                 _answer(predictor, model, ahead, within, fast=fast, engine=engine)
                 ahead, tokens, answered = [], 0, True
-                yield from _finished(merge, waiting)
+                yield from merged(_finished(waiting))
                 settled, entry.found = predictor.settle(example, entry.found)
                 yield from settled
         entry.complete = True
         if answered:
             answered = False
-            yield from _finished(merge, waiting)
+            yield from merged(_finished(waiting))
     if ahead:
         _answer(predictor, model, ahead, within, fast=fast, engine=engine)
-    yield from _finished(merge, waiting)
+    yield from merged(_finished(waiting))
 
 
-def _finished(
-    merge: Callable[[Example, Sequence[Any]], Prediction], waiting: deque[_Waiting[Example]]
-) -> Iterator[Prediction]:
+def _finished(waiting: deque[_Waiting[Example]]) -> Iterator[tuple[Example, Sequence[Any]]]:
     while waiting and waiting[0].complete and not waiting[0].missing:
         entry = waiting.popleft()
-        yield merge(entry.example, entry.found)
+        yield entry.example, entry.found
 
 
 def _answer(

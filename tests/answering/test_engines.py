@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import math
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
@@ -73,6 +74,37 @@ def test_translations_are_those_of_torch(options: dict[str, Any]) -> None:
         assert [each.translation for each in one.n_best] == [each.translation for each in other.n_best]
         assert [link[:2] for link in one.alignment] == [link[:2] for link in other.alignment]
         assert one.whole == other.whole
+
+
+def test_nothing_is_scored_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = opened("en-fr", "ctranslate2")
+    model.translate(SOME, beams=2)  # compared
+    scored, before = list[int](), writing.CTranslated.scored
+
+    def counted(self: Any, answers: Any, wanted: Any) -> Any:
+        scored.append(len(answers))
+        return before(self, answers, wanted)
+
+    monkeypatch.setattr(writing.CTranslated, "scored", counted)
+    found = model.translate(SOME, beams=2)
+    assert not scored
+    each = found[1]
+    # The sum that the search has kept, and that of a second pass: float32 in another order.
+    assert math.fsum(token.log_probability for token in each.tokens) == pytest.approx(each.log_probability, abs=1e-4)
+    assert scored == [len(SOME) - 2]  # one text is empty, one is there twice
+
+
+def test_a_greedy_search_tells_scores_where_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = opened("en-fr", "ctranslate2")
+    first = model.translate(SOME, beams=1, max_tokens=9)
+    assert sum(len(each.tokens) for each in first) > len(SOME)  # read: another pass
+    monkeypatch.setattr(writing.CTranslated, "scored", None)
+    found = model.translate(SOME, beams=1, max_tokens=9)
+    for one, other in zip(first, found, strict=True):
+        assert [each.token for each in one.tokens] == [each.token for each in other.tokens]
+        # Both are of the engine, in float32: step by step, and all at once.
+        logs = [[each.log_probability for each in its.tokens] for its in (one, other)]
+        assert logs[0] == pytest.approx(logs[1], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -264,10 +296,51 @@ def test_auto_takes_an_encoder_that_is_faster(
     model, said = opened("english", "auto")
     seconds = iter([9.0, 1.0] if faster else [1.0, 1.0])
     monkeypatch.setattr(choice, "timed", lambda work: (work(), next(seconds)))
-    monkeypatch.setattr(reading.OnnxRuntime, "pays", lambda *_, converted: True)
+    monkeypatch.setattr(reading.OnnxRuntime, "pays", lambda *_, ready: True)
     assert np.abs(model.embed(SENTENCES[:40]) - vectors).max() < TOLERANCE
     assert [sentence.partition(" ")[0] for sentence in said] == ["onnxruntime"] * faster
     assert len(conversions(cache)) == 1
+
+
+def test_rows_are_compared_once_for_a_machine_and_what_is_asked(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared, before = list[str](), choice.Trial._compared
+
+    def counted(trial: choice.Trial, stand_in: Any) -> Any:
+        compared.append(trial.engine.name)
+        return before(trial, stand_in)
+
+    monkeypatch.setattr(choice.Trial, "_compared", counted)
+
+    def asked(rows: int = 32, most: int = 2) -> str:
+        model, said = opened("en-fr", "ctranslate2")
+        model.translate(SENTENCES[:rows], beams=1, max_tokens=most)
+        return said[0]
+
+    asked(31)  # too few to be kept
+    assert ": 32 rows" in asked()
+    assert " 32 rows" in asked(31)
+    assert len(compared) == 2
+    asked(most=3)
+    assert len(compared) == 3
+    monkeypatch.setattr(choice, "processor", lambda: "another machine")
+    asked()
+    assert len(compared) == 4
+    (folder,) = conversions(cache)
+    for damage in ("", "[]", '{"a": 1}', (folder / "compared.json").read_text()[:-3]):
+        (folder / "compared.json").write_text(damage)
+        asked()
+    assert len(compared) == 8
+
+
+def test_auto_counts_the_rows_of_all_calls(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "timed", lambda work: (work(), 1.0))
+    monkeypatch.setattr(reading.OnnxRuntime, "least", 1.0)
+    monkeypatch.setattr(reading.OnnxRuntime, "pays", lambda self, model, rows, tokens, *, ready: rows >= 5)
+    model, said = opened("english", "auto")
+    for number, sentence in enumerate(SENTENCES[:6]):
+        assert len(said) == (number >= 5)
+        assert np.abs(model.embed(sentence) - vectors[number]).max() < TOLERANCE
+    assert ": 5 rows" in said[0]
 
 
 def test_an_engine_that_answers_otherwise_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from glassformer.answering.engines.compared import equal, same_tokens
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
-from glassformer.answering.engines.kept import is_whole, kept, place_of
+from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
 from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraError, did_you_mean
 from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.made_on import processor
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.predictor import Engine as Answers
 from glassformer.tasks.predictor import Predictor, answer_rows
@@ -24,6 +30,7 @@ AUTO, TORCH = "auto", "torch"
 COMPARED = 32
 """Rows that both answer before an engine is used: those of an even spread of lengths."""
 
+_MANY = 4 * COMPARED
 _SLOW = "it is not faster"
 
 
@@ -46,20 +53,34 @@ class Chosen:
 
     weights: object = None
     digest: str = ""
+    int8: bool = False
     opened: dict[object, StandIn] = field(default_factory=dict)
     models: dict[object, StandIn | None] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
+    # Those that may answer, by the name that is asked for; all rows so far, and by verb the last of them.
+    engines: dict[str, list[Engine]] = field(default_factory=dict)
+    rows: int = 0
+    tokens: int = 0
+    last: dict[object, deque[Row]] = field(default_factory=dict)
+
+    def count(self, verb: object, rows: Sequence[Row]) -> None:
+        """More rows of a verb."""
+        self.rows += len(rows)
+        self.tokens += sum(len(row.ids) for row in rows)
+        self.last.setdefault(verb, deque(maxlen=COMPARED)).extend(rows)
 
 
 def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
     """What answers rows for a saved model, as its `engine` says: for `predict`. In a `lasting` process, as a server,
-    `auto` opens an engine however few the rows are.
+    `auto` opens an engine however few the rows are, else as soon as all rows so far are enough.
     """
 
     def answered(
         predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool
     ) -> Generator[tuple[int, Any], None, None]:
         engines = _candidates(model)
+        if engines:
+            known_of(model).count((type(predictor), predictor.asks), rows)
         found = (Trial(model, engine, module, predictor, rows, fast, lasting).result() for engine in engines)
         chosen = next((each for each in found if each is not None), module)
         return answer_rows(predictor, chosen, rows, fast=fast)
@@ -67,11 +88,24 @@ def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
     return answered
 
 
+def known_of(model: Artefact) -> Chosen:
+    """What was found for a model."""
+    if not isinstance(model.engines, Chosen):
+        model.engines = Chosen()
+    found: Chosen = model.engines
+    return found
+
+
 def _candidates(model: Artefact) -> list[Engine]:
     if model.engine == TORCH:
         return []
-    engines = [ENGINES[name]() for name in (ENGINES if model.engine == AUTO else [model.engine])]
-    return [each for each in engines if missing(each) is None and (each.exact or model.engine == each.name)]
+    known = known_of(model).engines
+    if model.engine not in known:  # looking for packages takes as long as a short text
+        engines = [ENGINES[name]() for name in (ENGINES if model.engine == AUTO else [model.engine])]
+        known[model.engine] = [
+            each for each in engines if missing(each) is None and (each.exact or model.engine == each.name)
+        ]
+    return known[model.engine]
 
 
 @dataclass
@@ -92,37 +126,39 @@ class Trial:
 
     def result(self) -> Transformer | None:
         """The model that answers the rows; None: not by this engine."""
-        if not self._pays(converted=True):
+        if not self._pays(ready=True):
             return None
-        plan = self._plan()
+        plan, chosen = self._plan(), self.chosen
         if isinstance(plan, str):
             if self.asked:
                 self._torch(plan)
             return None
-        chosen = self._chosen()
         key = (self.engine.name, plan.depends, plan.asked, type(self.predictor), self.predictor.asks)
         if key not in chosen.models:
             stand_in = self._opened(plan, chosen)
             if stand_in == "":
                 return None
-            reason = stand_in if isinstance(stand_in, str) else self._compared(stand_in)
+            reason = stand_in if isinstance(stand_in, str) else self._proved(stand_in, plan)
             chosen.models[key] = None if isinstance(stand_in, str) or reason else stand_in
             if reason and (self.asked or reason != _SLOW):
                 self._torch(reason)
         known = chosen.models[key]
         return None if known is None else known.model
 
-    def _pays(self, *, converted: bool) -> bool:
-        return self.asked or self.lasting or self.engine.pays(self.module, self.rows, converted=converted)
+    def _pays(self, *, ready: bool) -> bool:
+        known = known_of(self.model)
+        return self.asked or self.lasting or self.engine.pays(self.module, known.rows, known.tokens, ready=ready)
 
     def _opened(self, plan: Plan, chosen: Chosen) -> StandIn | str:
         """The engine's form of the model; why there is none, "" where `auto` has too few rows for it."""
         try:
-            folder = place_of(self.engine.packages[0], version(self.engine), chosen.digest, plan.depends)
-            ready = is_whole(folder)
-            if not (ready or self._pays(converted=False)):
+            folder = self._place(plan)
+            whole = is_whole(folder)
+            # That torch answers COMPARED rows too costs little among many.
+            cheap = chosen.rows >= _MANY or self._what(plan) in comparisons(folder)
+            if not ((whole and cheap) or self._pays(ready=False)):
                 return ""
-            if not ready:
+            if not whole:
                 kept(folder, plan.convert, model=self._named(), weights=chosen.digest)
             key = (self.engine.name, folder)
             if key not in chosen.opened:
@@ -136,7 +172,7 @@ class Trial:
     def _plan(self) -> Plan | str:
         if self.module.word_table.device.type != "cpu":
             return "it is used on the CPU"
-        if self.fast or self.module.dtype != torch.float32 or self.model.int8:
+        if self.fast or self.module.dtype != torch.float32 or self.chosen.int8:
             return "it computes in float32"
         return self.engine.plan(self.module, self.predictor, self.rows)
 
@@ -145,27 +181,56 @@ class Trial:
         source = self.model.source
         return self.module.config.model_dump_json() if source is None else str(source.resolve())
 
-    def _chosen(self) -> Chosen:
+    @cached_property
+    def chosen(self) -> Chosen:
         """What is known of the weights as they are now."""
-        known = self.model.engines
-        if not isinstance(known, Chosen):
-            known = self.model.engines = Chosen()
-        weights = [
-            (value.data_ptr(), None if value.is_inference() else value._version) for value in self.module.parameters()
-        ]
+        known = known_of(self.model)
+        weights = weights_of(self.module)
         if known.weights != weights:
-            known.weights, known.digest = weights, fingerprint(self.module)
+            known.weights, known.digest, known.int8 = weights, "", self.model.int8
             known.opened, known.models = {}, {}
         return known
 
-    def _compared(self, stand_in: StandIn) -> str:
-        """Why an engine is not to answer, after some rows that both have answered; "" where it is."""
-        some = [self.rows[place] for place in spread([len(row.ids) for row in self.rows])]
+    def _place(self, plan: Plan) -> Path:
+        self.chosen.digest = self.chosen.digest or fingerprint(self.module)
+        return place_of(self.engine.packages[0], version(self.engine), self.chosen.digest, plan.depends)
+
+    def _what(self, plan: Plan) -> str:
+        """What a comparison depends on besides the converted files: what is asked, the machine and the versions."""
+        kind = type(self.predictor)
+        asked = (self.engine.name, plan.asked, kind.__module__, kind.__qualname__, self.predictor.asks)
+        return hashlib.sha256(repr((asked, torch.__version__, processor())).encode()).hexdigest()
+
+    def _proved(self, stand_in: StandIn, plan: Plan) -> str:
+        """Why an engine is not to answer; "" where it is. One that is exact is compared once with COMPARED rows: what
+        was found is kept with the converted files.
+        """
+        folder, what = self._place(plan), self._what(plan)
+        if what in (before := comparisons(folder)) and self.engine.exact:
+            rows, faster = before[what]
+            name = f"{self.engine.name} {version(self.engine)}"
+            self._say(f"{name} answers: at its first use {rows:.0f} rows as torch does, {faster:.1f} times as fast")
+            return ""
+        found = self._compared(stand_in)
+        if isinstance(found, str):
+            return found
+        if self.engine.exact and found[0] == COMPARED:
+            keep_comparison(folder, what, found)
+        return ""
+
+    def _compared(self, stand_in: StandIn) -> str | tuple[int, float]:
+        """Some rows are answered by both: why the engine is not to answer, or how many rows they were and how much
+        faster it was.
+        """
+        last = known_of(self.model).last.get((type(self.predictor), self.predictor.asks), ())
+        rows = self.rows if len(self.rows) >= COMPARED else [*last]
+        some = [rows[place] for place in spread([len(row.ids) for row in rows])]
         ours, torch_seconds = timed(lambda: dict(answer_rows(self.predictor, self.module, some, fast=self.fast)))
         before = stand_in.used
         theirs, seconds = timed(lambda: dict(answer_rows(self.predictor, stand_in.model, some, fast=self.fast)))
         same = equal if self.engine.exact else same_tokens
         right = sum(same(ours[place], theirs[place]) for place in range(len(some)))
+        stand_in.tells = False  # what was compared was read here
         faster = torch_seconds / max(seconds, 1e-9)
         if stand_in.used == before:
             return "it answers nothing of what is asked"
@@ -176,17 +241,33 @@ class Trial:
         name = f"{self.engine.name} {version(self.engine)}"
         shown = f"{len(some)}" if self.engine.exact else f"{right} of {len(some)}"
         self._say(f"{name} answers: {shown} rows as torch does, {faster:.1f} times as fast")
-        return ""
+        return len(some), faster
 
     def _torch(self, reason: str) -> None:
         self._say(f"torch answers, not {self.engine.name}: {reason}")
 
     def _say(self, sentence: str) -> None:
-        chosen = self._chosen()
+        chosen = self.chosen
         subject = sentence.partition(":")[0]  # not again for each verb and search
         if subject not in chosen.said:
             chosen.said.add(subject)
             self.model.tell(sentence)
+
+
+def weights_of(module: nn.Module) -> list[tuple[int, int | None]]:
+    """What changes when a weight does. A walk of torch's own takes ten times as long, for each single text."""
+    found: list[tuple[int, int | None]] = []
+    waiting: list[nn.Module | None] = [module]
+    while waiting:
+        each = waiting.pop()
+        if each is not None:
+            found += [
+                (value.data_ptr(), None if value.is_inference() else value._version)
+                for value in each._parameters.values()
+                if value is not None
+            ]
+            waiting += each._modules.values()
+    return found
 
 
 def spread(lengths: Sequence[int]) -> list[int]:

@@ -28,9 +28,10 @@ class Plan:
 
 @runtime_checkable
 class StandIn(Protocol):
-    """A model that an engine computes, and how often it has."""
+    """A model that an engine computes, how often it has, and whether it tells scores of tokens as it goes."""
 
     model: Transformer
+    tells: bool
 
     @property
     def used(self) -> int: ...
@@ -50,8 +51,10 @@ class Engine(Protocol):
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         """How to answer rows like these, or why it cannot, as the end of a sentence."""
 
-    def pays(self, model: Transformer, rows: Sequence[Row], *, converted: bool) -> bool:
-        """Whether rows are so many that `auto` opens it, or first converts the model."""
+    def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
+        """Whether so many rows, of so many tokens together, are enough that `auto` opens it: where it is `ready`, else
+        first converts the model and compares.
+        """
 
 
 def version(engine: Engine) -> str:

@@ -12,7 +12,7 @@ from glassformer.base.cache import cache_folder
 FORMAT = "1"
 """Another one where the same weights are converted in another way."""
 
-_MADE, _OF = "made.json", "of.json"
+_MADE, _OF, _COMPARED = "made.json", "of.json", "compared.json"
 
 
 def place_of(engine: str, version: str, weights: str, depends: str) -> Path:
@@ -51,6 +51,21 @@ def kept(folder: Path, convert: Callable[[Path], None], *, model: str = "", weig
         if not is_whole(folder):  # else another process was first
             raise
     _forget_older(folder, model, weights)
+
+
+def comparisons(folder: Path) -> dict[str, list[float]]:
+    """What comparisons with torch have found of a converted model, by what was compared."""
+    try:
+        found: dict[str, list[float]] = json.loads((folder / _COMPARED).read_text(encoding="utf-8"))
+        return {str(what): [float(rows), float(faster)] for what, (rows, faster) in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def keep_comparison(folder: Path, what: str, found: tuple[int, float]) -> None:
+    """Add one; where it cannot be kept, it is made again in another process."""
+    with contextlib.suppress(OSError), atomic_write(folder / _COMPARED) as draft:
+        draft.write_text(json.dumps({**comparisons(folder), what: found}), encoding="utf-8")
 
 
 def _forget_older(folder: Path, model: str, weights: str) -> None:

@@ -32,9 +32,13 @@ _OPENED, _CONVERTED = 6e10, 3e11
 class OnnxRuntime:
     name, packages, least, exact = "onnxruntime", ("onnxruntime", "onnx"), 1.1, True
 
-    def pays(self, model: Transformer, rows: Sequence[Row], *, converted: bool) -> bool:
-        weights = sum(value.numel() for value in model.output_stack.blocks.parameters())
-        return weights * sum(len(row.ids) for row in rows) >= (_OPENED if converted else _CONVERTED)
+    def __init__(self) -> None:
+        self.weights: int | None = None  # of the blocks, once they are counted: an engine is that of one model
+
+    def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
+        if self.weights is None:
+            self.weights = sum(value.numel() for value in model.output_stack.blocks.parameters())
+        return self.weights * tokens >= (_OPENED if ready else _CONVERTED)
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         if model.encoder is None or model.decoder is not None:
@@ -53,7 +57,7 @@ class OnnxModel:
 
     def __init__(self, model: Transformer, folder: Path) -> None:
         assert model.encoder is not None
-        self.session, self.used = Session(folder / _GRAPH), 0
+        self.session, self.used, self.tells = Session(folder / _GRAPH), 0, False
         stack = copy.copy(model.encoder)
         stack.elsewhere = self.states
         self.model = copy.copy(model)

@@ -8,8 +8,8 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from itertools import groupby, islice, repeat
+from functools import cached_property, partial
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from glassformer.answering.engines.asked import PATIENCE, cannot_search, wanted_of
 from glassformer.answering.engines.engine import Plan
+from glassformer.base.later import Later
 from glassformer.convert.ctranslate import cannot_convert, longest, write_ctranslate
 from glassformer.decode.request import Finished, Hypothesis, Request
 from glassformer.decode.score import length_penalty
@@ -31,8 +32,10 @@ from glassformer.tasks.rows import Row, collate
 _INT8 = "ctranslate2-int8", False, "int8"
 # From so many rows on, it pays to import it, convert a model of 3 million weights and compare (docs/do/engines.md).
 _FEW = 256
-# Sentences that are searched together: in each thread, fewer with many beams.
-_TOGETHER, _HYPOTHESES = 128, 512
+# Rows times weights of the stack that writes, from which on it pays to import and open it: 110 sentences of this model.
+_OPENED = 2e8
+# Tokens of the sentences that are searched together in each thread, padding included, whatever the number of beams.
+_TOKENS = 2048
 # Answers that our own stack reads at once, and tokens of which all vocabulary scores are in memory.
 _READ, _SCORES = 32, 128
 # Answers that the engine scores at once.
@@ -47,9 +50,15 @@ class CTranslate2:
     def __init__(self, *, exact: bool = True) -> None:
         """In float32 where it is to be `exact`, else with matrices and their inputs of 8 bits."""
         self.name, self.exact, self.numbers = ("ctranslate2", True, "float32") if exact else _INT8
+        self.weights: int | None = None  # once they are counted: an engine is that of one model
 
-    def pays(self, model: Transformer, rows: Sequence[Row], *, converted: bool) -> bool:
-        return len(rows) >= _FEW
+    def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
+        if not ready:
+            return rows >= _FEW
+        if self.weights is None:
+            blocks = model.output_stack.blocks.parameters()
+            self.weights = sum(value.numel() for value in blocks) + model.word_table.numel()
+        return rows * self.weights >= _OPENED
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
         if predictor.in_one_pass:
@@ -69,26 +78,27 @@ class CTranslate2:
         return Plan(depends, convert, lambda folder: CTranslated(model, folder, self.numbers), repr(wanted))
 
 
-@dataclass
-class _Batch:
-    """Requests that are being searched, and the largest number of tokens of their answers. Of a greedy search `logs`
-    has what the engine says of each token as it chooses it.
+class _Batch(NamedTuple):
+    """Requests that are being searched, and the largest number of tokens of their answers; `logs` has what the engine
+    says of each token as it chooses it, where it tells that.
     """
 
     requests: list[Request]
     most: int
     results: list[Any]
-    logs: list[list[float]]
+    logs: list[list[float]] | None = None
 
 
 class _Answer(NamedTuple):
-    """An answer as it was found: its tokens with the end, its score, and whether the model has ended it."""
+    """An answer as it was found: its tokens with the end, its score, the log-probability of all of them (None: not
+    known), and whether the model has ended it.
+    """
 
     request: Request
     ids: list[int]
     score: float
+    total: float | None
     ended: bool
-    logs: Sequence[float] = ()
 
 
 class CTranslated:
@@ -104,20 +114,21 @@ class CTranslated:
         )
         self.model = copy.copy(model)
         self.model.loop = self.write
+        # Whether somebody has read scores of tokens: a greedy search then tells them as it goes.
+        self.tells = False
 
     def write(self, requests: Iterable[Request], wanted: Wanted, own: Answered) -> Iterator[Step]:
         """Requests are searched a few batches ahead of the answers; those that it cannot answer come last."""
         left: list[Request] = []
         waiting: deque[_Batch] = deque()
-        each, asked = max(1, min(_TOGETHER, _HYPOTHESES // wanted.settings.width)), iter(requests)
-        while some := list(islice(asked, each * self.threads)):
+        for some in together(requests, self.threads):
             mine = [request for request in some if self.can(request, wanted)]
             left += [request for request in some if not self.can(request, wanted)]
             size = max(1, -(-len(mine) // self.threads))
             # Among prompts of several lengths it would take the rest of the longer ones for its own words.
             for _, alike in groupby(mine, key=lambda request: len(request.prompt or ())):
-                while together := list(islice(alike, size)):
-                    waiting.append(self.begun(together, wanted))
+                while batch := list(islice(alike, size)):
+                    waiting.append(self.begun(batch, wanted))
             while len(waiting) > 2 * self.threads:
                 yield self.ended(waiting.popleft(), wanted, left)
         while waiting:
@@ -142,26 +153,27 @@ class CTranslated:
             "return_end_token": True,
             "end_token": list(wanted.ids.end),
             "beam_size": 1,
+            "length_penalty": _NO_PENALTY,
         }
         if settings.method == "beam":
             patience = PATIENCE[settings.early_stopping]
-            options |= {"beam_size": settings.beams, "patience": patience, "length_penalty": _NO_PENALTY}
+            options |= {"beam_size": settings.beams, "patience": patience}
             options |= {"num_hypotheses": int(settings.beams * patience)}
         if self.plain.encoder is None:
             prompts = [_named(request.prompt or (wanted.ids.begin,)) for request in requests]
             results = self.engine.generate_batch(
                 prompts, max_length=most, min_length=0, include_prompt_in_result=False, **options
             )
-            return _Batch(requests, most, results, [])
-        logs: list[list[float]] = []
-        if settings.method == "greedy" and not wanted.attention:
-            logs = [[] for _ in requests]
+            return _Batch(requests, most, results)
+        logs: list[list[float]] | None = None
+        if settings.method == "greedy" and self.tells and not wanted.attention:
+            told: list[list[float]] = [[] for _ in requests]
 
             def chosen(step: Any) -> bool:
-                logs[step.batch_id].append(step.log_prob)
+                told[step.batch_id].append(step.log_prob)
                 return False
 
-            options["callback"] = chosen
+            options["callback"], logs = chosen, told
         results = self.engine.translate_batch(
             [_named(request.source or ()) for request in requests],
             max_input_length=0,  # it would cut silently
@@ -175,22 +187,27 @@ class CTranslated:
         """The answers of a batch; requests of which it has cut an answer elsewhere than we do are added to `left`."""
         answers: list[_Answer] = []
         finished: list[tuple[Request, int]] = []
+        told: list[list[float]] = []
+        penalties = length_penalty(torch.arange(batch.most + 1), wanted.settings).tolist()
         for place, (request, result) in enumerate(zip(batch.requests, batch.results, strict=True)):
-            found = _found(request, result.result(), _limit(request, wanted), batch.most, wanted)
-            if found is None:
+            best = _best(request, result.result(), batch, penalties, wanted)
+            if best is None:
                 left.append(request)
                 continue
-            best = sorted(found, key=lambda each: -each.score)[: wanted.settings.n_best]
-            if batch.logs:
-                best = [each._replace(logs=batch.logs[place][: len(each.ids)]) for each in best]
             finished.append((request, len(best)))
             answers += best
+            if batch.logs is not None:  # of a greedy search, which has one answer
+                told.append(batch.logs[place][: len(best[0].ids)])
         self.used += len(finished)
+        read: Iterable[tuple[Sequence[float], Tensor | None]]
         if wanted.attention:
             read = reread(self.plain, answers, wanted)
+        elif batch.logs is not None:
+            read = ((logs, None) for logs in told)
         else:
-            read = ((logs, None) for logs in (self.scored(answers, wanted) if not batch.logs else _known(answers)))
-        made = map(_hypothesis, answers, read, repeat(wanted))
+            scored = _Scored(self, answers, wanted)
+            read = ((Later(partial(scored.of, place)), None) for place in range(len(answers)))
+        made = (_hypothesis(each, logs, looks, wanted) for each, (logs, looks) in zip(answers, read, strict=True))
         return Step([Finished(request.number, list(islice(made, count))) for request, count in finished])
 
     def scored(self, answers: Sequence[_Answer], wanted: Wanted) -> Iterator[list[float]]:
@@ -208,33 +225,71 @@ class CTranslated:
             yield found.log_probs[: len(each.ids)]
 
 
-def _known(answers: Iterable[_Answer]) -> Iterator[list[float]]:
-    return (list(each.logs) for each in answers)
+class _Scored:
+    """The log-probabilities of the tokens of the answers of a batch, which the engine computes for all of them when
+    they are first asked for: that takes as long as most of the search.
+    """
+
+    def __init__(self, engine: CTranslated, answers: Sequence[_Answer], wanted: Wanted) -> None:
+        self._asked = engine, answers, wanted
+
+    @cached_property
+    def _found(self) -> list[list[float]]:
+        engine, answers, wanted = self._asked
+        engine.tells = True
+        return list(engine.scored(answers, wanted))
+
+    def of(self, place: int) -> list[float]:
+        return self._found[place]
+
+
+def together(requests: Iterable[Request], threads: int) -> Iterator[list[Request]]:
+    """Requests that keep all threads busy: at most so many tokens for each of them, padding included."""
+    some: list[Request] = []
+    longest_one = 0
+    for request in requests:
+        size = max(1, len(request.source or ()), len(request.prompt or ()))
+        if some and max(longest_one, size) * (len(some) + 1) > _TOKENS * threads:
+            yield some
+            some, longest_one = [], 0
+        some.append(request)
+        longest_one = max(longest_one, size)
+    if some:
+        yield some
+
+
+def _named(ids: Iterable[int]) -> list[str]:
+    return list(map(str, ids))
 
 
 def _limit(request: Request, wanted: Wanted) -> int:
     return wanted.settings.max_tokens if request.max_tokens is None else request.max_tokens
 
 
-def _named(ids: Iterable[int]) -> list[str]:
-    return [str(number) for number in ids]
-
-
-def _found(request: Request, result: Any, limit: int, most: int, wanted: Wanted) -> list[_Answer] | None:
-    """All answers to a request; None where some were cut elsewhere than at its own limit."""
+def _best(
+    request: Request, result: Any, batch: _Batch, penalties: Sequence[float], wanted: Wanted
+) -> list[_Answer] | None:
+    """The best answers to a request, given what scores are divided by for each number of tokens; None where some were
+    cut elsewhere than at its own limit.
+    """
+    limit = _limit(request, wanted)
     settings = wanted.settings
-    found = []
+    beam, ends = settings.method == "beam", {str(each) for each in wanted.ids.end}
+    found: list[tuple[float, float | None, list[str], bool]] = []
     for tokens, total in zip(getattr(result, "hypotheses", None) or result.sequences, result.scores, strict=True):
-        ids = [int(token) for token in tokens]
-        if settings.method == "greedy":
-            ids = ids[:limit]
-        ended = bool(ids) and ids[-1] in wanted.ids.end
-        cut_by_it = settings.method == "beam" and limit != most
-        if len(ids) > limit or (not ended and (settings.forced_end or cut_by_it)):
+        whole = beam or len(tokens) <= limit
+        tokens = tokens if whole else tokens[:limit]
+        ended = bool(tokens) and tokens[-1] in ends
+        cut_by_it = beam and limit != batch.most
+        if len(tokens) > limit or (not ended and (settings.forced_end or cut_by_it)):
             return None
-        penalty = float(length_penalty(torch.tensor(len(ids)), settings)) if settings.method == "beam" else 1.0
-        found.append(_Answer(request, ids, total / penalty, ended))
-    return found
+        score = total / penalties[len(tokens)] if beam else total
+        found.append((score, total if whole else None, tokens, ended))
+    found.sort(key=lambda each: -each[0])
+    return [
+        _Answer(request, [int(token) for token in tokens], score, total, ended)
+        for score, total, tokens, ended in found[: settings.n_best]
+    ]
 
 
 def reread(
@@ -279,14 +334,13 @@ def _padded(rows: Sequence[Sequence[int]]) -> Inputs:
     return batch.inputs
 
 
-def _hypothesis(found: _Answer, read: tuple[list[float], Tensor | None], wanted: Wanted) -> Hypothesis:
-    logs, looks = read
-    total = sum(logs)
+def _hypothesis(found: _Answer, logs: Sequence[float], looks: Tensor | None, wanted: Wanted) -> Hypothesis:
+    total = sum(logs) if found.total is None or looks is not None else found.total
     return Hypothesis(
         ids=tuple(found.ids[:-1] if found.ended else found.ids),
         score=found.score if wanted.settings.method == "beam" else total,
         log_probability=total,
-        token_log_probabilities=tuple(logs),
+        token_log_probabilities=logs,
         ended=found.ended,
         attention=looks,
         end=found.ids[-1] if found.ended else None,

@@ -4,10 +4,12 @@ B rows · S tokens of the prompt
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.later import Later
 from glassformer.base.shown import Part, Written
 from glassformer.decode.asked import asked_search
 from glassformer.decode.loop import decode
@@ -62,7 +64,7 @@ class Generation(Answered):
     generated: str
     score: float = 0.0
     log_probability: float = 0.0
-    tokens: tuple[GeneratedToken, ...] = ()
+    tokens: Sequence[GeneratedToken] = ()
     n_best: tuple[Sample, ...] = ()
     ended: bool = True
     left_out: int = 0
@@ -94,7 +96,14 @@ class Generation(Answered):
             yield Written(self.prompt + each.generated, True, f"{number}\t")
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(replace(self, tokens=tuple(self.tokens)))
+
+
+def generated(tokenizer: Tokenizer, answer: Hypothesis) -> Iterator[GeneratedToken]:
+    """The tokens of an answer, the one that ends it among them."""
+    ids = [*answer.ids, *([] if answer.end is None else [answer.end])]
+    for id_, logarithm in zip(ids, answer.token_log_probabilities, strict=False):
+        yield GeneratedToken(tokenizer.token(id_), tokenizer.text(id_), logarithm)
 
 
 def text_behind(tokenizer: Tokenizer, prompt: Sequence[int], ids: Sequence[int]) -> str:
@@ -285,16 +294,12 @@ class Generate(writers.Writer[Prompt, Generation]):
                 Sample(self.written(example, each), each.score, each.log_probability) for each in hypotheses
             )
         written = self.written(example, first)
-        ids = [*first.ids, *([] if first.end is None else [first.end])]
         return Generation(
             example.text,
             written,
             score=first.score,
             log_probability=first.log_probability,
-            tokens=tuple(
-                GeneratedToken(self.tokenizer.token(id_), self.tokenizer.text(id_), logarithm)
-                for id_, logarithm in zip(ids, first.token_log_probabilities, strict=False)
-            ),
+            tokens=Later(partial(generated, self.tokenizer, first)),
             n_best=samples,
             ended=first.ended or any(stop in text_behind(self.tokenizer, example.ids, first.ids) for stop in self.stop),
             left_out=example.left_out,

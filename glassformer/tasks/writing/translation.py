@@ -3,12 +3,13 @@
 T tokens of the translation · M tokens of the source
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from glassformer.base.shown import Grid, Part, Share, Written
+from glassformer.data.readers.paragraphs import Sentence
 from glassformer.decode.request import Hypothesis
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.writing.alignment import Link, align
@@ -17,6 +18,15 @@ from glassformer.text.words import Span, find_words
 
 # Characters of a text, and of those that are unknown, that a note shows.
 _SHOWN = 40
+
+
+class _Encoded(Protocol):
+    """A text as tokens: ours, or the library's own."""
+
+    @property
+    def ids(self) -> list[int]: ...
+    @property
+    def offsets(self) -> list[Span]: ...
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,7 @@ class Translation(Answered):
     translation: str
     score: float = 0.0
     log_probability: float = 0.0
-    tokens: tuple[TranslatedToken, ...] = ()
+    tokens: Sequence[TranslatedToken] = ()
     alignment: tuple[Link, ...] = ()
     n_best: tuple[Alternative, ...] = ()
     windows: int = 1
@@ -99,7 +109,8 @@ class Translation(Answered):
             yield Grid(("translation", "", "source", "attention", ""), tuple(rows))
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "alignment": [link._asdict() for link in self.alignment]}
+        whole = replace(self, tokens=tuple(self.tokens))
+        return {**asdict(whole), "alignment": [link._asdict() for link in self.alignment]}
 
 
 def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Span]]:
@@ -120,6 +131,48 @@ def token_spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, list[Spa
     return whole, spans
 
 
+def translated_tokens(
+    target: Tokenizer, sentences: Sequence[Sentence], answers: Sequence[Hypothesis], texts: Sequence[str]
+) -> Iterator[TranslatedToken]:
+    """The tokens of a translation, given the best answer to each sentence and its text."""
+    for before, answer, text in zip(_begins(sentences, texts), answers, texts, strict=True):
+        spans = _spans(target, answer, text)
+        ids = [*answer.ids, *([] if answer.end is None else [answer.end])]
+        last = spans[-1][1] if spans else 0
+        places = [*spans, (last, last)]
+        for id_, logarithm, (start, end) in zip(ids, answer.token_log_probabilities, places, strict=False):
+            yield TranslatedToken(target.token(id_), target.text(id_), before + start, before + end, logarithm)
+
+
+def translated_links(
+    tokenizer: Tokenizer,
+    text: str,
+    sentences: Sequence[Sentence],
+    answers: Sequence[Hypothesis],
+    texts: Sequence[str],
+) -> Iterator[Link]:
+    """Which words of a text those of its translation belong to, given the same."""
+    for before, sentence, answer, written in zip(_begins(sentences, texts), sentences, answers, texts, strict=True):
+        if answer.attention is not None:
+            part, spans = text[sentence.start : sentence.end], _spans(tokenizer.target, answer, written)
+            for link in links_of(tokenizer, part, spans, written, answer):
+                yield link.moved(sentence.start, before)
+
+
+def _spans(target: Tokenizer, answer: Hypothesis, text: str) -> list[Span]:
+    """The characters [start, end) of each token of an answer in its text, which may end before it."""
+    _, spans = token_spans(target, answer.ids)
+    return [(min(start, len(text)), min(end, len(text))) for start, end in spans]
+
+
+def _begins(sentences: Sequence[Sentence], texts: Sequence[str]) -> Iterator[int]:
+    """Where each sentence's translation begins in the whole one."""
+    moved = 0  # by the translations before it
+    for sentence, written in zip(sentences, texts, strict=True):
+        yield sentence.start + moved
+        moved += len(written) - (sentence.end - sentence.start)
+
+
 def _common(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
@@ -136,12 +189,19 @@ def unknown_characters(tokenizer: Tokenizer, text: str) -> str:
     """The characters without a token in the vocabulary, each once: read as unknown, or byte by byte."""
     if text.isascii() and tokenizer.unknown_id is None:
         return ""
-    encoding = tokenizer.encode(text, special=False)
+    return unknown_of(tokenizer, text, tokenizer.encode(text, special=False))
+
+
+def unknown_of(tokenizer: Tokenizer, text: str, encoding: _Encoded) -> str:
+    """The same of a text that is already cut into tokens."""
+    unknown, ids = tokenizer.unknown_id, encoding.ids
+    if text.isascii() and (unknown is None or unknown not in ids):
+        return ""
     found = dict[str, None]()
     before: Span = (0, 0)
-    for id_, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+    for id_, (start, end) in zip(ids, encoding.offsets, strict=True):
         spelled = (start, end) == before and len(text[start:end].strip()) == 1
-        if id_ == tokenizer.unknown_id or spelled:
+        if id_ == unknown or spelled:
             found |= dict.fromkeys(text[start:end].strip())
         before = (start, end)
     return "".join(found)

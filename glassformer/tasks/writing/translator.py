@@ -6,9 +6,12 @@ B rows · S tokens of the source · T tokens of the translation
 import math
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Self
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.later import Later
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, asked_search
 from glassformer.decode.defaults import SearchDefaults
@@ -29,11 +32,11 @@ from glassformer.tasks.writing import writers
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.translation import (
     Alternative,
-    TranslatedToken,
     Translation,
-    links_of,
-    token_spans,
+    translated_links,
+    translated_tokens,
     unknown_characters,
+    unknown_of,
 )
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
@@ -43,6 +46,14 @@ from glassformer.text.windows import room_beside
 _LONGER, _MORE = 2, 16
 # Sentences that are decoded together, and hypotheses: more sentences where each has few of them.
 SLOTS, HYPOTHESES = 64, 256
+# Texts of at most so many characters that are cut into tokens together, and answers that are decoded together.
+_SHORT, _TOGETHER = 2048, 256
+
+
+class _Whole(TextPair):
+    """A text without blanks around it that is one sentence, and its `unknown` characters."""
+
+    unknown: str = ""
 
 
 class Translator(writers.Writer[TextPair, Translation]):
@@ -155,6 +166,27 @@ class Translator(writers.Writer[TextPair, Translation]):
             words = ids_of(self.tokenizer, example.text[sentence.start : sentence.end])
             yield Row(ids=array("i", before) + words + array("i", after))
 
+    def cut(self, examples: Iterable[TextPair]) -> Iterator[tuple[TextPair, Iterable[Row]]]:
+        left = iter(examples)
+        while some := list(islice(left, _TOGETHER)):
+            yield from self._cut(some)
+
+    def _cut(self, examples: Sequence[TextPair]) -> Iterator[tuple[TextPair, Iterable[Row]]]:
+        short = [each.text for each in examples if not self.paragraphs and _is_short(each.text)]
+        raw = iter(self.tokenizer.raw_batch(short) if short else ())
+        room = room_beside(sum(self.tokenizer.frame), self.length)
+        before, after = (array("i", ids) for ids in self.tokenizer.frame_ids)
+        for example in examples:
+            encoding = next(raw) if not self.paragraphs and _is_short(example.text) else None
+            # One with [MASK] in it is read alone: its ids are not those of the library.
+            ids = [] if encoding is None else encoding.ids
+            if encoding is None or self.tokenizer.unalias(ids) is not ids or (room is not None and len(ids) > room):
+                yield example, self.rows(example)
+                continue
+            whole = _Whole(*example)
+            whole.unknown = unknown_of(self.tokenizer, example.text, encoding)
+            yield whole, [Row(ids=before + array("i", ids) + after)]
+
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The best translations of each row; equal rows are translated once, and so have the same samples."""
         limit, slots = model.output_stack.max_length, max(SLOTS, HYPOTHESES // self.settings.width)
@@ -222,58 +254,45 @@ class Translator(writers.Writer[TextPair, Translation]):
         )
 
     def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
-        text, sentences = example.text, self.sentences(example.text)
+        return next(self.merged(iter([(example, found)])))
+
+    def merged(self, found: Iterator[tuple[TextPair, Sequence[list[Hypothesis]]]]) -> Iterator[Translation]:
+        while some := list(islice(found, _TOGETHER)):
+            firsts = [hypotheses[0] for _, answers in some for hypotheses in answers if hypotheses]
+            texts = iter(self.written(firsts))
+            for example, answers in some:
+                yield self._merged(example, answers, [next(texts) for hypotheses in answers if hypotheses])
+
+    def _merged(self, example: TextPair, found: Sequence[list[Hypothesis]], best: Sequence[str]) -> Translation:
+        """The translation of a text, given the answers to its sentences and the texts of the best ones."""
+        text = example.text
         if not all(found):
             raise DataError(
                 "a translation that meets all conditions is needed",
                 got=f"none found by {self.settings.beams} beams for {text[:60]!r}",
                 do="allow more beams or tokens, or force and forbid other words",
             )
-        written = [self.written(hypotheses[0]) for hypotheses in found]
-        best = [translation for translation, _ in written]
-        tokens: list[TranslatedToken] = []
-        links = []
-        for number, (sentence, (first, *_)) in enumerate(zip(sentences, found, strict=True)):
-            before = len(join_sentences(text[: sentence.start], sentences[:number], best[:number]))
-            spans = written[number][1]
-            tokens += self.tokens(first, spans, before)
-            if self.aligned and first.attention is not None:
-                part = text[sentence.start : sentence.end]
-                links += [
-                    link.moved(sentence.start, before)
-                    for link in links_of(self.tokenizer, part, spans, best[number], first)
-                ]
-        n_best = self.n_best(text, sentences, found) if self.settings.n_best > 1 else ()
+        whole = isinstance(example, _Whole)
+        sentences = [Sentence(0, len(text))] if whole else self.sentences(text)
         firsts = [hypotheses[0] for hypotheses in found]
         return Translation(
             text,
             join_sentences(text, sentences, best) if sentences else "",
             score=math.fsum(each.score for each in firsts),
             log_probability=math.fsum(each.log_probability for each in firsts),
-            tokens=tuple(tokens),
-            alignment=tuple(links),
-            n_best=n_best,
+            tokens=Later(partial(translated_tokens, self.target, sentences, firsts, best)),
+            alignment=tuple(translated_links(self.tokenizer, text, sentences, firsts, best)) if self.aligned else (),
+            n_best=self.n_best(text, sentences, found) if self.settings.n_best > 1 else (),
             windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),
-            unknown=unknown_characters(self.tokenizer, text),
+            unknown=example.unknown if isinstance(example, _Whole) else unknown_characters(self.tokenizer, text),
             whole=all(self.ends(each) for each in firsts),
             empty=sum(not each.strip() for each in best),
         )
 
-    def written(self, answer: Hypothesis) -> tuple[str, list[tuple[int, int]]]:
-        """The text of an answer, up to a stop string, and the characters [start, end) of each token there."""
-        text, spans = token_spans(self.target, answer.ids)
-        if self.settings.stop:
-            text = before_stop(self.text_of(answer.ids), self.settings.stop).rstrip()
-        return text, [(min(start, len(text)), min(end, len(text))) for start, end in spans]
-
-    def tokens(self, answer: Hypothesis, spans: Sequence[tuple[int, int]], before: int) -> Iterator[TranslatedToken]:
-        """The tokens of a sentence's translation, which has `before` characters before it."""
-        ids = [*answer.ids, *([] if answer.end is None else [answer.end])]
-        for id_, logarithm, (start, end) in zip(
-            ids, answer.token_log_probabilities, [*spans, (len(spans) and spans[-1][1],) * 2], strict=False
-        ):
-            token, shown = self.target.token(id_), self.target.text(id_)
-            yield TranslatedToken(token, shown, before + start, before + end, logarithm)
+    def written(self, answers: Sequence[Hypothesis]) -> list[str]:
+        """The texts of answers, up to a stop string."""
+        texts, stop = self.target.decode_batch([each.ids for each in answers]), self.settings.stop
+        return [before_stop(text.lstrip(), stop).rstrip() if stop else text.strip() for text in texts]
 
     def n_best(
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
@@ -284,7 +303,7 @@ class Translator(writers.Writer[TextPair, Translation]):
         ranked: dict[object, Alternative] = {}
         for rank in range(max(map(len, found), default=0)):
             chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]
-            parts = [self.written(each)[0] for each in chosen]
+            parts = self.written(chosen)
             whole = join_sentences(text, sentences, parts)
             ranked.setdefault(
                 whole if self.settings.method == "beam" else rank,
@@ -293,6 +312,10 @@ class Translator(writers.Writer[TextPair, Translation]):
                 ),
             )
         return tuple(ranked.values())
+
+
+def _is_short(text: str) -> bool:
+    return 0 < len(text) <= _SHORT and text == text.strip()
 
 
 def beginning_with(blank: str, tokenizer: Tokenizer) -> tuple[int, ...]:

@@ -5,10 +5,12 @@ B rows · S tokens of the turns so far
 
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.later import Later
 from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
@@ -19,7 +21,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.generator import GeneratedToken
+from glassformer.tasks.writing.generator import GeneratedToken, generated
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import Writer, of_sentence, refuse_several, special_ids
 from glassformer.text.parts import ids_of
@@ -46,7 +48,7 @@ class Reply(Answered):
     reply: str
     score: float = 0.0
     log_probability: float = 0.0
-    tokens: tuple[GeneratedToken, ...] = ()
+    tokens: Sequence[GeneratedToken] = ()
     n_best: tuple[OtherReply, ...] = ()
     ended: bool = True
     read: int = 1
@@ -72,7 +74,7 @@ class Reply(Answered):
             yield Written(each.reply)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(replace(self, tokens=tuple(self.tokens)))
 
 
 _CHAT = "chat"
@@ -183,18 +185,14 @@ class Chatter(Writer[Conversation, Reply]):
                 got="none found",
                 do="allow more beams or tokens, or force and forbid other words",
             )
-        first, written = hypotheses[0], [self.translator.written(each)[0] for each in hypotheses]
-        target, ids = self.translator.target, [*first.ids, *([] if first.end is None else [first.end])]
+        first, written = hypotheses[0], self.translator.written(hypotheses)
         several = self.translator.settings.n_best > 1
         return Reply(
             example.turns,
             written[0],
             score=first.score,
             log_probability=first.log_probability,
-            tokens=tuple(
-                GeneratedToken(target.token(id_), target.text(id_), logarithm)
-                for id_, logarithm in zip(ids, first.token_log_probabilities, strict=False)
-            ),
+            tokens=Later(partial(generated, self.translator.target, first)),
             n_best=tuple(
                 OtherReply(text, each.score, each.log_probability)
                 for text, each in zip(written, hypotheses, strict=True)

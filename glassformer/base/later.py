@@ -1,0 +1,52 @@
+"""A sequence that is made when it is first read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar, overload
+
+Item = TypeVar("Item", covariant=True)
+
+
+class Later(Sequence[Item]):
+    """What `made` gives, asked for once; equal to a tuple of the same items, and copied or pickled as one."""
+
+    __slots__ = ("_found", "_made")
+
+    def __init__(self, made: Callable[[], Iterable[Item]]) -> None:
+        self._made: Callable[[], Iterable[Item]] | None = made
+        self._found: tuple[Item, ...] = ()
+
+    @property
+    def whole(self) -> tuple[Item, ...]:
+        """All items."""
+        made = self._made
+        if made is not None:
+            self._found = tuple(made())
+            self._made = None  # behind the line above: another thread may read too
+        return self._found
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, place: int | slice) -> Item | tuple[Item, ...]:
+        return self.whole[place]
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.whole)
+
+    def __eq__(self, other: object) -> bool:
+        return self.whole == (other.whole if isinstance(other, Later) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.whole)
+
+    def __repr__(self) -> str:
+        return repr(self.whole)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return tuple, (self.whole,)
