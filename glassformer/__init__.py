@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from glassformer.features.mix import Mix
     from glassformer.features.search.index import SearchIndex
     from glassformer.look.summaries.attributions import attributions
+    from glassformer.look.summaries.contributions import contributions
     from glassformer.look.summaries.head_jobs import heads
+    from glassformer.look.summaries.integrated import integrated_gradients
     from glassformer.look.summaries.lens import logit_lens
     from glassformer.look.summaries.rollout import rollout
     from glassformer.look.summaries.ties import ties
@@ -77,10 +79,12 @@ __all__ = [
     "average_layer",
     "build",
     "compare",
+    "contributions",
     "family_config",
     "forbid",
     "head_importance",
     "heads",
+    "integrated_gradients",
     "load",
     "load_trace",
     "logit_lens",
@@ -121,10 +125,12 @@ _MODULES = {
     "average_layer": "look.trace.interventions",
     "build": "models.transformer",
     "compare": "run.compare",
+    "contributions": "look.summaries.contributions",
     "family_config": "models.families",
     "forbid": "look.trace.interventions",
     "head_importance": "look.texts.importance",
     "heads": "look.summaries.head_jobs",
+    "integrated_gradients": "look.summaries.integrated",
     "load": "api.load",
     "load_trace": "api.trace",
     "logit_lens": "look.summaries.lens",

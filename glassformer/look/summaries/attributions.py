@@ -12,6 +12,7 @@ from torch import Tensor
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.look.formulas.named import split_name
 from glassformer.look.formulas.rules.evaluator import AFTERWARDS
+from glassformer.look.trace.replay import Replay
 from glassformer.look.trace.tensors import Tensors
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS
 
@@ -86,17 +87,8 @@ def goals(trace: Tensors, most: int = 1) -> list[tuple[str, dict[str, int]]]:
 
 def attribute(trace: Tensors, cells: Sequence[tuple[str, Mapping[str, int]]]) -> list[Attributions]:
     """The attributions of several cells, after one forward pass; raises as `attributions` does."""
-    if trace.replay is None:
-        raise ConfigError("gradients run the model again", do=WITHOUT_WEIGHTS)
-    trace.refuse_changed_weights()
-    entering = trace.statement.entering
-    embedded = [entering[unit] for side in ("encoder", "decoder") if (unit := f"{side}.blocks.0") in entering]
-    for name, _ in cells:
-        if name not in trace:
-            raise UnknownNameError("an attribution is that of a number of the run", got=name)
-        if trace.statement.unit(name) in AFTERWARDS:
-            raise ConfigError("an attribution is that of a number that the model computes", got=name)
-    seen = trace.replay.with_graph(dict.fromkeys([*embedded, *(name for name, _ in cells)]))
+    embedded = entering_tensors(trace)
+    seen = refuse_goals(trace, cells).with_graph(dict.fromkeys([*embedded, *(name for name, _ in cells)]))
     found = []
     for name, cell in cells:
         goal = seen[name][tuple(cell.values())]
@@ -113,3 +105,22 @@ def attribute(trace: Tensors, cells: Sequence[tuple[str, Mapping[str, int]]]) ->
             of.append(Attribution(side, tensor, slope.norm(dim=-1), (slope * vectors).sum(-1)))
         found.append(Attributions(name, dict(cell), float(goal.detach()), tuple(of)))
     return found
+
+
+def entering_tensors(trace: Tensors) -> list[str]:
+    """What enters the first block of each stack."""
+    entering = trace.statement.entering
+    return [entering[unit] for side in ("encoder", "decoder") if (unit := f"{side}.blocks.0") in entering]
+
+
+def refuse_goals(trace: Tensors, cells: Sequence[tuple[str, Mapping[str, int]]]) -> Replay:
+    """What runs the model again; raises where there is none, or where a cell is no number that the model computes."""
+    if trace.replay is None:
+        raise ConfigError("gradients run the model again", do=WITHOUT_WEIGHTS)
+    trace.refuse_changed_weights()
+    for name, _ in cells:
+        if name not in trace:
+            raise UnknownNameError("an attribution is that of a number of the run", got=name)
+        if trace.statement.unit(name) in AFTERWARDS:
+            raise ConfigError("an attribution is that of a number that the model computes", got=name)
+    return trace.replay

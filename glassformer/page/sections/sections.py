@@ -7,6 +7,7 @@ Their shapes are in `sums.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -33,6 +34,13 @@ def or_reason(make: Maker) -> Maker:
     return made
 
 
+INTEGRATED: Mapping[str, Maker] = {
+    f"integrated-{order}": or_reason(partial(summed.integrated_section, order=order))
+    for order in range(summed.MOST_GOALS)
+}
+"""The integrated gradients of each answer: many backward passes, so each is worked out when it is asked for."""
+
+
 MAKERS: Mapping[str, Maker] = {
     "heads-summary": or_reason(summed.heads_summary),
     "rollout": or_reason(summed.rollout_section),
@@ -41,6 +49,7 @@ MAKERS: Mapping[str, Maker] = {
     "ties": or_reason(summed.ties_section),
     gradients.NAME: gradients.gradient_section,
     "shuffled": or_reason(summed.shuffled_section),
+    **INTEGRATED,
 }
 """The sections that a server works out for a page that asks."""
 
@@ -60,7 +69,9 @@ MODEL_MAKERS: Mapping[str, Callable[[Artefact], Any]] = {"importance": importanc
 unasked."""
 
 
-CARRIED: Mapping[str, Maker] = {name: make for name, make in MAKERS.items() if name not in (gradients.NAME, "shuffled")}
+CARRIED: Mapping[str, Maker] = {
+    name: make for name, make in MAKERS.items() if name not in (gradients.NAME, "shuffled", *INTEGRATED)
+}
 """Those that every exported page carries: all but those that cost a backward pass, or several forward passes."""
 
 

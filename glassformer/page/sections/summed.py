@@ -10,7 +10,9 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, ShapeError, UnknownNameError
 from glassformer.look.summaries.attributions import NOTE, Attributions, attribute, goals
+from glassformer.look.summaries.contributions import Part, contributions_of
 from glassformer.look.summaries.head_jobs import JOBS, RULE, heads
+from glassformer.look.summaries.integrated import integrate
 from glassformer.look.summaries.lens import Lens, chosen_places, logit_lens, side_of
 from glassformer.look.summaries.rollout import FORMULA, rollout
 from glassformer.look.summaries.shuffled import SHOWN, shuffled
@@ -147,6 +149,7 @@ def goal(trace: Trace, found: Attributions) -> sums.Goal:
     answer = word_at(trace.words.listed(last), cell[last])
     side = trace.statement.formulas[found.goal].tokens
     where = "" if token is None else f" at {word(trace, side, sentence, token)['text']}"
+    parts = contributions_of(trace, found.goal, cell)
     return {
         "name": found.goal,
         "cell": list(cell.values()),
@@ -162,6 +165,36 @@ def goal(trace: Trace, found: Attributions) -> sums.Goal:
             }
             for each in found.of
         ],
+        "added": [added(part) for part in parts.parts],
+        "constant": digit(parts.constant),
+    }
+
+
+def added(part: Part) -> sums.Added:
+    """What one tensor of the stream added: of an attention the sum of its heads for each token, and of each head."""
+    attends = part.words.dim() > 1
+    return {
+        "tensor": part.tensor,
+        "value": digit(part.value),
+        "side": part.side,
+        "words": digits(part.words.sum(0) if attends else part.words),
+        "heads": digits(part.words.sum(-1)) if attends else [],
+        "bias": digit(part.bias),
+    }
+
+
+def integrated_section(trace: Trace, order: int) -> sums.IntegratedSection:
+    """The integrated gradients of one of the goals."""
+    asked = goals(trace, MOST_GOALS)
+    if order >= len(asked):
+        raise ConfigError(f"the run has {len(asked)} answers", got=f"number {order}")
+    found = integrate(trace, *asked[order])
+    sentence = goal(trace, attribute(trace, [asked[order]])[0])["sentence"]
+    return {
+        "value": digit(found.value),
+        "baseline": digit(found.baseline),
+        "missing": digit(found.missing),
+        "shares": {side: digits(shares[sentence]) for side, shares in found.of.items()},
     }
 
 

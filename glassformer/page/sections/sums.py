@@ -166,8 +166,23 @@ class Attributed(TypedDict):
     product: list[float]
 
 
+class Added(TypedDict):
+    """What one tensor of the stream added to a goal directly, and the shares of its tokens, of the side `side`. `heads`
+    are the shares of an attention's heads, and `bias` is that of its output.
+    """
+
+    tensor: str
+    value: float
+    side: str
+    words: list[float]
+    heads: list[float]
+    bias: float
+
+
 class Goal(TypedDict):
-    """A number whose causes are asked for, as a cell of the run: `head.logits` or another head's `*.logits`."""
+    """A number whose causes are asked for, as a cell of the run: `head.logits` or another head's `*.logits`. `added`
+    and `constant` sum to it.
+    """
 
     name: str
     cell: list[int]
@@ -175,6 +190,8 @@ class Goal(TypedDict):
     value: float
     sentence: int
     of: list[Attributed]
+    added: list[Added]
+    constant: float
 
 
 class AttributionsSection(TypedDict):
@@ -183,6 +200,17 @@ class AttributionsSection(TypedDict):
     goals: list[Goal]
     note: str
     left_out: str
+
+
+class IntegratedSection(TypedDict):
+    """`integrated-N`: the integrated gradients of the goal N. `shares` of each side sum to `value - baseline`, but for
+    `missing`.
+    """
+
+    value: float
+    baseline: float
+    missing: float
+    shares: dict[str, list[float]]
 
 
 # ------------------------------------------------------------------- ties

@@ -56,6 +56,24 @@ export interface Attributed {
   readonly product: readonly number[];
 }
 
+/** What one tensor of the stream added to a goal directly; the shares of its tokens, and of an attention’s heads. */
+export interface Added {
+  readonly tensor: string;
+  readonly value: number;
+  readonly side: Side;
+  readonly words: readonly number[];
+  readonly heads: readonly number[];
+  readonly bias: number;
+}
+
+/** The integrated gradients of a goal: `shares` sum to `value - baseline`, but for `missing`. */
+export interface Integrated {
+  readonly value: number;
+  readonly baseline: number;
+  readonly missing: number;
+  readonly shares: Readonly<Partial<Record<Side, readonly number[]>>>;
+}
+
 export interface Goal {
   readonly name: string;
   readonly cell: readonly number[];
@@ -63,6 +81,9 @@ export interface Goal {
   readonly value: number;
   readonly sentence: number;
   readonly of: readonly Attributed[];
+  /** What the parts of the stream added; with `constant` they sum to the value. */
+  readonly added: readonly Added[];
+  readonly constant: number;
 }
 
 export interface Attributions {

@@ -1,17 +1,19 @@
 /** What an answer owes to each word by its gradient, beside where attention looks: two questions with two answers. */
 
 import type { VNode } from "preact";
+import { useState } from "preact/hooks";
 import { toNumber, toTensor } from "../../address/links.ts";
 import { go, link, state } from "../../address/state.ts";
 import { blockOf } from "../../formulas/attention.ts";
 import { short } from "../../numbers/written.ts";
-import type { Attributed, Attributions, Goal } from "../../record/sums.ts";
+import type { Attributed, Attributions, Goal, Integrated } from "../../record/sums.ts";
 import { type Looks, looksOf } from "../../run/looks.ts";
 import { isLacking, useFound, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
 import { Choice, Table, Working } from "../../views/pieces.tsx";
 import { kindsOf } from "../ties/ties.ts";
+import { AddedUp, signed } from "./added.tsx";
 import { alikeness } from "./ranks.ts";
 
 export function GradientsView(): VNode {
@@ -80,7 +82,9 @@ function Goals({ all }: { all: Attributions }): VNode {
           />
         )}
       </div>
-      {side !== undefined && <Words goal={goal} of={side} weights={kind?.weights[block]} />}
+      {goal.added.length > 0 && <AddedUp goal={goal} />}
+      <h2>What the score owes to each word</h2>
+      {side !== undefined && <Words goal={goal} order={place} of={side} weights={kind?.weights[block]} />}
     </>
   );
 }
@@ -90,13 +94,18 @@ const LISTED = 40;
 
 interface WordsProps {
   readonly goal: Goal;
+  /** Its place among the goals. */
+  readonly order: number;
   readonly of: Attributed;
   /** The attention beside it; undefined where the place does not look at these words. */
   readonly weights: string | undefined;
 }
 
-function Words({ goal, of, weights = "" }: WordsProps): VNode {
+function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
   const { names, source } = useStore();
+  const [wanted, setWanted] = useState<Goal | null>(null);
+  const integrated = useSection<Integrated>(`integrated-${order}`, wanted === goal);
+  const shares = integrated === null || isLacking(integrated) ? undefined : integrated.shares[of.side]?.slice();
   const { sentence } = goal;
   const query = placeOf(goal, names);
   const asked = `${weights} ${sentence} ${query}`;
@@ -133,6 +142,7 @@ function Words({ goal, of, weights = "" }: WordsProps): VNode {
           "its strongest head",
           "length of the gradient",
           "input × gradient",
+          ...(shares === undefined ? [] : ["integrated gradients"]),
         ]}
         rows={listed.map((token) => {
           const word = names.word(of.side, sentence, token);
@@ -152,11 +162,27 @@ function Words({ goal, of, weights = "" }: WordsProps): VNode {
               ],
               [bar(1, gradient), short(gradient)],
               [bar(2, product), product > 0 && "+", short(product)],
+              ...(shares === undefined ? [] : [signed(shares[token] ?? 0)]),
             ],
           };
         })}
       />
       <p class="then">
+        {wanted !== goal && (
+          <button type="button" class="more" onClick={() => setWanted(goal)}>
+            Shares that sum: integrated gradients
+          </button>
+        )}
+        {wanted === goal && integrated === null && <Working on="Gradients on the way from no words are worked out" />}
+        {integrated !== null && isLacking(integrated) && <Lack what="No integrated gradients" told={integrated} />}
+        {integrated !== null && !isLacking(integrated) && (
+          <span data-missing={integrated.missing}>
+            Without words (each the mean of all words) the score is {short(integrated.baseline)}, with them{" "}
+            {short(integrated.value)}. The shares sum to the difference {signed(integrated.value - integrated.baseline)}
+            , but for {short(integrated.missing)}; input × gradient sums to{" "}
+            {signed(of.product.reduce((sum, each) => sum + each, 0))}.{" "}
+          </span>
+        )}
         {weights === "" && "The place that answers does not look at these words in one step. "}
         {listed.length < tokens.length && `Of ${tokens.length} words those with the largest numbers are listed. `}
         {looks !== undefined && !Number.isNaN(alike) && (
