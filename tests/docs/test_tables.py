@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments import claims, results, search, tables
+from experiments import claims, results, scale, search, tables, trust
 from experiments.page import DOCS, NOT_YET
 
 PAGES = [
@@ -17,6 +17,8 @@ PAGES = [
     ("bench.md", tables.bench_page),
     ("claims.md", claims.page),
     ("search.md", search.page),
+    ("security.md", trust.security_page),
+    ("scale.md", scale.page),
 ]
 
 
