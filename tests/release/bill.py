@@ -59,16 +59,19 @@ def audit(python: str, out: Path) -> list[str]:
 
 
 def weaknesses(report: dict[str, Any]) -> list[str]:
-    """A line for each weakness in a report of pip-audit, and for each package that it could not look up. glassformer
-    itself is on no index before its release.
+    """A line for each weakness in a report of pip-audit, and one for the packages that it could not look up, but for
+    glassformer itself, which is on no index before its release. Raises NotDoneError where it could look up none.
     """
-    lines = []
-    for package in report["dependencies"]:
-        if "skip_reason" in package:
-            if package["name"] != "glassformer":
-                lines.append(f"{package['name']}: not audited: {package['skip_reason']}")
-            continue
-        for each in package["vulns"]:
+    packages = [each for each in report["dependencies"] if each["name"] != "glassformer"]
+    skipped = [each["name"] for each in packages if "skip_reason" in each]
+    if len(skipped) == len(packages):
+        raise NotDoneError(
+            f"the audit needs the advisory database, which knows none of these {len(packages)} packages: it was not "
+            "reached, or this index has no advisories"
+        )
+    lines = [f"not audited: {', '.join(skipped)}"] if skipped else []
+    for package in packages:
+        for each in package.get("vulns", ()):
             mended = ", ".join(each["fix_versions"]) or "no version"
             lines.append(f"{package['name']} {package['version']}: {each['id']}, mended in {mended}")
     return lines
