@@ -226,11 +226,11 @@ def measure() -> None:
     found = []
     sizes = {
         "language-model": (
-            Training("decoder, 6 layers of 512, 8 rows of 256", 512, 2048, 0, 6, 8000, 256, 0, 8, 0, 1.0),
+            Training("decoder, 6 layers of 512, 16 rows of 128", 512, 2048, 0, 6, 4000, 128, 0, 16, 0, 1.0),
             ["--family", "gpt2", "--set", "model.settings.layers=6", "--set", "model.settings.width=512"],
         ),
         "masked-lm": (
-            Training("encoder, 8 layers of 512, 16 rows of 128", 512, 2048, 8, 0, 8000, 128, 0, 16, 0, 0.15),
+            Training("encoder, 8 layers of 512, 16 rows of 128", 512, 2048, 8, 0, 4000, 128, 0, 16, 0, 0.15),
             ["--family", "bert", "--size", "medium"],
         ),
     }
@@ -239,7 +239,7 @@ def measure() -> None:
             text = Path(folder) / "english.txt"
             from glassformer.bundled.corpus import write_corpus
 
-            write_corpus(text, 1_000_000)
+            write_corpus(text, 150_000)
             command = [sys.executable, "-m", "glassformer", "plan", task, str(text), *words, "--json", "--quiet"]
             command += ["--vocabulary", str(training.vocabulary), "--length", str(training.source)]
             command += ["--batch", str(training.rows), "--precision", "float32", "--set", "train.compile=off"]

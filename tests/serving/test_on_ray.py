@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -19,7 +20,13 @@ import pytest
 from starlette.testclient import TestClient
 
 import glassformer as gf
+from glassformer.base.errors import ConfigError
+from glassformer.cli.ask import replicas as replicas_
+from glassformer.cli.ask.replicas import Replica, serve_on_ray
+from glassformer.cli.terminal.opened import Machine
+from glassformer.run.serving.limits import Limits
 from tests.cli.conftest import Run, run  # noqa: F401  # the fixture
+from tests.refusals import refused
 from tests.serving.servers import LOCAL, close, served_by
 
 NAMES = ("sentences", "writer")
@@ -103,6 +110,97 @@ def test_two_replicas_answer_as_one_process_does(monkeypatch: pytest.MonkeyPatch
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0
         assert "Traceback" not in said
+
+
+class Serve:
+    """In the place of Ray Serve: a replica is opened in this process. Knows what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.options: dict[str, Any] = {}
+        self.app: Any = None
+
+    def start(self, http_options: dict[str, Any]) -> None:
+        self.asked.append("start")
+        self.options |= http_options
+
+    def ingress(self, build: Any) -> Any:
+        return lambda: build
+
+    def deployment(self, **options: Any) -> Any:
+        self.options |= options
+        return lambda build: SimpleNamespace(bind=lambda: build)
+
+    def run(self, build: Any, name: str) -> None:
+        self.asked.append("run")
+        self.app = build()
+
+    def delete(self, name: str) -> None:
+        self.asked.append("delete")
+
+    def shutdown(self) -> None:
+        self.asked.append("shutdown")
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Serve:
+    """A cluster of four cores, in which nothing serves."""
+    serve = Serve()
+    ray = SimpleNamespace(
+        cluster_resources=lambda: {"CPU": 4.0},
+        util=SimpleNamespace(list_named_actors=lambda all_namespaces: []),
+        exceptions=SimpleNamespace(RayError=ArithmeticError),
+    )
+    monkeypatch.setattr(replicas_, "package", lambda: ray)
+    monkeypatch.setattr(replicas_, "connected", lambda address, cores: nullcontext(ray))
+    monkeypatch.setattr(replicas_, "_check_answers", lambda host, port: None)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.serve", serve)
+    return serve
+
+
+def served(address: str = "local", replicas: int = 2) -> None:
+    """Serve until it is announced; SIGTERM comes then."""
+    serve_on_ray(
+        {"writer": "writer"},
+        Machine(threads=1, engine="torch"),
+        address,
+        replicas,
+        ("127.0.0.1", 8000),
+        token=None,
+        limits=Limits(grace=7),
+        announce=lambda _: os.kill(os.getpid(), signal.SIGTERM),
+    )
+
+
+def test_a_replica_is_the_application_and_ends_before_the_proxy(serve: Serve) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    served(replicas=3)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert serve.asked == ["start", "run", "delete", "shutdown"]
+    assert (serve.options["num_replicas"], serve.options["ray_actor_options"]["num_cpus"]) == (3, 1)
+    assert (serve.options["port"], serve.options["graceful_shutdown_timeout_s"]) == (8000, 7)
+    assert serve.options["max_ongoing_requests"] > Limits().requests  # it refuses itself, with 429
+    with TestClient(serve.app, base_url=LOCAL) as client:
+        assert [each["id"] for each in client.get("/v1/models").json()["data"]] == ["writer"]
+
+
+def test_a_cluster_that_cannot_is_refused(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    with refused(ConfigError, wanted="5 replicas", got="4"):
+        served("auto", 5)
+    ray: Any = sys.modules["ray"]
+    monkeypatch.setattr(ray.util, "list_named_actors", lambda all_namespaces: [{"namespace": "serve", "name": "x"}])
+    with refused(ConfigError, got="auto", do="serve shutdown"):
+        served("auto")
+    assert serve.asked == []
+    with refused(ConfigError, wanted="HOST:PORT"):
+        served("english")
+
+
+def test_a_replica_that_opens_another_model_does_not_start() -> None:
+    replica = Replica({"writer": "writer"}, Machine(threads=1, engine="torch"), None, Limits(), {"writer": "of others"})
+    with refused(ConfigError, wanted="writer"):
+        replica.application()
 
 
 def test_what_cannot_be_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
