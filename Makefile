@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
-.PHONY: install demo test test-long lint format types bench results architecture web web-check clean
+.PHONY: install demo test test-long lint format types bench results architecture kills bill web web-check clean
 
 install: $(VENV)/.tests web/node_modules/.installed  ## all that the tests, the checks and the page need
 
@@ -39,6 +39,15 @@ architecture: $(VENV)/.tests  ## the picture and the table of docs/architecture.
 
 bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios
 	$(BIN)/python -m bench
+
+kills: $(VENV)/.tests  ## the promise of docs/security.md: 1,000 kills, going on where the last run ended
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.kills --kills 1000
+
+# RELEASED: the Python of an environment into which only the release was installed. The audit needs the network.
+RELEASED ?= $(BIN)/python
+bill: $(VENV)/.tests  ## a bill of materials (CycloneDX) and an audit for known weaknesses, in build/release
+	$(PIP) install --constraint constraints.txt --editable '.[release]'
+	$(BIN)/python -m tests.release.bill $(RELEASED) build/release
 
 web: web/node_modules/.installed  ## build the page of the explorer into the package (Node.js 20 or newer)
 	cd web && npm run --silent build
