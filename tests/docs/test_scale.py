@@ -61,7 +61,8 @@ def test_rows_that_do_not_fit_are_computed_in_parts() -> None:
         need(TRAININGS[2], 8, Machine(memory=18))
 
 
-def test_memory_is_what_was_measured_within_a_quarter() -> None:
+def test_memory_is_less_than_what_was_measured_but_more_than_three_fifths_of_it() -> None:
+    """As the page says. The formula is one of a step; what was measured is the peak of a process."""
     found = list(memory_rows())
     assert len(found) >= 2
-    assert [name for name, ours, peak in found if not 0.75 < ours / peak < 1.25] == []
+    assert [name for name, ours, peak in found if not 0.6 < ours / peak < 1.0] == []
