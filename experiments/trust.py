@@ -5,6 +5,8 @@ from __future__ import annotations
 from experiments import results
 from experiments.page import DOCS, NOT_YET, filled, made_by, table
 
+ALL = 1000
+
 
 def security_page() -> str:
     """docs/security.md."""
@@ -26,9 +28,12 @@ def kills() -> str:
         ]
         for name, scene in row["scenes"].items()
     ]
-    head = ["killed", "kills", "ended with the same bits", "refused in a sentence", "neither"]
+    head = ["killed", "kills", "then ended with the same bits", "refused in a sentence", "neither"]
     every = [f"{row[name]:,}" for name in ("kills", "same", "refused", "wrong")]
-    return f"{table(head, [*scenes, ['**all**', *every]])}\n\n{made_by(row)}"
+    told = ["A command that was killed twice in a row has two kills and one end."]
+    if row["kills"] < ALL:
+        told.append(f"{ALL - row['kills']:,} of {ALL:,} kills are still to be done.")
+    return f"{table(head, [*scenes, ['**all**', *every]])}\n\n{' '.join(told)} {made_by(row)}"
 
 
 def serving() -> str:
