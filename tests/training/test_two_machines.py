@@ -61,7 +61,9 @@ def test_two_machines_train_as_one_process(machines: tuple[str, str], tmp_path: 
     text = write_prose(tmp_path)
     words = ["train", "masked-lm", str(text), "--family", "bert", "--size", "tiny", "--vocabulary", "160"]
     words += ["--length", "24", "--validation", "0.2", "--batch", "7", "--steps", str(STEPS), "--precision", "float64"]
-    words += ["--set", "train.device=cpu", "--set", "train.compile=off", "--out"]
+    for setting in ("device=cpu", "compile=off", "optimizer=adamw"):
+        words += ["--set", f"train.{setting}"]
+    words += ["--out"]
     one = [sys.executable, "-m", "glassformer", *words, str(tmp_path / "one")]
     subprocess.run(one, check=True, capture_output=True)
     begun = []
