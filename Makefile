@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
-.PHONY: install demo test test-long lint format types bench results architecture release-check web web-check clean
+.PHONY: install demo test test-long lint format types bench results architecture release-check kills bill web web-check clean
 
 install: $(VENV)/.tests web/node_modules/.installed  ## all that the tests, the checks and the page need
 
@@ -42,6 +42,15 @@ bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios
 
 release-check: $(VENV)/.tests  ## build sdist and wheel, and try them in bare environments: docs/reference/platforms.md (half an hour)
 	$(BIN)/python -m experiments.release
+
+kills: $(VENV)/.tests  ## the promise of docs/security/index.md: 1,000 kills, going on where the last run ended
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.kills --kills 1000
+
+# RELEASED: the Python of an environment into which only the release was installed. The audit needs the network.
+RELEASED ?= $(BIN)/python
+bill: $(VENV)/.tests  ## a bill of materials (CycloneDX) and an audit for known weaknesses, in build/release
+	$(PIP) install --constraint constraints.txt --editable '.[release]'
+	$(BIN)/python -m tests.release.bill $(RELEASED) build/release
 
 web: web/node_modules/.installed  ## build the page of the explorer into the package (Node.js 20 or newer)
 	cd web && npm run --silent build

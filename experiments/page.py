@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,15 @@ def percent(found: Mapping[str, float], *, signed: bool = False) -> str:
 def made_by(row: Mapping[str, Any]) -> str:
     """The command of a row, when it ran, and on what."""
     return f"`{row['command']}`: {row['date']}, {row['machine']}, torch {row['torch']}"
+
+
+def filled(text: str, tables: Mapping[str, str]) -> str:
+    """A page typed by hand with its tables in place: each between `<!-- NAME: how -->` and `<!-- end of NAME -->`."""
+    for name, made in tables.items():
+        place = re.compile(rf"(<!-- {name}: [^\n]*-->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+        text, count = place.subn(lambda found, made=made: f"{found[1]}{made}\n{found[2]}", text)  # type: ignore[misc]
+        assert count == 1, name
+    return text
 
 
 def write(path: Path, text: str) -> None:

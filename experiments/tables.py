@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments import engines_speed, onnx_sst2, page_speed, results, search, training_speed, tuning
+from experiments import engines_speed, onnx_sst2, page_speed, results, scale, search, training_speed, trust, tuning
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -169,6 +169,7 @@ def bench_page() -> str:
     ]
     for title, section in (
         ("Engines", engines_speed.section),
+        ("Serving", trust.serving),
         ("Start-up", _startup),
         ("Looking", _looking),
         ("The page", page_speed.section),
@@ -180,7 +181,7 @@ def bench_page() -> str:
         ("Learning to write", training_speed.writing),
     ):
         parts += ["", f"## {title}", "", section()]
-    benches = "masked-lm-mini masked-lm-base startup looking attention-four-ways formula-or-kernel compiling"
+    benches = "masked-lm-mini masked-lm-base serving startup looking attention-four-ways formula-or-kernel compiling"
     for name in benches.split():
         row = results.read(f"bench-{name}")
         if row is not None:
@@ -300,3 +301,5 @@ if __name__ == "__main__":
     write(DOCS / "measured" / "bench.md", bench_page())
     write(DOCS / "do" / "search.md", search.page())
     release.write()
+    write(DOCS / "security" / "index.md", trust.security_page())
+    write(DOCS / "scale" / "machines.md", scale.page())

@@ -166,8 +166,8 @@ def test_a_folder_that_is_not_there_is_refused(run: Run, home: Path) -> None:
 
 # Each place that is written to, also for a moment: Python tells of each beforehand.
 SEEN = """
-import os, sys
-places = set()
+import os, socket, sys
+places, asked = set(), []
 
 def see(event, arguments):
     if event == "open":
@@ -176,18 +176,22 @@ def see(event, arguments):
             places.add(os.path.abspath(os.fsdecode(path)))
     elif event in ("os.mkdir", "os.rename", "os.link", "os.symlink"):
         places.add(os.path.abspath(os.fsdecode(arguments[1 if event != "os.mkdir" else 0])))
+    elif event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.bind"):
+        asked.append(event)
 
 sys.addaudithook(see)
 from glassformer.cli.__main__ import main
 import json
 codes = [main(words) for words in json.loads(sys.argv[1])]
-print(json.dumps([codes, sorted(places)]), file=sys.__stdout__)
+before = len(asked)
+socket.getaddrinfo("127.0.0.1", 1)  # asking is noticed
+print(json.dumps([codes, sorted(places), before, len(asked)]), file=sys.__stdout__)
 """
 
 
 @pytest.mark.long
-def test_nothing_is_written_outside_of_the_folders_that_are_given(text_file: Path, tmp_path: Path) -> None:
-    """docs/reference/stable.md says so; kernels are compiled where `cache` shows them, temporary files are deleted."""
+def test_nothing_is_written_elsewhere_and_no_network_is_asked(text_file: Path, tmp_path: Path) -> None:
+    """docs/reference/stable.md says so; kernels are compiled where `cache` shows them, and temporary files are deleted."""
     given, home, temporary, here = (tmp_path / name for name in ("given", "home", "tmp", "here"))
     for folder in (given, home, temporary, here):
         folder.mkdir()
@@ -198,6 +202,9 @@ def test_nothing_is_written_outside_of_the_folders_that_are_given(text_file: Pat
         ["train", "masked-lm", str(text_file), *SMALL, "--out", model],
         ["evaluate", model, str(text_file)],
         ["fill", model, "--file", str(asked), "--out", str(given / "answers")],
+        ["embed", model, "a text", "another"],
+        ["search", "build", model, str(asked), "--out", str(given / "index")],
+        ["explain", "english", "A [MASK].", "--html", str(given / "page.html")],
         ["export", model, str(given / "exported")],
     ]
     done = subprocess.run(
@@ -210,8 +217,9 @@ def test_nothing_is_written_outside_of_the_folders_that_are_given(text_file: Pat
         | {"HOME": str(home), "TMPDIR": str(temporary), "OMP_NUM_THREADS": "1"}
         | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
     )
-    codes, places = json.loads(done.stdout.splitlines()[-1])
+    codes, places, before, after = json.loads(done.stdout.splitlines()[-1])
     assert codes == [0] * len(commands), done.stderr
+    assert (before, after) == (0, 1)
     outside = [Path(place) for place in places if not Path(place).is_relative_to(given)]
     strange = [path for path in outside if not path.is_relative_to(temporary) and not path.is_relative_to("/dev")]
     assert strange == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments import claims, results, search, tables
+from experiments import claims, results, scale, search, tables, trust
 from experiments.page import DOCS, NOT_YET
 from experiments.release import table as release
 
@@ -18,6 +18,8 @@ PAGES = [
     ("measured/bench.md", tables.bench_page),
     ("measured/claims.md", claims.page),
     ("do/search.md", search.page),
+    ("security/index.md", trust.security_page),
+    ("scale/machines.md", scale.page),
 ]
 
 

@@ -25,6 +25,13 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
     ("v1/english/fill", {"texts": ["a [MASK]"], "expect": ["x" * 65_537]}, 413, "expect"),
     ("tokenize", {"model": "english", "texts": ["a"] * 1025}, 413, "1,024 records"),
     ("tokenize", {"model": "english", "texts": ["the cat " * 40_000]}, 413, "65,536 tokens"),
+    # A second of the processor to read, and then few tokens or none.
+    ("v1/sentences/embed", {"texts": [" " * 3_900_000]}, 413, "262,144 characters"),
+    ("v1/sentences/embed", {"texts": ["a" * 3_900_000]}, 413, "262,144 characters"),
+    ("v1/sentences/embed", {"texts": [" " * 250_000] * 15}, 413, "1,048,576 characters"),
+    ("v1/chat/chat", {"records": [{"turns": ["a", " " * 300_000, "b"]}]}, 413, "262,144 characters"),
+    ("v1/embeddings", {"model": "sentences", "input": " " * 3_900_000}, 413, "262,144 characters"),
+    ("tokenize", {"model": "english", "texts": [" " * 1_100_000]}, 413, "1,048,576 characters"),
     ("tokenize", {"model": "english", "texts": ["\ud800"]}, 400, "UTF-8"),
     ("v1/embeddings", {"model": "english" * 100_000, "input": "a"}, 404, "no model"),
     ("v1/english/fill", {"e" * 1_000_000: 1}, 400, "no setting"),

@@ -8,7 +8,7 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.opened import Machine
-from glassformer.cli.terminal.options import Device, Engine, Fast, Int8, Threads, json_option
+from glassformer.cli.terminal.options import Device, Engine, Fast, Int8, Ray, Threads, json_option
 from glassformer.cli.terminal.screen import note, record
 
 if TYPE_CHECKING:
@@ -45,6 +45,13 @@ def serve(
     queue: Annotated[
         int, typer.Option("--queue", min=1, help="Maximum number of texts that may wait for a model.")
     ] = 4096,
+    ray: Ray = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(
+            "--replicas", min=1, help="Number of processes that serve, with --ray.  [default: 2]", show_default=False
+        ),
+    ] = None,
     json: Annotated[bool, json_option("The record has the address and the models.")] = False,
     fast: Fast = False,
     engine: Engine = "auto",
@@ -69,8 +76,11 @@ def serve(
         if name in named:
             raise ConfigError("each model needs its own name", got=f"{named[name]} and {which}", do="rename a folder")
         named[name] = which
+    if replicas is not None and ray is None:
+        raise ConfigError("--replicas are started by Ray", got="no --ray", do="add --ray")
     machine = Machine(device, threads, fast, int8, engine)
     listening = listening_at(host, port, token)
+    limits = Limits(seconds=seconds, grace=grace, tokens=tokens, waiting=queue)
 
     def opened() -> dict[str, Artefact]:
         return {name: machine.open(which) for name, which in named.items()}
@@ -82,10 +92,11 @@ def serve(
         print(address, flush=True)
         note(f"serving {', '.join(named)}; Ctrl-C stops it")
 
-    run(
-        opened,
-        listening,
-        token=token,
-        limits=Limits(seconds=seconds, grace=grace, tokens=tokens, waiting=queue),
-        announce=announce,
-    )
+    if ray is None:
+        run(opened, listening, token=token, limits=limits, announce=announce)
+        return
+    from glassformer.cli.ask.replicas import serve_on_ray
+
+    with listening:  # Ray Serve binds the address itself
+        where = listening.getsockname()[:2]
+    serve_on_ray(named, machine, ray, replicas or 2, where, token=token, limits=limits, announce=announce)

@@ -41,7 +41,14 @@ _RETRIES = 3
 def check_ray(typed: Mapping[str, Any]) -> None:
     """Raise an error where the options exclude --ray, or its package is missing."""
     package()
-    address = typed["ray"]
+    check_address(typed["ray"])
+    given = [f"--{name}" for name in ("stream", "tree", "html", "save") if typed.get(name)]
+    if given:
+        raise ConfigError("--ray answers in blocks, as records", got=given[0], do="leave one of the two out")
+
+
+def check_address(address: str) -> None:
+    """Raise ConfigError for what is no address of a Ray."""
     if address not in (LOCAL, "auto") and not address.rpartition(":")[2].isdecimal():
         raise ConfigError(
             f"--ray needs {LOCAL}, auto or HOST:PORT of a cluster",
@@ -54,9 +61,6 @@ def check_ray(typed: Mapping[str, Any]) -> None:
             got=f"{address}, an address for other machines",
             do="run it on the head node with --ray auto",
         )
-    given = [f"--{name}" for name in ("stream", "tree", "html", "save") if typed.get(name)]
-    if given:
-        raise ConfigError("--ray answers in blocks, as records", got=given[0], do="leave one of the two out")
 
 
 def spread_by_ray(corpus: Corpus, output: Output, address: str) -> Spread:
@@ -75,7 +79,7 @@ def on_ray(address: str, corpus: Corpus) -> Iterator[str]:
     """The answers to the blocks of a corpus, in order. Raises ConfigError where no Ray answers, TrainingError where
     actors die again and again.
     """
-    with _connected(address) as ray:
+    with connected(address) as ray:
         cores = corpus.machine.threads or 1
         actors = max(int(ray.cluster_resources().get("CPU", 1)) // cores, 1)
         data = importlib.import_module("ray.data")
@@ -99,7 +103,7 @@ def on_ray(address: str, corpus: Corpus) -> Iterator[str]:
             for row in answers.iter_rows():
                 yield row["block"]
         except ray.exceptions.RayError as error:
-            raise TrainingError("the actors of Ray must live until they have answered", got=_last_line(error)) from None
+            raise TrainingError("the actors of Ray must live until they have answered", got=last_line(error)) from None
 
 
 class _Actor:
@@ -134,12 +138,14 @@ def _source(data: ModuleType, corpus: Corpus) -> Any:
 
 
 @contextmanager
-def _connected(address: str) -> Iterator[ModuleType]:
-    """Inside, there is a Ray, quiet and without reports to others; one that was started here ends."""
+def connected(address: str, cores: int | None = None) -> Iterator[ModuleType]:
+    """Inside, there is a Ray, quiet and without reports to others; one that was started here ends. `cores`: those that
+    one of this machine reckons with, by default all. Raises ConfigError where none answers.
+    """
     ray = package()
     if address not in (LOCAL, "auto"):
         _knock(address)
-    own = {"num_cpus": os.cpu_count(), "object_store_memory": _STORE, "include_dashboard": False}
+    own = {"num_cpus": cores or os.cpu_count(), "object_store_memory": _STORE, "include_dashboard": False}
     handler = signal.getsignal(signal.SIGTERM)
     # What Ray tells of actors that died goes to standard error, with the notes.
     with warnings.catch_warnings(), redirect_stdout(sys.stderr):
@@ -152,8 +158,8 @@ def _connected(address: str) -> Iterator[ModuleType]:
                     logging_level=logging.ERROR,
                     **(own if address == LOCAL else {}),
                 )
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise _no_ray(address, _last_line(error)) from None
+        except Exception as error:  # of this type itself where a busy machine was too slow
+            raise _no_ray(address, last_line(error)) from None
         signal.signal(signal.SIGTERM, handler)  # Ray's own would end the command without a sentence
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         context = importlib.import_module("ray.data").DataContext.get_current()
@@ -183,6 +189,7 @@ def package() -> ModuleType:
     """The package ray, with its logs switched off before it is imported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    os.environ.setdefault("RAY_worker_register_timeout_seconds", "240")  # on a busy machine 60 are too few
     os.environ.setdefault("RAY_worker_niceness", "0")  # else 15: on a machine that does other work, actors starve
     try:
         importlib.import_module("ray.data")
@@ -212,5 +219,5 @@ def _no_ray(address: str, why: str) -> GlassformerError:
     )
 
 
-def _last_line(error: BaseException) -> str:
+def last_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]

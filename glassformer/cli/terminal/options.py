@@ -237,7 +237,7 @@ LOCAL = "local"
 """The address of a Ray that is started on this machine, for this command."""
 RAY = (
     f"Answer with Ray: {LOCAL} (a Ray of this machine, started for this command; also without ADDRESS), auto (the one "
-    "that runs here) or HOST:PORT of a cluster. Reads --file, writes records to --out."
+    "that runs here) or HOST:PORT of a cluster. Reads --file and writes records to --out; serve starts --replicas."
 )
 Ray = Annotated[str | None, typer.Option("--ray", metavar="[ADDRESS]", help=f"{RAY}  [default: none]")]
 _SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."

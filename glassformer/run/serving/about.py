@@ -18,7 +18,7 @@ from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.forms import Texts
 from glassformer.run.serving.observed import Metrics
 from glassformer.run.serving.routes import Route, answered
-from glassformer.run.serving.served import Models, check_tokens
+from glassformer.run.serving.served import Models, check_characters, check_tokens
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.info import describe
 
@@ -55,8 +55,10 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
 
         def made() -> Response:
             found: list[dict[str, Any]] = []
-            tokens = 0
+            tokens = characters = 0
             for text in asked.texts:
+                characters += len(text)
+                check_characters(characters, models.limits.token_characters * models.limits.request_tokens)
                 ids = tokenizer.ids(text)
                 tokens += len(ids)
                 check_tokens(tokens, models.limits.request_tokens)

@@ -16,7 +16,9 @@ class Limits(Settings):
     """Limits of each request, and of all that wait.
 
     `body`: bytes of a request. `records`: records of a request. `tokens`: tokens of one record, all of its rows
-    together, alone or among others. `request_tokens`: tokens of all records of a request. `numbers`: numbers of an
+    together, alone or among others. `request_tokens`: tokens of all records of a request. `token_characters`: so many
+    times these, the characters of a record and of a request: blanks and long words are read to become few tokens or
+    none. `numbers`: numbers of an
     answer that has a vector of each token. `new_tokens`: tokens that may be asked for of each text that is written.
     `beams`: beams, or answers to one text. `words`: texts of one option, as `stop`; `characters`: those of them all.
     `waiting`: records that wait for one model; `waiting_tokens`: their tokens. `streams`: texts of one model that are
@@ -29,6 +31,7 @@ class Limits(Settings):
     records: Count = 1024
     tokens: Count = 16_384
     request_tokens: Count = 65_536
+    token_characters: Count = 16
     numbers: Count = 4_000_000
     new_tokens: Count = 2048
     beams: Count = 32

@@ -124,10 +124,12 @@ class Models:
         def made() -> list[Item]:
             key, predictor = served.predictor(form, options)
             found: list[Item] = []
-            most, tokens = self.limits.request_tokens, 0
+            most, tokens, characters = self.limits.request_tokens, 0, 0
             if predictor.numbers_of_token:
                 most = min(most, self.limits.numbers // predictor.numbers_of_token)
             for values, where in numbered(records):
+                characters += self.characters(values, where)
+                check_characters(characters, self.limits.token_characters * self.limits.request_tokens)
                 example, rows = _read(predictor, values, where)
                 rows = self.rows(predictor, example, rows, where)
                 item = Item(key, predictor, example, rows, loop.create_future())
@@ -142,6 +144,15 @@ class Models:
         """Raise TooLargeError for a request with too many records."""
         if len(records) > self.limits.records:
             raise TooLargeError(f"a request must have at most {self.limits.records:,} records", got=f"{len(records):,}")
+
+    def characters(self, values: Mapping[str, object], where: str = "") -> int:
+        """Those of all texts of a record; raises TooLargeError for more than its tokens could need."""
+        found = sum(map(_length, values.values()))
+        most = self.limits.token_characters * self.limits.tokens
+        if found > most:
+            wanted = located(where, f"a text must have at most {most:,} characters")
+            raise TooLargeError(wanted, got=f"{found:,}", do="divide it")
+        return found
 
     async def answered(self, make: Callable[[], Mapping[str, Any]], tokens: int) -> Response:
         """What is made, as JSON: of many tokens in a thread, so that others need not wait."""
@@ -181,6 +192,22 @@ def check_tokens(tokens: int, most: int) -> None:
     if tokens > most:
         wanted = f"all texts of this request together must have at most {most:,} tokens"
         raise TooLargeError(wanted, got="more", do="ask for fewer at once")
+
+
+def check_characters(characters: int, most: int) -> None:
+    """Raise TooLargeError for a request whose texts have more characters."""
+    if characters > most:
+        wanted = f"all texts of this request together must have at most {most:,} characters"
+        raise TooLargeError(wanted, got="more", do="ask for fewer at once")
+
+
+def _length(value: object) -> int:
+    """Characters of a text, or of all in a list, as deep as turns have them."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_length, value.values()))
+    return sum(map(_length, value)) if isinstance(value, list | tuple) else 0
 
 
 def _read(predictor: Predictor[Any, Any], values: Mapping[str, object], where: str) -> tuple[Any, Iterable[Row]]:

@@ -1,0 +1,74 @@
+"""The tables of kills (docs/security/index.md) and of serving (docs/bench.md)."""
+
+from __future__ import annotations
+
+from experiments import results
+from experiments.page import DOCS, NOT_YET, filled, made_by, table
+
+ALL = 1000
+
+
+def security_page() -> str:
+    """docs/security/index.md."""
+    return filled((DOCS / "security" / "index.md").read_text(encoding="utf-8"), {"kills": kills()})
+
+
+def kills() -> str:
+    """What came of the kills of each scene. `refused`: with and without `--resume`."""
+    row = results.read("kills")
+    if row is None:
+        return NOT_YET
+    scenes = [
+        [
+            name,
+            f"{scene['kills']:,}",
+            f"{scene['same']:,}",
+            f"{sum(scene['refused'].values()):,}",
+            f"{len(scene['wrong']):,}",
+        ]
+        for name, scene in row["scenes"].items()
+    ]
+    head = ["killed", "kills", "then ended with the same bits", "refused in a sentence", "neither"]
+    every = [f"{row[name]:,}" for name in ("kills", "same", "refused", "wrong")]
+    told = ["A command that was killed twice in a row has two kills and one end."]
+    if row["kills"] < ALL:
+        told.append(f"{ALL - row['kills']:,} of {ALL:,} kills are still to be done.")
+    return f"{table(head, [*scenes, ['**all**', *every]])}\n\n{' '.join(told)} {made_by(row)}"
+
+
+def serving() -> str:
+    """Answers of the server under load, and how many a second next to the verb and a peer."""
+    row = results.read("bench-serving")
+    if row is None:
+        return NOT_YET
+    load, rates = row["load"], row["throughput"]
+    ours = rates["serve"]
+    under = [
+        ("clients", f"{load['clients']:,}"),
+        ("seconds", f"{load['seconds']:,}"),
+        ("answers equal to those of the text alone", f"{load['right']:,}"),
+        ("other answers", f"{load['wrong']:,}"),
+        ("refused with 429", f"{load['refused']:,}"),
+        ("clients that were cut off", f"{load['lost']:,}"),
+        ("seconds of a request, median", f"{load['p50']:.2f}"),
+        ("seconds of a request, 99 of 100", f"{load['p99']:.2f}"),
+        (
+            "MB of the server after a fifth of the time, and at the end",
+            " and ".join(f"{m:,.0f}" for m in load["megabytes"]),
+        ),
+    ]
+    beside = [
+        (f"pairs a second: {name}", f"{rate:.1f} ({ours / rate:.2f} ×)")
+        for name, rate in rates.items()
+        if name in NAMES
+    ]
+    beside.append(("labels that both servers give alike", f"{rates['same_labels']:.1%}"))
+    return (
+        "`serve english next-sentence en-fr` with clients that ask without a pause, and `classify` of "
+        f"{rates['pairs']:,} pairs by 64 clients (in brackets: the rate of `serve` over this one). The peer is "
+        "onnxruntime behind uvicorn, with batches by tokens.\n\n"
+        + table(["", "measured"], [list(line) for line in [*under, *beside]])
+    )
+
+
+NAMES = ("serve", "onnxruntime and uvicorn", "classify --file")
