@@ -1,4 +1,4 @@
-"""The table of a checked release in docs/reference/platforms.md, from docs/results/release.json: python -m experiments.tables."""
+"""The table of a checked release in docs/reference/platforms.md, from docs/results/release.json."""
 
 from __future__ import annotations
 

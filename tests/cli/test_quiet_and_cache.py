@@ -191,7 +191,7 @@ print(json.dumps([codes, sorted(places), before, len(asked)]), file=sys.__stdout
 
 @pytest.mark.long
 def test_nothing_is_written_elsewhere_and_no_network_is_asked(text_file: Path, tmp_path: Path) -> None:
-    """docs/reference/stable.md says so; kernels are compiled where `cache` shows them, and temporary files are deleted."""
+    """docs/reference/stable.md says so; kernels are compiled where `cache` shows them, temporary files deleted."""
     given, home, temporary, here = (tmp_path / name for name in ("given", "home", "tmp", "here"))
     for folder in (given, home, temporary, here):
         folder.mkdir()

@@ -47,7 +47,9 @@ def test_every_family_has_each_section_or_says_why_not(name: str) -> None:
     row = next(row for row in ALL if row.name == name)
     inputs, decoder_inputs = row.batch()
     found = sections.sections_of(trace(row.model(), inputs, decoder_inputs))
-    assert set(found) == set(sections.CARRIED) == set(sections.MAKERS) - {gradients.NAME, "shuffled", *sections.INTEGRATED}
+    assert (
+        set(found) == set(sections.CARRIED) == set(sections.MAKERS) - {gradients.NAME, "shuffled", *sections.INTEGRATED}
+    )
     json.dumps(found, allow_nan=False)
     missing = {section for section, told in found.items() if "reason" in told}
     assert missing == ({"lens"} if name.startswith("bert, ") else set()) | ({"attributions"} & missing)
@@ -79,7 +81,9 @@ def test_sections_are_what_the_functions_give() -> None:
     for each in told["attributions"]["goals"]:
         total = each["constant"] + sum(part["value"] for part in each["added"])
         assert total == pytest.approx(each["value"], abs=1e-4)  # five digits of each part are sent
-        assert all(part["value"] == pytest.approx(sum(part["words"]) + part["bias"], abs=1e-4) for part in each["added"])
+        assert all(
+            part["value"] == pytest.approx(sum(part["words"]) + part["bias"], abs=1e-4) for part in each["added"]
+        )
     way = sections.INTEGRATED["integrated-1"](run)
     shares_of = sum(sum(side) for side in way["shares"].values())
     assert way["value"] - way["baseline"] == pytest.approx(shares_of + way["missing"], abs=1e-4)

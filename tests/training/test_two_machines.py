@@ -1,4 +1,4 @@
-"""One training on two machines, as docs/scale/machines.md says it: two network namespaces of this one, joined by a cable."""
+"""One training on two machines, as docs/scale says it: two network namespaces of this one, joined by a cable."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def machines() -> Iterator[tuple[str, str]]:
 @pytest.mark.long
 def test_two_machines_train_as_one_process(machines: tuple[str, str], tmp_path: Path) -> None:
     """The weights are those of one process up to the order of sums: 1e-10 in float64, as in test_processes.py. What the
-    second machine sends is what docs/scale/machines.md reckons with, 2 (N − 1) / N times the gradients in each step, and less
+    second machine sends is what docs/scale reckons with, 2 (N − 1) / N times the gradients in each step, and less
     than a fifth more for the rest: counts, clocks, whether all go on.
     """
     text = write_prose(tmp_path)
