@@ -25,6 +25,7 @@ NOTEBOOKS = DOCS / "notebooks"
 CODE = re.compile(r"^```python\n(?P<code>.*?)^```\n\n```text\n(?P<output>.*?)^```\n", re.MULTILINE | re.DOTALL)
 HIDDEN = re.compile(r"^<details.*?^</details>\n", re.MULTILINE | re.DOTALL)
 FRAME = re.compile(r"<iframe.*?</iframe>\n\n", re.DOTALL)
+TRY = "# your own lines"
 OTHER_CHAPTER = re.compile(r"\]\((\d\d-[a-z-]+\.md|README\.md)")
 
 
@@ -59,25 +60,27 @@ def with_outputs(text: str, printed: list[str]) -> str:
 def notebook(text: str) -> dict[str, Any]:
     """The notebook of a chapter, format 4.5: text and code by turns, with the outputs that the chapter holds.
 
-    Answers stay folded in their text. A frame with a live page needs the site, and is left out.
+    Each exercise has a cell to try it in; its answer stays folded in the text. A frame with a live page needs the site,
+    and is left out.
     """
     text = OTHER_CHAPTER.sub(r"](../learn/\1", FRAME.sub("", text))
-    answers = [match.span() for match in HIDDEN.finditer(text)]
     cells: list[dict[str, Any]] = []
-    end = 0
 
     def add(kind: str, source: str, **more: Any) -> None:
         if source.strip():
             cell = {"cell_type": kind, "id": f"cell-{len(cells)}", "metadata": {}, "source": lines(source.strip("\n"))}
             cells.append(cell | more)
 
-    for block in CODE.finditer(text):
-        if any(start <= block.start() < stop for start, stop in answers):
-            continue
-        add("markdown", text[end : block.start()])
-        output = {"name": "stdout", "output_type": "stream", "text": lines(block["output"])}
-        add("code", block["code"], execution_count=None, outputs=[output])
-        end = block.end()
+    end = 0
+    for found in re.finditer(f"{HIDDEN.pattern}|{CODE.pattern}", text, re.MULTILINE | re.DOTALL):
+        add("markdown", text[end : found.start()])
+        if found["code"] is None:
+            add("code", TRY, execution_count=None, outputs=[])
+            add("markdown", found[0])
+        else:
+            output = {"name": "stdout", "output_type": "stream", "text": lines(found["output"])}
+            add("code", found["code"], execution_count=None, outputs=[output])
+        end = found.end()
     add("markdown", text[end:])
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
