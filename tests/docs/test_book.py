@@ -8,6 +8,7 @@ import json
 import math
 import re
 import shlex
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,13 @@ def test_it_is_easy_to_read(chapter: Path) -> None:
 def test_every_correction_of_the_documents_has_its_chapter() -> None:
     told = "".join(part(read(chapter), "Where tutorials go wrong") for chapter in CHAPTERS)
     assert set(re.findall(r"\*\*(C-\d+)\.\*\*", told)) == {note.number for note in notes()}
+
+
+def test_every_claim_of_the_documents_has_its_chapter() -> None:
+    told = "".join(read(chapter) for chapter in CHAPTERS)
+    claims = resources.files("glassformer.bundled.claims").iterdir()
+    wanted = {each.name.removesuffix(".toml") for each in claims if each.name.endswith(".toml")}
+    assert set(re.findall(r"laim (X-\d+)\]", told)) == wanted
 
 
 @by_chapter
