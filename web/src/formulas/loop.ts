@@ -24,6 +24,8 @@ export class Loop {
   readonly precision: RunRecord["precision"];
   readonly #fetch: Fetch;
   readonly #scoredAt: readonly number[] | null;
+  /** Results that are the same when the formula is run again. */
+  readonly settled = new Map<number, number>();
   /** Where operands are read: worked out once, for a formula may be run again on the same tensors. */
   readonly #reads = new Map<Operand, Read>();
 

@@ -149,7 +149,11 @@ function fill(loop: Loop, into: Float64Array, slow: (flat: number) => number, ad
   const several = loop.fields.has("out_of_reach");
   each(loop, "x", into, (value, flat) => {
     if (looks.data[looks.at[flat] ?? 0] !== 0) return value;
-    return several ? slow(flat) : added ? value + instead : instead;
+    if (!several) return added ? value + instead : instead;
+    // What is set in the place of a score does not depend on it.
+    const set = loop.settled.get(flat) ?? slow(flat);
+    if (!added) loop.settled.set(flat, set);
+    return set;
   });
 }
 

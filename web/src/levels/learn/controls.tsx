@@ -2,7 +2,20 @@
 
 import type { VNode } from "preact";
 import type { Exercise } from "../../learn/setup.ts";
-import { again, goTo, type Lesson, make, PACES, type Pace, pace, play, playing, setRate, still } from "./lesson.ts";
+import {
+  again,
+  goTo,
+  type Lesson,
+  make,
+  PACES,
+  type Pace,
+  pace,
+  play,
+  playing,
+  setRate,
+  still,
+  tick,
+} from "./lesson.ts";
 
 /** What each exercise changes, in a few words, and what it asks. */
 export const TITLES: Readonly<Record<Exercise, readonly [title: string, asks: string]>> = {
@@ -23,6 +36,7 @@ const PACE: Readonly<Record<Pace, string>> = {
 };
 
 export function Controls({ now }: { now: Lesson }): VNode {
+  void tick.value;
   const { learner } = now;
   const { exercise } = learner.setup.choice;
   return (

@@ -70,7 +70,7 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
             <path class="past" d={path(before.filter(([step]) => step <= last))} />
             <path class="loss" d={path(points)} />
             <path class="here" d={`M${along(learner.step)} ${TOP}V${HEIGHT - BOTTOM}`} />
-            <circle class="here" cx={along(learner.step)} cy={down(loss)} r={4} />
+            {Number.isFinite(loss) && <circle class="here" cx={along(learner.step)} cy={down(loss)} r={4} />}
           </svg>
         )}
       </div>
@@ -89,7 +89,7 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
         </output>
       </label>
       <p class="quiet label">
-        <span class="line-loss" /> loss <span class="line-even" /> who knows nothing
+        <span class="line-loss" /> loss <span class="line-even" /> all words equally likely
         {past !== null && (
           <>
             {" "}

@@ -114,9 +114,7 @@ function headline({ learner }: Lesson, loss: number): string {
 function beneath(now: Lesson): string {
   const { learner, names } = now;
   const words = names.run.words.vocabulary.length;
-  const parts = [
-    `Who knows nothing and gives each of ${words} words the same probability has a loss of ${short(Math.log(words))}.`,
-  ];
+  const parts = [`The same probability for each of the ${words} words would have a loss of ${short(Math.log(words))}.`];
   const { added } = learner.setup;
   if (added.length > 0)
     parts.unshift(

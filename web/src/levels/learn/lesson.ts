@@ -232,11 +232,11 @@ export function check(): void {
   drawn();
 }
 
-/** The run with the weights of the step in hand, worked out once for each picture. */
+/** The run with the weights of the step in hand, worked out once for each picture; who reads it is drawn again with it. */
 let picture: { readonly of: Learner; readonly tick: number; readonly program: Program } | null = null;
 
 export function shown({ learner }: Lesson): Program {
-  const now = tick.peek();
+  const now = tick.value;
   if (picture?.of !== learner || picture.tick !== now) picture = { of: learner, tick: now, program: learner.shown() };
   return picture.program;
 }
