@@ -127,10 +127,13 @@ def test_each_exercise_is_one_click(page: Page, exercise: str) -> None:
     until(page, "Number(document.querySelector('h1').dataset.step) >= 80")
     do(page, "play")
     at_rest(page)
-    shares = page.evaluate("""() => Object.fromEntries([...document.querySelectorAll('.learned-word')].flatMap((word) => {
-        const best = word.querySelector('.guess:first-child span');
-        return best ? [[word.querySelector('button').dataset.word, best.textContent]] : [];
-    }))""")
+    shares = page.evaluate("""() => {
+        const words = [...document.querySelectorAll('.learned-word')];
+        return Object.fromEntries(words.flatMap((word) => {
+            const best = word.querySelector('.guess:first-child span');
+            return best ? [[word.querySelector('button').dataset.word, best.textContent]] : [];
+        }));
+    }""")
     assert set(shares) == {"0.1", "0.2", "1.3", "2.4"}
     if exercise == "zero-after":
         # Without its position one hidden word of a sentence is the same as the other: both are guessed alike.
@@ -142,7 +145,7 @@ def test_each_exercise_is_one_click(page: Page, exercise: str) -> None:
 def test_own_words_are_added_and_what_is_too_long_is_refused(page: Page) -> None:
     begin(page)
     page.locator("summary", has_text="write other sentences").click()
-    first = page.locator("[aria-label='sentence 1']")
+    first = page.locator("[aria-label='sentence 0']")
     first.fill("one two three four five six seven eight nine")
     page.locator("button", has_text="Learn these").click()
     page.locator(".wrong", has_text="at most 8").wait_for(timeout=WAIT)
@@ -179,6 +182,19 @@ def test_a_rate_that_is_too_high_stops_and_one_click_leads_back(page: Page) -> N
     page.locator(".wrong", has_text="above 0").wait_for(timeout=WAIT)
     rate.fill("0.005")
     rate.press("Enter")
+
+
+def test_the_second_model_writes_what_it_learned(page: Page) -> None:
+    begin(page, "letters")
+    page.locator("[aria-label=pace]").select_option("fast")
+    do(page, "play")
+    # The first letter of a day cannot be known, the others nearly all.
+    until(page, "Number(document.querySelector('h1').dataset.loss) < 0.35")
+    do(page, "play")
+    at_rest(page)
+    assert page.locator(".written li").count() == 12
+    assert page.locator(".written li[data-known=true]").count() >= 6
+    page.locator("[aria-label=pace]").select_option("steady")
 
 
 def test_a_link_leads_to_the_same_step(page: Page, browser: Browser, demo_page: Path) -> None:

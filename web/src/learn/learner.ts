@@ -2,8 +2,8 @@
 
 import { Program } from "../formulas/program.ts";
 import { adam, copied, cut, type Moment } from "./adam.ts";
+import type { Setup } from "./choice.ts";
 import { drawWeights } from "./first_weights.ts";
-import type { Setup } from "./setup.ts";
 import { Thinned } from "./thinned.ts";
 
 /** So many moments (three numbers for each weight) and so many losses are kept. */

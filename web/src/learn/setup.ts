@@ -4,48 +4,14 @@ import { isOperand, operandsOf } from "../formulas/evaluator.ts";
 import { LABELS } from "../formulas/program.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import type { Formula, Operand, Rule, RunRecord } from "../record/record.ts";
-
-/** The slides' model is trained on sentences of at most so many words: `length` of its recipe. */
-export const LONGEST = 8;
-
-export const EXERCISES = ["slides", "nothing-hidden", "no-positions", "one-head", "zero-after"] as const;
-export type Exercise = (typeof EXERCISES)[number];
-
-export interface Choice {
-  readonly sentences: readonly (readonly string[])[];
-  /** The places of the hidden words of each sentence. */
-  readonly hidden: readonly (readonly number[])[];
-  readonly exercise: Exercise;
-}
-
-export interface Setup {
-  readonly choice: Choice;
-  /** The run that the page would have of this model and these sentences. */
-  readonly run: RunRecord;
-  /** What it is computed from beside its weights; the labels are the hidden words. */
-  readonly facts: ReadonlyMap<string, Tensor>;
-  /** The words that were not in the model's table, and are now. */
-  readonly added: readonly string[];
-}
-
-/** Why a training cannot begin with these sentences; empty: it can. */
-export function refusal({ sentences, hidden }: Choice): string {
-  const empty = sentences.findIndex((words) => words.length === 0);
-  if (empty >= 0) return `Sentence ${empty + 1} is empty: it needs at least one word.`;
-  const long = sentences.findIndex((words) => words.length > LONGEST);
-  if (long >= 0)
-    return `Sentence ${long + 1} has ${sentences[long]?.length} words; the slides’ model reads at most ${LONGEST}. Leave some out.`;
-  if (sentences.flat().includes("[MASK]"))
-    return "Write the words themselves in place of [MASK]; then click a word to hide it.";
-  if (hidden.every((places) => places.length === 0))
-    return "No word is hidden: the loss is that of the hidden words. Click a word to hide it.";
-  return "";
-}
+import { type Choice, type Exercise, refusal, type Setup } from "./choice.ts";
+import { setUpLetters } from "./letters.ts";
 
 /** `base` is a run of the slides' model; throws where the choice is to be refused. */
 export function setUp(base: RunRecord, choice: Choice): Setup {
   const wrong = refusal(choice);
   if (wrong !== "") throw new Error(wrong);
+  if (choice.exercise === "letters") return setUpLetters(base, choice);
   const { sentences, hidden, exercise } = choice;
   const known = base.words.vocabulary;
   const added = [...new Set(sentences.flat())].filter((word) => !known.includes(word));

@@ -1,6 +1,7 @@
 /** A training as the address has it: sentences, hidden words, exercise, seed and rate. */
 
-import { type Choice, EXERCISES, type Exercise } from "./setup.ts";
+import { type Choice, EXERCISES, type Exercise } from "./choice.ts";
+import { DAYS } from "./letters.ts";
 import type { Thinned } from "./thinned.ts";
 
 export interface Begun {
@@ -15,9 +16,10 @@ export function writtenLesson({ choice, seed, rate }: Begun, first: Begun): stri
   if (choice.exercise !== first.choice.exercise) found.push(`x.${choice.exercise}`);
   if (seed !== first.seed) found.push(`seed.${seed}`);
   if (rate !== first.rate) found.push(`rate.${rate}`);
-  const [texts, before] = [textsOf(choice), textsOf(first.choice)];
+  const usual = choice.exercise === "letters" ? { ...first.choice, sentences: DAYS, hidden: [] } : first.choice;
+  const [texts, before] = [textsOf(choice), textsOf(usual)];
   if (texts.join() !== before.join()) for (const text of texts) found.push(`text.${text}`);
-  if (hiddenOf(choice) !== hiddenOf(first.choice)) found.push(`hidden.${hiddenOf(choice)}`);
+  if (hiddenOf(choice) !== hiddenOf(usual)) found.push(`hidden.${hiddenOf(choice)}`);
   return found;
 }
 
@@ -29,16 +31,20 @@ export function parseLesson(options: readonly string[], first: Begun): Begun {
   const exercise = EXERCISES.find((each): each is Exercise => each === under("x")[0]) ?? first.choice.exercise;
   const [seed, rate] = [Number(under("seed")[0] ?? Number.NaN), Number(under("rate")[0] ?? Number.NaN)];
   const texts = under("text").map(readWords);
-  const sentences = texts.length === first.choice.sentences.length ? texts : first.choice.sentences;
+  const letters = exercise === "letters";
+  const usual = letters ? DAYS : first.choice.sentences;
+  const sentences = texts.length === usual.length || (letters && texts.length > 0) ? texts : usual;
   const places = under("hidden")[0]
     ?.split(";")
     .map((row) => row.split("-").filter(Boolean).map(Number));
   const inside = (row: readonly number[], at: number): boolean =>
     row.every((each) => each < (sentences[at]?.length ?? 0));
   const fits = places?.length === sentences.length && places.every(inside);
-  const hidden = first.choice.hidden.map((row, at) => row.filter((each) => each < (sentences[at]?.length ?? 0)));
+  const hidden = letters
+    ? []
+    : first.choice.hidden.map((row, at) => row.filter((each) => each < (sentences[at]?.length ?? 0)));
   return {
-    choice: { sentences, hidden: places !== undefined && fits ? places : hidden, exercise },
+    choice: { sentences, hidden: places !== undefined && fits && !letters ? places : hidden, exercise },
     seed: Number.isSafeInteger(seed) ? seed : first.seed,
     rate: rate > 0 && Number.isFinite(rate) ? rate : first.rate,
   };

@@ -4,10 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DERIVATIVES } from "../../src/formulas/derivatives.ts";
 import { Program } from "../../src/formulas/program.ts";
+import { type Choice, LONGEST, refusal } from "../../src/learn/choice.ts";
 import { checkedByDifferences, quotientOf } from "../../src/learn/finite.ts";
 import { numbersFrom } from "../../src/learn/first_weights.ts";
 import { Learner } from "../../src/learn/learner.ts";
-import { type Choice, LONGEST, refusal, setUp } from "../../src/learn/setup.ts";
+import { END, Writer } from "../../src/learn/letters.ts";
+import { setUp } from "../../src/learn/setup.ts";
 import { Thinned } from "../../src/learn/thinned.ts";
 import { parseLesson, writtenLesson } from "../../src/learn/written.ts";
 import type { Formula, Rule, RunRecord } from "../../src/record/record.ts";
@@ -243,7 +245,7 @@ test("sentences that cannot be learned are refused with a reason", () => {
     return refusal({ sentences, hidden, exercise: "slides" });
   };
   assert.equal(refusal(CHOICE), "");
-  assert.match(refused([["a"], []], [[0], []]), /Sentence 2 is empty/);
+  assert.match(refused([["a"], []], [[0], []]), /Sentence 1 is empty/);
   assert.match(refused([new Array(LONGEST + 1).fill("a")], [[0]]), /has 9 words/);
   assert.equal(refused([new Array(LONGEST).fill("a")], [[0]]), "");
   assert.match(refused([["a", "[MASK]"]], [[0]]), /\[MASK\]/);
@@ -296,6 +298,37 @@ test("an address leads to the same training", () => {
   assert.ok(written.every((each) => !each.includes(",")));
   assert.deepEqual(parseLesson(written, first), other);
   assert.deepEqual(parseLesson(["x.nonsense", "seed.q", "rate.-1", "hidden.9", "text.%"], first), first);
+});
+
+test("lines are learned letter by letter, and written from then on", () => {
+  const names: Readonly<Record<string, string>> = {
+    "parameters.word": "parameters.encoder.embed.word.weight",
+    "parameters.hidden": "parameters.encoder.blocks.0.feed_forward.hidden.weight",
+  };
+  const base = JSON.parse(JSON.stringify(BASE), (key, value) => {
+    if (key !== "weights") return key === "name" ? (names[value] ?? value) : value;
+    return Object.fromEntries(Object.entries(value).map(([name, shape]) => [names[name] ?? name, shape]));
+  }) as RunRecord;
+  const lines = ["ab", "cba", "cab"];
+  const choice: Choice = { sentences: lines.map((line) => [...line]), hidden: [], exercise: "letters" };
+  const setup = setUp(base, choice);
+  assert.deepEqual(setup.run.words.vocabulary, [END, "a", "b", "c"]);
+  assert.deepEqual(setup.facts.get("labels")?.data, [1, 2, 0, 3, 2, 1, 0, 3, 1, 2, 0]);
+  const it = new Learner(setup, 1, 0.01);
+  const writer = new Writer(base, setup);
+  const written = (): string[] => {
+    const draw = numbersFrom(5);
+    return Array.from({ length: 30 }, () => writer.write(it.weights, draw, 1));
+  };
+  const known = (all: readonly string[]): number => all.filter((line) => lines.includes(line)).length;
+  const before = known(written());
+  it.advance(600);
+  assert.ok(before < 10, String(before));
+  assert.ok(known(written()) > 25, written().join(" "));
+  assert.equal(new Set(written()).size >= 3, true);
+  // Near 0 the likeliest letter is always taken.
+  const cold = Array.from({ length: 10 }, (_, seed) => writer.write(it.weights, numbersFrom(seed), 0.01));
+  assert.equal(new Set(cold).size, 1);
 });
 
 test("the quotient of differences leaves the weights as they were", () => {

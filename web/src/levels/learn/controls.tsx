@@ -1,7 +1,7 @@
 /** Play, step, rate, seed and the exercises. */
 
 import type { VNode } from "preact";
-import type { Exercise } from "../../learn/setup.ts";
+import { EXERCISES, type Exercise } from "../../learn/choice.ts";
 import {
   again,
   goTo,
@@ -19,6 +19,7 @@ import {
 
 /** What each exercise changes, in a few words, and what it asks. */
 export const TITLES: Readonly<Record<Exercise, readonly [title: string, asks: string]>> = {
+  letters: ["write letter by letter", "A second model, a decoder: it learns the lines and writes such ones itself."],
   slides: ["as in the slides", "Hidden words are zeroed, and nobody looks at them."],
   "nothing-hidden": ["nothing hidden", "The model reads the words that it has to guess. What is there left to learn?"],
   "no-positions": ["no positions", "Nothing tells the model where a word stands. Which guesses become the same?"],
@@ -92,16 +93,19 @@ export function Controls({ now }: { now: Lesson }): VNode {
       </section>
       <section class="exercises" aria-label="exercises">
         <span class="quiet">What if:</span>
-        {(Object.keys(TITLES) as Exercise[]).map((each) => (
-          <button
-            type="button"
-            key={each}
-            aria-pressed={each === exercise}
-            data-exercise={each}
-            onClick={() => again({ exercise: each })}
-          >
-            {TITLES[each][0]}
-          </button>
+        {EXERCISES.map((each) => (
+          <>
+            {each === "letters" && <span class="quiet">Or:</span>}
+            <button
+              type="button"
+              key={each}
+              aria-pressed={each === exercise}
+              data-exercise={each}
+              onClick={() => again({ exercise: each })}
+            >
+              {TITLES[each][0]}
+            </button>
+          </>
         ))}
         <p class="quiet">{TITLES[exercise][1]}</p>
       </section>

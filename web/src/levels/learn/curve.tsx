@@ -89,7 +89,7 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
         </output>
       </label>
       <p class="quiet label">
-        <span class="line-loss" /> loss <span class="line-even" /> all words equally likely
+        <span class="line-loss" /> loss <span class="line-even" /> all equally likely
         {past !== null && (
           <>
             {" "}

@@ -19,7 +19,7 @@ export function FiniteDifferences({ now }: { now: Lesson }): VNode {
         0.00002: about the gradient, without any derivative.
       </p>
       <button type="button" class="act" onClick={check} data-do="check">
-        Check all gradients of this step
+        Check the gradients of this step
       </button>
       {last !== null && (
         <p class="check" data-holds={holds} data-difference={String(last.found.difference)} role="status">
@@ -27,9 +27,10 @@ export function FiniteDifferences({ now }: { now: Lesson }): VNode {
             {holds ? "✓" : "✗"}
           </span>
           <span>
-            Step {last.step}, {last.found.count} gradients: the largest difference is {power(last.found.difference)} of
-            the largest gradient, at {nameAt(now, last.found.worst)}: gradient {short(last.found.gradient, 6)}, by
-            differences {short(last.found.quotient, 6)}.
+            Step {last.step}, {last.found.count} gradients
+            {last.found.count < last.found.of && ` of ${last.found.of}, spread evenly`}: the largest difference is{" "}
+            {power(last.found.difference)} of the largest gradient, at {nameAt(now, last.found.worst)}: gradient{" "}
+            {short(last.found.gradient, 6)}, by differences {short(last.found.quotient, 6)}.
             {!holds && " A unit of the ReLU that turns on or off between both losses can do that: try the next step."}
           </span>
         </p>

@@ -9,6 +9,7 @@ import { Controls } from "./controls.tsx";
 import { Curve } from "./curve.tsx";
 import { FiniteDifferences } from "./finite_differences.tsx";
 import { back, begin, goTo, type Lesson, lesson, make, play, shown, spoken, tick, wrong } from "./lesson.ts";
+import { Lines } from "./lines.tsx";
 import { Boxes, Weights } from "./pictures.tsx";
 import { Sentences } from "./sentences.tsx";
 
@@ -56,6 +57,7 @@ function Learning({ now }: { now: Lesson }): VNode {
   void tick.value;
   const { learner } = now;
   const program = shown(now);
+  const letters = learner.setup.choice.exercise === "letters";
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -90,7 +92,7 @@ function Learning({ now }: { now: Lesson }): VNode {
         </p>
       )}
       <div class="learn-both">
-        <Sentences now={now} />
+        {letters ? <Lines now={now} /> : <Sentences now={now} />}
         <Curve now={now} loss={program.loss} />
       </div>
       <h2>Everything it computes</h2>
@@ -114,7 +116,10 @@ function headline({ learner }: Lesson, loss: number): string {
 function beneath(now: Lesson): string {
   const { learner, names } = now;
   const words = names.run.words.vocabulary.length;
-  const parts = [`The same probability for each of the ${words} words would have a loss of ${short(Math.log(words))}.`];
+  const letters = learner.setup.choice.exercise === "letters";
+  const parts = [
+    `The same probability for each of the ${words} ${letters ? "letters" : "words"} would have a loss of ${short(Math.log(words))}.`,
+  ];
   const { added } = learner.setup;
   if (added.length > 0)
     parts.unshift(

@@ -5,9 +5,11 @@ import { go } from "../../address/state.ts";
 import { Names } from "../../formulas/names.ts";
 import type { Program } from "../../formulas/program.ts";
 import { RATE } from "../../learn/adam.ts";
+import { type Choice, refusal } from "../../learn/choice.ts";
 import { checkedByDifferences, type FiniteCheck } from "../../learn/finite.ts";
 import { Learner } from "../../learn/learner.ts";
-import { type Choice, refusal, setUp } from "../../learn/setup.ts";
+import { DAYS } from "../../learn/letters.ts";
+import { setUp } from "../../learn/setup.ts";
 import { fewer, parseLesson, writtenLesson } from "../../learn/written.ts";
 import type { RunRecord } from "../../record/record.ts";
 
@@ -15,7 +17,9 @@ export const PACES = { slow: 10, steady: 100, fast: Number.POSITIVE_INFINITY } a
 export type Pace = keyof typeof PACES;
 
 /** How long the page computes before it draws, and how long a picture stays at least, in ms. */
-const [BUSY, STAYS] = [10, 80];
+const [BUSY, STAYS] = [12, 80];
+/** From so many weights on each step is timed. */
+const LARGE = 1000;
 
 /** A run that was made before, for comparison: its curve. */
 export interface Past {
@@ -41,6 +45,8 @@ export const wrong = signal("");
 export const checked = signal<{ readonly step: number; readonly found: FiniteCheck } | null>(null);
 /** What is told to people who do not see the page. */
 export const spoken = signal("");
+/** The sentence that stands in front in the pictures. */
+export const front = signal(0);
 /** The number whose gradient is opened, after those from which it was reached. */
 export const trail = signal<readonly { readonly name: string; readonly at: number }[]>([]);
 
@@ -90,6 +96,7 @@ function start(base: RunRecord, choice: Choice, seed: number, rate: number, past
     lesson.value = { base, learner, names: new Names(setup.run), past };
     checked.value = null;
     trail.value = [];
+    front.value = 0;
     drawn();
   } catch (error) {
     wrong.value = error instanceof Error ? error.message : String(error);
@@ -104,9 +111,17 @@ export function again(other: Partial<Choice> & { readonly seed?: number }): void
   playing.value = false;
   const { choice } = learner.setup;
   const { seed = learner.seed, ...rest } = other;
+  // The second model learns lines, the slides' model sentences.
+  const { exercise = choice.exercise } = rest;
+  const crossed = (exercise === "letters") !== (choice.exercise === "letters");
+  const texts = !crossed ? {} : exercise === "letters" ? { sentences: DAYS, hidden: [] } : firstChoice(base);
   const { losses } = learner;
-  const past = fewer(losses).length > 1 ? { choice, steps: [...losses.steps], losses: [...losses.kept] } : now.past;
-  const next = { ...choice, ...rest };
+  const past = crossed
+    ? null
+    : fewer(losses).length > 1
+      ? { choice, steps: [...losses.steps], losses: [...losses.kept] }
+      : now.past;
+  const next = { ...choice, ...texts, ...rest };
   if (refusal(next) !== "") wrong.value = refusal(next);
   else start(base, next, seed, learner.stopped === null ? learner.rate : RATE, past);
   remember();
@@ -193,7 +208,7 @@ function rest(): void {
 
 function run(): void {
   playing.value = true;
-  let [last, painted, owed, told] = [performance.now(), 0, 0, performance.now()];
+  let [last, painted, owed, told, took] = [performance.now(), 0, 0, performance.now(), 0];
   const frame = (now: number): void => {
     const learner = lesson.peek()?.learner;
     if (!playing.peek() || learner === undefined) return;
@@ -201,9 +216,12 @@ function run(): void {
     // A page that was not seen for a while does not make up for it.
     owed = perSecond === Number.POSITIVE_INFINITY ? perSecond : owed + (Math.min(now - last, 200) * perSecond) / 1000;
     last = now;
+    // Since the last picture was asked for it has been drawn.
+    if (took < 0) took += performance.now();
     const end = performance.now() + BUSY;
     while (owed >= 1 && performance.now() < end && learner.stopped === null) {
-      const some = Math.min(Math.floor(owed), 10);
+      // A step of the second model takes some milliseconds.
+      const some = learner.weights.length > LARGE ? 1 : Math.min(Math.floor(owed), 10);
       learner.advance(some);
       owed -= some;
     }
@@ -211,8 +229,10 @@ function run(): void {
       rest();
       return;
     }
-    if (now - painted > STAYS) {
+    // A picture that takes long to draw leaves more time between two of them.
+    if (now - painted > Math.max(STAYS, 4 * took)) {
       painted = now;
+      took = -performance.now();
       drawn();
     }
     if (now - told > 4000) {

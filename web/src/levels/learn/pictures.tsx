@@ -2,7 +2,6 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { state } from "../../address/state.ts";
 import { type Box, type Look, measureBox } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
@@ -12,7 +11,7 @@ import { sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import { usePalette, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
 import { blockScene } from "../block/block_scene.ts";
-import { type Lesson, shown, tick, trail } from "./lesson.ts";
+import { front, type Lesson, shown, tick, trail } from "./lesson.ts";
 
 type Fetch = (name: string) => Tensor | undefined;
 
@@ -49,7 +48,7 @@ function Drawn({
 }): VNode {
   const palette = usePalette();
   const { box, width } = useWidth();
-  const { sentence } = state.value;
+  const sentence = front.value;
   const program = shown(now);
   const scene = useMemo(() => {
     if (width === 0) return null;

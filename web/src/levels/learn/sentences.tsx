@@ -2,10 +2,9 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { go, state } from "../../address/state.ts";
-import { LONGEST } from "../../learn/setup.ts";
+import { LONGEST } from "../../learn/choice.ts";
 import { percent } from "../../numbers/written.ts";
-import { again, hide, type Lesson, shown } from "./lesson.ts";
+import { again, front, hide, type Lesson, shown } from "./lesson.ts";
 
 /** So many guesses stand below a hidden word. */
 const GUESSES = 3;
@@ -13,7 +12,7 @@ const GUESSES = 3;
 export function Sentences({ now }: { now: Lesson }): VNode {
   const { choice } = now.learner.setup;
   const guesses = guessesOf(now);
-  const { sentence } = state.value;
+  const sentence = front.value;
   const right = [...guesses].filter(([key, [best]]) => best?.[0] === wordAt(choice.sentences, key)).length;
   return (
     <section aria-label="sentences" class="learned">
@@ -30,10 +29,12 @@ export function Sentences({ now }: { now: Lesson }): VNode {
             type="button"
             class="front"
             aria-pressed={row === sentence}
-            aria-label={`sentence ${row + 1} in front in the pictures`}
-            onClick={() => go({ sentence: row }, true)}
+            aria-label={`sentence ${row} in front in the pictures`}
+            onClick={() => {
+              front.value = row;
+            }}
           >
-            {row + 1}
+            {row}
           </button>
           {words.map((word, token) => {
             const found = guesses.get(`${row} ${token}`);
@@ -114,7 +115,7 @@ function Others({ now }: { now: Lesson }): VNode {
             type="text"
             key={row}
             value={text}
-            aria-label={`sentence ${row + 1}`}
+            aria-label={`sentence ${row}`}
             onInput={(event) => {
               const { value } = event.currentTarget;
               setTexts(own.map((each, at) => (at === row ? value : each)));
