@@ -6,8 +6,8 @@ import type { Setup } from "./choice.ts";
 import { drawWeights } from "./first_weights.ts";
 import { Thinned } from "./thinned.ts";
 
-/** So many moments (three numbers for each weight) and so many losses are kept. */
-const [MOMENTS, LOSSES] = [400, 4000];
+/** So many moments (three numbers for each weight) and so many losses are kept; of a large model fewer, in 20 MB. */
+const [MOMENTS, LOSSES, NUMBERS] = [400, 4000, 2_500_000];
 
 /** From a step on: what is learned, and how fast. */
 interface Stage {
@@ -44,7 +44,7 @@ export class Learner {
   #now: Moment;
   #program: Program;
   #stages: Stage[];
-  readonly #moments = new Thinned<Moment>(MOMENTS);
+  readonly #moments: Thinned<Moment>;
   readonly #others = new Map<"shown" | "moved", { readonly setup: Setup; readonly program: Program }>();
 
   /** Throws where the formulas of the run cannot be trained here. `first`: weights to begin with in place of random ones. */
@@ -56,6 +56,7 @@ export class Learner {
     if (first !== undefined) weights.set(first);
     else drawWeights(weights, stretches.values(), seed);
     this.#now = { step: 0, weights, mean: new Float64Array(weights.length), square: new Float64Array(weights.length) };
+    this.#moments = new Thinned(Math.min(MOMENTS, Math.floor(NUMBERS / 3 / weights.length)));
     this.#moments.offer(0, () => copied(this.#now));
   }
 

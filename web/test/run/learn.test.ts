@@ -301,19 +301,21 @@ test("an address leads to the same training", () => {
 });
 
 test("lines are learned letter by letter, and written from then on", () => {
-  const names: Readonly<Record<string, string>> = {
-    "parameters.word": "parameters.encoder.embed.word.weight",
-    "parameters.hidden": "parameters.encoder.blocks.0.feed_forward.hidden.weight",
-  };
-  const base = JSON.parse(JSON.stringify(BASE), (key, value) => {
-    if (key !== "weights") return key === "name" ? (names[value] ?? value) : value;
-    return Object.fromEntries(Object.entries(value).map(([name, shape]) => [names[name] ?? name, shape]));
-  }) as RunRecord;
-  const lines = ["ab", "cba", "cab"];
+  const table = "parameters.encoder.embed.word.weight";
+  // The same without what is after the attention, and with the table of words by its name in the slides' model.
+  const renamed = JSON.parse(JSON.stringify(FORMULAS).replaceAll("parameters.word", table)) as Formula[];
+  const formulas = renamed.flatMap((each): Formula[] => {
+    if (each.name === "hidden" || each.name === "activated") return [];
+    const left = read("attention.merged", "<place> input");
+    return [each.name === "head.logits" ? { ...each, rule: { ...each.rule, left } } : each];
+  });
+  const weights = { [table]: [6, 4], "parameters.query": [4, 4], "parameters.head": [6, 4] };
+  const base = { ...BASE, formulas, weights } as RunRecord;
+  const lines = ["ab", "cba", "ca"];
   const choice: Choice = { sentences: lines.map((line) => [...line]), hidden: [], exercise: "letters" };
   const setup = setUp(base, choice);
   assert.deepEqual(setup.run.words.vocabulary, [END, "a", "b", "c"]);
-  assert.deepEqual(setup.facts.get("labels")?.data, [1, 2, 0, 3, 2, 1, 0, 3, 1, 2, 0]);
+  assert.deepEqual(setup.facts.get("labels")?.data, [1, 2, 0, 3, 2, 1, 0, 3, 1, 0]);
   const it = new Learner(setup, 1, 0.01);
   const writer = new Writer(base, setup);
   const written = (): string[] => {

@@ -81,7 +81,9 @@ const MOST_AT_ONCE = 20_000;
 async function reach(step: number): Promise<void> {
   const begun = lesson.peek();
   while (begun !== null && lesson.peek() === begun && begun.learner.step < step && begun.learner.stopped === null) {
-    begun.learner.advance(Math.min(50, step - begun.learner.step));
+    const end = performance.now() + BUSY;
+    while (begun.learner.step < step && performance.now() < end && begun.learner.stopped === null)
+      begun.learner.advance(1);
     await new Promise((resolve) => setTimeout(resolve));
   }
   drawn();
