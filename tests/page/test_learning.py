@@ -102,8 +102,9 @@ class Torch:
         real = torch.tensor([[token <= len(line) for token in range(width)] for line in lines])
         self.scored_at, self.labels = real.flatten().nonzero()[:, 0], after[real]
         self.inputs = Inputs(ids=ids, real=None if bool(real.all()) else real)
-        sizes = {"width": 16, "heads": 2, "query_size": 8, "value_size": 8, "feed_forward": 64}
-        config = slides(vocabulary=len(letters), hide=False, **sizes)
+        config = slides(
+            vocabulary=len(letters), width=16, heads=2, query_size=8, value_size=8, feed_forward=64, hide=False
+        )
         assert config.encoder is not None
         causal = config.encoder.model_copy(update={"causal": True})
         self.model = build(config.model_copy(update={"encoder": causal}), seed=seed).double()
