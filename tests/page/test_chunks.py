@@ -26,6 +26,7 @@ VIEWS = {
     "scenes": ("level=pictures", "main[data-level=pictures] a"),
     "summed_up": (f"level=rollout&{IN_HAND}", "main[data-level=rollout] canvas"),
     "tours": ("tour=2", ".tour h2"),
+    "learning": ("level=learn", ".learn-curve svg"),
     "training": ("level=training", "main[data-level=training] p"),
     "workshop": ("level=mask", "main[data-level=mask] canvas"),
 }

@@ -17,7 +17,8 @@ export type Level =
   | "gradients"
   | "pictures"
   | "tree"
-  | "training";
+  | "training"
+  | "learn";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 /** Of two runs: the one of now, the one that was kept, or the first subtracted from the second. */
@@ -79,6 +80,7 @@ const LEVELS: readonly string[] = [
   "pictures",
   "tree",
   "training",
+  "learn",
 ] satisfies Level[];
 const SHOWN: readonly Shown[] = ["", "A", "A-B"];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];

@@ -13,6 +13,7 @@ export const CHUNKS = {
   summed_up: new Chunk(() => import("./summed_up.ts")),
   workshop: new Chunk(() => import("./workshop.ts")),
   tree: new Chunk(() => import("./tree.ts")),
+  learning: new Chunk(() => import("./learning.ts")),
   training: new Chunk(() => import("./training.ts")),
   alone: new Chunk(() => import("./alone.ts")),
 };

@@ -1,3 +1,4 @@
-/** What leaves the page. */
+/** What leaves the page, and the list of its keys. */
 
 export { Menu } from "../leave/menu.tsx";
+export { Help } from "../views/help.tsx";

@@ -7,143 +7,35 @@
  */
 
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
-import { axisNames, readAxes } from "../record/axes.ts";
-import type { Formula, Operand, RunRecord } from "../record/record.ts";
-import { Evaluator, type Fetch, Fields, MissingTensor } from "./evaluator.ts";
+import { axisNames } from "../record/axes.ts";
+import type { Formula } from "../record/record.ts";
+import { Evaluator, type Fetch, Fields } from "./evaluator.ts";
 import { cellAt, compute } from "./interpreter.ts";
+import { Loop, type Numbers, offsets } from "./loop.ts";
 import { activationOf } from "./rules/activations.ts";
 import { fillOf } from "./rules/masks.ts";
-
-export type Numbers = Pick<RunRecord, "scored_at" | "precision">;
-
-/** Where each cell of the result reads an operand: `at` by its flat place; the offsets along the axes it lacks. */
-interface Read {
-  readonly data: ArrayLike<number>;
-  readonly at: Int32Array;
-  along(axis: string): Int32Array;
-}
-
-/** One formula with its tensors at hand, and the shape of its result. */
-class Loop {
-  readonly fields: Fields;
-  readonly axes: readonly string[];
-  readonly shape: readonly number[];
-  readonly size: number;
-  readonly precision: RunRecord["precision"];
-  readonly #fetch: Fetch;
-  readonly #scoredAt: readonly number[] | null;
-
-  constructor(formula: Formula, shape: readonly number[], fetch: Fetch, run: Numbers) {
-    this.precision = run.precision;
-    this.fields = new Fields(formula.rule);
-    this.axes = axisNames(formula.axes);
-    this.shape = shape;
-    this.size = sizeOf(shape);
-    this.#fetch = fetch;
-    this.#scoredAt = run.scored_at;
-  }
-
-  /** How an operand is read; `rename`: an axis of the operand that is another one's part in the result. */
-  read(operand: Operand): Read {
-    const tensor = this.#fetch(operand.name);
-    if (tensor === undefined) throw new MissingTensor(operand.name);
-    const tables = offsets(operand, tensor.shape, this.#scoredAt);
-    let at = new Int32Array(1);
-    this.axes.forEach((axis, place) => {
-      at = spread(at, tables.get(axis), this.shape[place] ?? 1);
-    });
-    return { data: tensor.data, at, along: (axis) => tables.get(axis) ?? new Int32Array(1) };
-  }
-
-  maybe(role: string): Read | null {
-    const operand = this.fields.maybe(role);
-    return operand === null ? null : this.read(operand);
-  }
-
-  operand(role: string): Read {
-    return this.read(this.fields.operand(role));
-  }
-
-  /** The flat places where an axis has the index 0, how long it is, and the step along it. */
-  rows(over: string): { starts: number[]; count: number; step: number } {
-    const axis = this.axes.indexOf(over);
-    const [count, step] = [this.shape[axis] ?? 1, sizeOf(this.shape.slice(axis + 1))];
-    const starts: number[] = [];
-    for (let first = 0; first < this.size; first += count * step) {
-      for (let place = 0; place < step; place++) starts.push(first + place);
-    }
-    return { starts, count, step };
-  }
-}
-
-/** The offset of each index along each named axis of an operand. */
-function offsets(
-  operand: Operand,
-  shape: readonly number[],
-  scoredAt: readonly number[] | null,
-): Map<string, Int32Array> {
-  const tables = new Map<string, Int32Array>();
-  let axis = 0;
-  const stride = (place: number): number => sizeOf(shape.slice(place + 1));
-  for (const step of readAxes(operand.axes)) {
-    const size = shape[axis] ?? 1;
-    if (step.kind === "group") {
-      const inner = size / step.count;
-      tables.set(
-        step.outer,
-        table(step.count, (index) => index * inner * stride(axis)),
-      );
-      tables.set(
-        step.inner,
-        table(inner, (index) => index * stride(axis)),
-      );
-      axis += 1;
-    } else if (step.kind === "place") {
-      const tokens = shape[axis + 1] ?? 1;
-      const places = scoredAt ?? [];
-      const flat = (index: number): number => {
-        const place = places[index] ?? 0;
-        return Math.floor(place / tokens) * stride(axis) + (place % tokens) * stride(axis + 1);
-      };
-      tables.set(step.name, table(places.length, flat));
-      axis += 2;
-    } else {
-      // What is shared by all along an axis is read at its only index.
-      if (size > 1)
-        tables.set(
-          step.name,
-          table(size * step.serves, (index) => Math.floor(index / step.serves) * stride(axis)),
-        );
-      axis += 1;
-    }
-  }
-  return tables;
-}
-
-function table(size: number, offset: (index: number) => number): Int32Array {
-  return Int32Array.from({ length: size }, (_, index) => offset(index));
-}
-
-/** One more axis: each place so far, at each index along it. */
-function spread(at: Int32Array, along: Int32Array | undefined, size: number): Int32Array<ArrayBuffer> {
-  const found = new Int32Array(at.length * size);
-  let place = 0;
-  for (let before = 0; before < at.length; before++) {
-    const base = at[before] ?? 0;
-    for (let index = 0; index < size; index++) found[place++] = base + (along?.[index] ?? 0);
-  }
-  return found;
-}
 
 /** Fills a result; `slow` works out one cell by the interpreter. */
 type Whole = (loop: Loop, into: Float64Array, slow: (flat: number) => number) => void;
 
-function products(loop: Loop, into: Float64Array): void {
+/** What a sum of products reads: both sides with the steps along the axis that is summed over, the bias, the scale. */
+export function productsOf(loop: Loop) {
   const { fields } = loop;
   const [left, right, bias] = [loop.operand("left"), loop.operand("right"), loop.maybe("bias")];
   const [over, scale] = [fields.text("over"), fields.number("scale")];
   const count = Math.max(left.along(over).length, right.along(over).length);
-  const [ofLeft, ofRight] = [filled(left.along(over), count), filled(right.along(over), count)];
+  return {
+    left,
+    right,
+    bias,
+    scale,
+    ofLeft: filled(left.along(over), count),
+    ofRight: filled(right.along(over), count),
+  };
+}
+
+function products(loop: Loop, into: Float64Array): void {
+  const { left, right, bias, scale, ofLeft, ofRight } = productsOf(loop);
   const [one, two] = [doubles(left.data), doubles(right.data)];
   for (let flat = 0; flat < into.length; flat++) {
     const sum = dot(one, left.at[flat] ?? 0, ofLeft, two, right.at[flat] ?? 0, ofRight);
@@ -175,21 +67,25 @@ function each(loop: Loop, role: string, into: Float64Array, make: (value: number
 }
 
 /** What is 0 for a masked word, else the factor. */
-function kept(loop: Loop, factor: number): (flat: number) => number {
+export function kept(loop: Loop, factor: number): (flat: number) => number {
   const masked = loop.maybe("masked_words");
   return masked === null ? () => factor : (flat) => (masked.data[masked.at[flat] ?? 0] === 0 ? factor : 0);
 }
 
-function lookUp(loop: Loop, into: Float64Array): void {
-  const { fields } = loop;
+/** Where the table is read for each cell. */
+export function lookedUp(loop: Loop): (flat: number) => number {
   const [index, rows] = [loop.operand("index"), loop.operand("table")];
-  const [offset, scale] = [fields.number("offset"), kept(loop, fields.number("scale"))];
-  const along = rows.along("row");
-  for (let flat = 0; flat < into.length; flat++) {
+  const [offset, along] = [loop.fields.number("offset"), rows.along("row")];
+  return (flat) => {
     const row = along[(index.data[index.at[flat] ?? 0] ?? 0) + offset];
-    if (row === undefined) throw new Error(`${fields.operand("table").name} has no such row`);
-    into[flat] = (rows.data[row + (rows.at[flat] ?? 0)] ?? 0) * scale(flat);
-  }
+    if (row === undefined) throw new Error(`${rows.name} has no such row`);
+    return row + (rows.at[flat] ?? 0);
+  };
+}
+
+function lookUp(loop: Loop, into: Float64Array): void {
+  const [{ data }, at, scale] = [loop.operand("table"), lookedUp(loop), kept(loop, loop.fields.number("scale"))];
+  for (let flat = 0; flat < into.length; flat++) into[flat] = (data[at(flat)] ?? 0) * scale(flat);
 }
 
 function softmax(loop: Loop, into: Float64Array, logarithm: boolean): void {
@@ -229,18 +125,22 @@ function norm(loop: Loop, into: Float64Array, centred: boolean): void {
   }
 }
 
-function concatenate(loop: Loop, into: Float64Array): void {
-  const operand = loop.fields.operand("x");
-  const last = loop.axes.at(-1) ?? "";
-  const x = loop.read(operand);
-  const [heads, channels] = [x.along(loop.fields.text("over")), x.along(last)];
+/** Where each cell finds the number that it takes over. */
+export function joinedFrom(loop: Loop): (flat: number) => number {
+  const x = loop.operand("x");
+  const [heads, channels] = [x.along(loop.fields.text("over")), x.along(loop.axes.at(-1) ?? "")];
   const width = loop.shape.at(-1) ?? 1;
   const size = Math.max(1, channels.length);
-  for (let flat = 0; flat < into.length; flat++) {
+  return (flat) => {
     const place = flat % width;
     const row = x.at[flat - place] ?? 0;
-    into[flat] = x.data[row + (heads[Math.floor(place / size)] ?? 0) + (channels[place % size] ?? 0)] ?? 0;
-  }
+    return row + (heads[Math.floor(place / size)] ?? 0) + (channels[place % size] ?? 0);
+  };
+}
+
+function concatenate(loop: Loop, into: Float64Array): void {
+  const [{ data }, at] = [loop.operand("x"), joinedFrom(loop)];
+  for (let flat = 0; flat < into.length; flat++) into[flat] = data[at(flat)] ?? 0;
 }
 
 function fill(loop: Loop, into: Float64Array, slow: (flat: number) => number, added: boolean): void {
@@ -249,7 +149,11 @@ function fill(loop: Loop, into: Float64Array, slow: (flat: number) => number, ad
   const several = loop.fields.has("out_of_reach");
   each(loop, "x", into, (value, flat) => {
     if (looks.data[looks.at[flat] ?? 0] !== 0) return value;
-    return several ? slow(flat) : added ? value + instead : instead;
+    if (!several) return added ? value + instead : instead;
+    // What is set in the place of a score does not depend on it.
+    const set = loop.settled.get(flat) ?? slow(flat);
+    if (!added) loop.settled.set(flat, set);
+    return set;
   });
 }
 
@@ -314,14 +218,30 @@ const WHOLE: Readonly<Record<string, Whole>> = {
 
 /** A formula's tensor of this shape. */
 export function wholeTensor(formula: Formula, shape: readonly number[], fetch: Fetch, run: Numbers): Tensor {
+  const { data, fill } = prepared(formula, shape, fetch, run);
+  fill();
+  return { shape, data };
+}
+
+/** The same to be filled, again and again where the numbers of its operands change in their place. */
+export function prepared(
+  formula: Formula,
+  shape: readonly number[],
+  fetch: Fetch,
+  run: Numbers,
+): { readonly loop: Loop; readonly data: Float64Array; fill(): void } {
   const data = new Float64Array(sizeOf(shape));
   const evaluator = new Evaluator(formula, (name) => (name === formula.name ? { shape, data } : fetch(name)), run);
   const axes = axisNames(formula.axes);
   const slow = (flat: number): number => compute(evaluator, cellAt(axes, shape, flat)).result;
   const whole = WHOLE[formula.rule.rule];
-  if (whole !== undefined) whole(new Loop(formula, shape, fetch, run), data, slow);
-  else for (let flat = 0; flat < data.length; flat++) data[flat] = slow(flat);
-  return { shape, data };
+  const loop = new Loop(formula, shape, fetch, run);
+  const fill = (): void => {
+    data.fill(0);
+    if (whole !== undefined) whole(loop, data, slow);
+    else for (let flat = 0; flat < data.length; flat++) data[flat] = slow(flat);
+  };
+  return { loop, data, fill };
 }
 
 /** How many multiplications and additions a formula takes, about. */

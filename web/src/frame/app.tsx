@@ -15,7 +15,6 @@ import { short } from "../numbers/written.ts";
 import { StoreContext, useAnswer, useNextTask, usePalette, useStore } from "../views/hooks.ts";
 import { Working } from "../views/pieces.tsx";
 import { Foot } from "./foot.tsx";
-import { Help } from "./help.tsx";
 import { Inspector } from "./inspector.tsx";
 import { LEVELS } from "./levels.ts";
 import { Rail } from "./rail.tsx";
@@ -24,6 +23,7 @@ import { Top } from "./top.tsx";
 /** The levels that show the tensor of the address. */
 const NUMBERED: readonly Level[] = ["head", "tensor", "number"];
 
+const Help = viewIn(CHUNKS.saving, (chunk) => chunk.Help);
 const Strip = viewIn(CHUNKS.tours, (chunk) => chunk.Strip);
 
 export function App({ session }: { session: Session }): VNode {
@@ -88,10 +88,16 @@ function Page(): VNode {
     if (above !== null) go(above);
   };
   const help = useRef<HTMLDialogElement>(null);
+  // They come with what is fetched later; one task after that they are drawn.
+  const keys = (): void =>
+    void CHUNKS.saving.load().then(
+      () => setTimeout(() => help.current?.showModal()),
+      () => null,
+    );
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "?") help.current?.showModal();
+      if (event.key === "?") keys();
       if (event.key === "Escape" && help.current?.open !== true) up();
       if (event.key === "t" && level !== "tensor" && tensor !== "" && inPicture.value)
         goTo(toTensor(tensor, cell, names));
@@ -105,8 +111,8 @@ function Page(): VNode {
     if (level === "number") store.pointed.value = null;
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   // What does not show the answer is not drawn again when it comes.
-  const [top, rail, foot, keys] = useMemo(
-    () => [<Top onHelp={() => help.current?.showModal()} />, <Rail />, <Foot />, <Help dialog={help} />] as const,
+  const [top, rail, foot, dialog] = useMemo(
+    () => [<Top onHelp={keys} />, <Rail />, <Foot />, <Help dialog={help} />] as const,
     [],
   );
   // Nor is a picture that does not read it.
@@ -133,7 +139,7 @@ function Page(): VNode {
           loading={stale && answer !== null ? names.cell(tensor, held) || names.title(tensor) : ""}
         />
         {foot}
-        {keys}
+        {dialog}
       </Beside>
       <p class="away" aria-live="polite">
         {answer !== null &&

@@ -181,6 +181,15 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     crumb: () => ({ text: "training", href: link({ level: "training" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
+  learn: {
+    chunk: CHUNKS.learning,
+    View: viewIn(CHUNKS.learning, (chunk) => chunk.LearnView),
+    lacks: ({ run }) => (run.model.family === "slides" ? "" : "the slides’ model"),
+    Beside: { title: "The gradient in hand", View: viewIn(CHUNKS.learning, (chunk) => chunk.LearnBeside) },
+    hint: "Space: play. ← → a step. Home, End: the first and the last. Click a weight: its gradient",
+    crumb: () => ({ text: "learning", href: link({ level: "learn" }) }),
+    up: () => ({ level: "model", options: [], at: [] }),
+  },
 };
 
 /** The scores of the heads that gradients explain. */

@@ -70,6 +70,7 @@ export function Rail(): VNode {
             SUMS.map((each) => <Entry key={each} level={each} text={LEVELS[each].sums ?? ""} />)}
           <Entry level="tree" text="how it writes" />
           <Entry level="training" text="how it learned" />
+          <Entry level="learn" text="train it here" />
           {!together && <p class="label within">A part of it</p>}
           {together ? (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>

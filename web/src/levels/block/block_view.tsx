@@ -5,7 +5,7 @@ import type { FunctionComponent, VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { firstUnit } from "../../address/first.ts";
 import { sentenceOf, toTensor } from "../../address/links.ts";
-import { go, state } from "../../address/state.ts";
+import { go, link, state } from "../../address/state.ts";
 import type { Look } from "../../draw/box.ts";
 import { usePut } from "../../edit/views/held.ts";
 import { Word } from "../../edit/views/word_view.tsx";
@@ -158,6 +158,9 @@ function SentenceHead({ Tour }: { readonly Tour: FunctionComponent<{ text: strin
             {side === sides[0] && (
               <p class="says" dir="ltr">
                 {says(names, hidden)} <Tour text="Take the tour, step by step →" />
+                {names.run.model.family === "slides" && (
+                  <a href={link({ level: "learn", options: [], at: [] })}> Train it here →</a>
+                )}
               </p>
             )}
           </div>

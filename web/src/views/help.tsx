@@ -21,6 +21,7 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["v, V", "put it, or its row, in the place of the one in hand"],
     ["u", "undo the last change"],
     ["Alt ←", "back"],
+    ["Space, ← →", "in a training: play, the step before and after"],
     ["n, p", "in the tour: the next step, the one before"],
     ["a, q", "in the tour: the answer; leave"],
   ];

@@ -1,0 +1,159 @@
+/** The slides' model learns the reader's sentences in the page: its loss, its guesses, its boxes and weights, step by step. */
+
+import type { VNode } from "preact";
+import { useEffect } from "preact/hooks";
+import { link, state } from "../../address/state.ts";
+import { power, short } from "../../numbers/written.ts";
+import { useStore } from "../../views/hooks.ts";
+import { Controls } from "./controls.tsx";
+import { Curve } from "./curve.tsx";
+import { FiniteDifferences } from "./finite_differences.tsx";
+import { back, begin, goTo, type Lesson, lesson, make, play, shown, spoken, tick, wrong } from "./lesson.ts";
+import { Lines } from "./lines.tsx";
+import { Boxes, Weights } from "./pictures.tsx";
+import { Sentences } from "./sentences.tsx";
+
+export function LearnView(): VNode {
+  const { run } = useStore().names;
+  const { options, at } = state.value;
+  const can = run.model.family === "slides";
+  useEffect(() => {
+    if (can) begin(run, options, at[0] ?? 0);
+  }, [run, can]);
+  const now = lesson.value;
+  if (!can) return <Elsewhere />;
+  return (
+    <div class="learn">
+      {now === null ? (
+        <>
+          <h1 class="big">Learning</h1>
+          {wrong.value !== "" && <p class="wrong">This model cannot be trained in the page: {wrong.value}</p>}
+        </>
+      ) : (
+        <Learning now={now} />
+      )}
+    </div>
+  );
+}
+
+function Elsewhere(): VNode {
+  return (
+    <>
+      <h1 class="big">Learning in the page</h1>
+      <p class="says plain">
+        The slides’ model of 516 weights can be trained here, step by step, on your own sentences. This page shows
+        another model.
+      </p>
+      <p>
+        <a class="strong" href={link({ model: "slides", changes: "", level: "learn", options: [], at: [] })}>
+          Open the slides’ model, if this page’s server offers it
+        </a>
+      </p>
+    </>
+  );
+}
+
+function Learning({ now }: { now: Lesson }): VNode {
+  void tick.value;
+  const { learner } = now;
+  const program = shown(now);
+  const letters = learner.setup.choice.exercise === "letters";
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      const own = (event.target as HTMLElement).closest("canvas, select, textarea, summary, button, a, input") !== null;
+      if (own) return;
+      if (event.key === " ") play();
+      else if (event.key === "ArrowRight") make(1);
+      else if (event.key === "ArrowLeft") goTo(learner.step - 1);
+      else if (event.key === "Home") goTo(0);
+      else if (event.key === "End") goTo(learner.tip);
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  });
+  return (
+    <>
+      <h1 class="answer" data-step={learner.step} data-loss={String(program.loss)}>
+        {headline(now, program.loss)}
+      </h1>
+      <p class="beneath">{beneath(now)}</p>
+      <p class="away" aria-live="polite">
+        {spoken.value}
+      </p>
+      {learner.stopped !== null && <Stop now={now} />}
+      {learner.stopped === null && <Far loss={program.loss} words={now.names.run.words.vocabulary.length} />}
+      <Controls now={now} />
+      {wrong.value !== "" && (
+        <p class="wrong" role="alert">
+          {wrong.value}
+        </p>
+      )}
+      <div class="learn-both">
+        {letters ? <Lines now={now} /> : <Sentences now={now} />}
+        <Curve now={now} loss={program.loss} />
+      </div>
+      <h2>Everything it computes</h2>
+      <p class="quiet label">Click a cell, or press Enter on it: how the loss moves with this number.</p>
+      <Boxes now={now} />
+      <h2>Its {program.weights.length} weights</h2>
+      <p class="quiet label">
+        Click a weight, or press Enter on it: the gradient that moved it, and the terms of that gradient.
+      </p>
+      <Weights now={now} />
+      <FiniteDifferences now={now} />
+    </>
+  );
+}
+
+function headline({ learner }: Lesson, loss: number): string {
+  const { step } = learner;
+  return `${step === 0 ? "Before the first step" : `After step ${step.toLocaleString("en")}`}: loss ${short(loss)}`;
+}
+
+function beneath(now: Lesson): string {
+  const { learner, names } = now;
+  const words = names.run.words.vocabulary.length;
+  const letters = learner.setup.choice.exercise === "letters";
+  const parts = [
+    `The same probability for each of the ${words} ${letters ? "letters" : "words"} would have a loss of ${short(Math.log(words))}.`,
+  ];
+  const { added } = learner.setup;
+  if (added.length > 0)
+    parts.unshift(
+      `${added.length === 1 ? "A word was" : `${added.length} words were`} not in the model’s table and ${added.length === 1 ? "has a row of its" : "have rows of their"} own now: ${added.join(", ")}.`,
+    );
+  return parts.join(" ");
+}
+
+/** The loss cannot be computed any more. */
+function Stop({ now }: { now: Lesson }): VNode {
+  const { stopped, before, rate } = now.learner;
+  return (
+    <p class="wrong" role="alert" data-stopped={stopped?.step}>
+      Stopped before step {(stopped?.step ?? 0) + 1}: the {stopped?.what} is not finite any more. Each step moves a
+      weight by up to about the rate, {short(rate)}: numbers became too large to be multiplied.{" "}
+      <button type="button" class="undo" onClick={back}>
+        Back to step {before.step}, with a rate of {short(before.rate ?? 0.005)}
+      </button>
+    </p>
+  );
+}
+
+/** So many times the loss of who knows nothing is no learning any more. */
+const FAR = 20;
+
+function Far({ loss, words }: { loss: number; words: number }): VNode | null {
+  if (loss < FAR * Math.log(words)) return null;
+  const size = loss < 1e5 ? short(loss) : power(loss);
+  return (
+    <p class="wrong">
+      The loss is {size}: the rate is too high, each step overshoots.{" "}
+      <button type="button" class="undo" onClick={back}>
+        Back, with a smaller rate
+      </button>
+    </p>
+  );
+}
