@@ -11,7 +11,7 @@ import { useStore } from "../../views/hooks.ts";
 import { pointedSpot } from "../../views/spots.tsx";
 import { canOpen, chose, openNode, placeOf, stepOf, useRead, useSearch } from "./held.ts";
 import type { Node, Search } from "./search.ts";
-import { StepBeside } from "./words_view.tsx";
+import { StepBeside } from "./step_beside.tsx";
 
 export function TreeBeside(): VNode {
   const { search } = useSearch();
