@@ -7,7 +7,6 @@ import { rivalsAt, shared } from "./line.ts";
 import type { Node, Search } from "./search.ts";
 
 const FATES: Readonly<Partial<Record<Node["fate"], string>>> = {
-  kept: "goes on",
   answer: "a complete answer",
   hopeless: "given up: it cannot win any more",
 };

@@ -10,6 +10,10 @@ import { type Box, curve, strongest } from "./line.ts";
 const BLANK = "▁";
 /** A token that stands for no letters, as that of a beginning. */
 const MARK = /^[<[].*[>\]]$/;
+/** How the end of a line is written. */
+const LINE_END = "\\n";
+/** So many tokens at most are kept in one line: of a script without blanks none would break. */
+const TOGETHER = 8;
 /** Of a text of so many tokens the letters are smaller. */
 const LONG = 90;
 
@@ -36,6 +40,8 @@ export interface StageProps {
   /** Of each word before this one the word of the source that it looked at most. */
   readonly aligned: readonly (readonly [word: number, source: number])[];
   readonly label: string;
+  /** Whether the lines are turns of a conversation. */
+  readonly talks: boolean;
   onGo(token: number): void;
 }
 
@@ -47,7 +53,7 @@ interface Path {
 }
 
 export function Stage(props: StageProps): VNode {
-  const { words, source, step, given, end, hides, playing, beams, aligned, label, onGo } = props;
+  const { words, source, step, given, end, hides, playing, beams, aligned, label, talks, onGo } = props;
   const { box, width } = useWidth();
   const [paths, setPaths] = useState<readonly Path[]>([]);
   const last = useRef("");
@@ -72,44 +78,56 @@ export function Stage(props: StageProps): VNode {
       </svg>
       {source !== null && (
         <section class="read-from" aria-label="what is read">
-          {source.map((word, key) => (
-            <span
-              key={key}
-              data-key={`s${key}`}
-              data-mark={MARK.test(word)}
-              data-glued={isGlued(source, key)}
-              style={{ "--share": String(shareOf("source", key)) }}
-            >
-              <bdi>{bare(word)}</bdi>
-            </span>
+          {linesOf(source).map((keys, line, lines) => (
+            <p key={line} data-role={talks ? ((lines.length - line) % 2 === 1 ? "you" : "model") : undefined}>
+              {groupsOf(source, keys).map((group) => (
+                <span key={group[0]} class="word">
+                  {group.map((key) => (
+                    <span
+                      key={key}
+                      data-key={`s${key}`}
+                      data-mark={MARK.test(source[key] ?? "")}
+                      style={{ "--share": String(shareOf("source", key)) }}
+                    >
+                      <bdi>{bare(source[key] ?? "")}</bdi>
+                    </span>
+                  ))}
+                </span>
+              ))}
+            </p>
           ))}
         </section>
       )}
       <section class="growing" aria-label={label}>
-        {words.map((word, token) => {
-          const where = token <= step ? "read" : token === step + 1 ? "now" : hides ? "hidden" : "later";
-          return (
-            <button
-              type="button"
-              key={token}
-              data-key={`d${token}`}
-              data-where={where}
-              data-given={token < given}
-              data-mark={MARK.test(word)}
-              data-glued={isGlued(words, token)}
-              aria-current={where === "now"}
-              style={{ "--share": String(token <= step ? shareOf("own", token) : 0) }}
-              onClick={() => onGo(token)}
-            >
-              <bdi>{bare(word)}</bdi>
-            </button>
-          );
-        })}
-        {step + 1 >= words.length && (
-          <span data-key={`d${words.length}`} data-where="now" data-end="true">
-            {end}
-          </span>
-        )}
+        <p data-role={talks ? "model" : undefined}>
+          {groupsOf(words, [...words.keys()]).map((group) => (
+            <span key={group[0]} class="word">
+              {group.map((token) => {
+                const where = token <= step ? "read" : token === step + 1 ? "now" : hides ? "hidden" : "later";
+                return (
+                  <button
+                    type="button"
+                    key={token}
+                    data-key={`d${token}`}
+                    data-where={where}
+                    data-given={token < given}
+                    data-mark={MARK.test(words[token] ?? "")}
+                    aria-current={where === "now"}
+                    style={{ "--share": String(token <= step ? shareOf("own", token) : 0) }}
+                    onClick={() => onGo(token)}
+                  >
+                    <bdi>{bare(words[token] ?? "")}</bdi>
+                  </button>
+                );
+              })}
+            </span>
+          ))}
+          {step + 1 >= words.length && (
+            <span data-key={`d${words.length}`} data-where="now" data-end="true">
+              {end}
+            </span>
+          )}
+        </p>
       </section>
     </div>
   );
@@ -120,10 +138,28 @@ function bare(word: string): string {
   return written(word.startsWith(BLANK) && word.length > 1 ? word.slice(1) : word);
 }
 
-/** Where blanks are parts of tokens, the tokens of one word stand together. */
-function isGlued(words: readonly string[], token: number): boolean {
-  const blanks = words.some((word) => word.startsWith(BLANK));
-  return blanks && token > 0 && words[token]?.startsWith(BLANK) === false && !MARK.test(words[token - 1] ?? "");
+/** The lines of a text, each by its tokens: a turn of a conversation is one. */
+export function linesOf(words: readonly string[]): number[][] {
+  const lines: number[][] = [[]];
+  for (const [token, word] of words.entries()) {
+    lines.at(-1)?.push(token);
+    if (word === LINE_END && token + 1 < words.length) lines.push([]);
+  }
+  return lines;
+}
+
+/** Where blanks are parts of tokens, the tokens of one word stand together: each word by its tokens. */
+export function groupsOf(words: readonly string[], tokens: readonly number[]): number[][] {
+  const blanks = words.some((each) => each.startsWith(BLANK));
+  const groups: number[][] = [];
+  for (const token of tokens) {
+    const [word = "", before = ""] = [words[token], words[token - 1]];
+    const last = groups.at(-1);
+    const glued = blanks && !word.startsWith(BLANK) && ![word, before].some((each) => MARK.test(each));
+    if (glued && last !== undefined && last.length < TOGETHER) last.push(token);
+    else groups.push([token]);
+  }
+  return groups;
 }
 
 function pathsOf(

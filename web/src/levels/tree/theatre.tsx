@@ -31,7 +31,10 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   const session = useSession();
   const { names, source } = store;
   const { sentence, at, options, changes } = state.value;
-  const { search } = held;
+  const live = source instanceof HttpSource;
+  const target = live ? targetIn(changes, sentence) : null;
+  // What was written on this page is known before its run is, and when the server is gone.
+  const search = branches.value.find(({ ids }) => ids.join() === target?.join())?.search ?? held.search;
   const read = useRead(store, sentence);
   useEffect(
     () => () => {
@@ -40,19 +43,18 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
     [],
   );
   const of = continued(store, search?.record.text ?? "");
-  const live = source instanceof HttpSource;
   useEffect(() => {
-    if (search === null) return;
+    if (held.search === null) return;
+    const { search } = held;
     const count = search.record.settings.method === "sample" ? search.record.answers.length : 1;
     for (let answer = 0; answer < count; answer++) {
-      const branch = branchOf(of, search, held.options, answer);
+      const branch = branchOf(continued(store, search.record.text), search, held.options, answer);
       if (branch !== null) branches.value = withBranch(branches.value, branch);
     }
-  }, [search]);
+  }, [held.search]);
   const chosen = chosenAttention(names, source, side);
   const [own, crossing] = [false, true].map((kind) => chosen.names.find((name) => crosses(name) === kind));
   const [back, across] = [useAttention(own), useAttention(crossing)];
-  const target = live ? targetIn(changes, sentence) : null;
   if (read === null && target === null && search === null) return <p class="quiet">Reading …</p>;
   const line = lineOf(search, { read, target, begun: begun(options).length, answer: Number(option("answer")) });
   const { ids, covered, given } = line;
@@ -116,7 +118,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
           onMove={(name, value) => void rewrite(session, line, step, withOption(name, String(value)))}
         />
       )}
-      <Turns turns={(search?.record.turns ?? []).slice(0, from === null ? undefined : -1)} />
+      {from === null && <Turns turns={search?.record.turns ?? []} />}
       <div class="scene">
         <div>
           <Stage
@@ -131,6 +133,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
             aligned={
               here && across !== null && from !== null ? aligned(across(chosen.head), given, step, from.length) : []
             }
+            talks={(search?.record.turns ?? []).length > 0 && from !== null}
             label={written === "translation" ? "the translation" : written === "reply" ? "the reply" : "the text"}
             onGo={(token) => {
               playing.value = false;
@@ -161,6 +164,21 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
               </button>
             </p>
           )}
+          {looked !== null && (
+            <Rivals
+              search={looked.search}
+              step={step}
+              ids={ids}
+              onFork={
+                live
+                  ? (node) => {
+                      const begins = looked.search.readWith(node).slice(given).join(".");
+                      void write(session, { options: withOption("begins", begins), step });
+                    }
+                  : null
+              }
+            />
+          )}
         </div>
         <div>
           {looked !== null && <Drawn search={looked.search} nodes={nodes} chosen={taken} />}
@@ -176,21 +194,6 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
         </div>
       </div>
       <div class="step-parts">
-        {looked !== null && (
-          <Rivals
-            search={looked.search}
-            step={step}
-            ids={ids}
-            onFork={
-              live
-                ? (node) => {
-                    const begins = looked.search.readWith(node).slice(given).join(".");
-                    void write(session, { options: withOption("begins", begins), step });
-                  }
-                : null
-            }
-          />
-        )}
         <BranchesView
           rows={rows}
           ids={ids}
@@ -200,7 +203,12 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
         />
         {here && <Looks step={step} chosen={chosen} />}
         {here && crossing !== undefined && (
-          <Aligned words={words.slice(given)} first={given - 1} step={step} chosen={chosen} />
+          <Aligned
+            words={words.slice(given).map((word) => word.replace("▁", ""))}
+            first={given - 1}
+            step={step}
+            chosen={chosen}
+          />
         )}
         {here && <SoFar side={side} step={step} chosen={chosen} />}
       </div>
