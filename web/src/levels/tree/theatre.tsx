@@ -16,7 +16,7 @@ import { begun, draws, type Held, isCold, option, placeOf, playing, useRead, wit
 import { type Line, lineOf, nodesAt, targetIn } from "./line.ts";
 import { Aligned, LookChoice, Looks, SoFar } from "./looks.tsx";
 import { Player } from "./player.tsx";
-import { branchOf, continued, goBack, rewrite, write } from "./rewriting.ts";
+import { branchOf, continued, goBack, isStill, rewrite, write } from "./rewriting.ts";
 import { Rivals } from "./rivals.tsx";
 import { Sliders } from "./sliders.tsx";
 import { type Beam, Stage } from "./stage.tsx";
@@ -103,7 +103,11 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
         ready={covered === ids.length || session.busy.value === null}
         behind={words[step] ?? ""}
         to={to}
-        prepare={waits ? () => void write(session, { options, step, plays: true }) : undefined}
+        prepare={
+          waits
+            ? () => void write(session, { options, step: isStill() ? ids.length - 1 : step, plays: true })
+            : undefined
+        }
         other={(by) => {
           const row = beside(rows, ids, by);
           if (row !== undefined) jump(row.branch, step + 1);
