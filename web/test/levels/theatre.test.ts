@@ -64,10 +64,11 @@ const STORY = searchOf(
 test("the line is what the run has read and what the search wrote behind it, an end left out", () => {
   const none = { target: null, begun: 0, answer: 0 };
   assert.deepEqual(lineOf(STORY, { read: [0, 3], ...none }), {
-    ...{ ids: [0, 3, 5, 6], covered: 2, given: 2, kept: 2, cut: false },
+    ...{ ids: [0, 3, 5, 6], covered: 2, given: 2, kept: 2, end: "ended" },
   });
   // A run that has read something else shows that; what the address wants goes before both.
   assert.deepEqual(lineOf(STORY, { read: [0, 3, 7], ...none }).ids, [0, 3, 7]);
+  assert.equal(lineOf(STORY, { read: [0, 3, 7], ...none }).end, "open");
   const wanted = lineOf(STORY, { read: [0, 3], ...none, target: [0, 3, 7, 9] });
   assert.deepEqual([wanted.ids, wanted.covered], [[0, 3, 7, 9], 2]);
   // Without a server or a search there is the run; until it is read, nothing.
@@ -76,7 +77,7 @@ test("the line is what the run has read and what the search wrote behind it, an 
   // What was kept when it was rewritten was not given by the reader.
   const rewritten = searchOf([node(0, 0, null, 6, "answer", DRAWN)], { prompt: [0, 3, 5], answers: [0] });
   const line = lineOf(rewritten, { read: [0, 3], ...none, begun: 1 });
-  assert.deepEqual([line.given, line.kept, line.ids, line.cut], [2, 3, [0, 3, 5, 6], true]);
+  assert.deepEqual([line.given, line.kept, line.ids, line.end], [2, 3, [0, 3, 5, 6], "cut"]);
 });
 
 test("what was looked at in a step comes from the search that made it, of this text alone", () => {

@@ -12,8 +12,8 @@ export interface Line {
   readonly given: number;
   /** So many were there before this search: those that were given, and those that were kept. */
   readonly kept: number;
-  /** Whether the last token ends the text, or it was cut at the most tokens. */
-  readonly cut: boolean;
+  /** Whether the text ends behind its last token, or was cut at the most tokens; else nobody knows how it goes on. */
+  readonly end: "ended" | "cut" | "open";
 }
 
 /** The tokens that the address wants the decoder to read; null where it leaves them to the model. */
@@ -56,8 +56,9 @@ export function lineOf(search: Search | null, { read, target, begun, answer }: W
   const starts = shared(prompt, ids) === prompt.length;
   const kept = starts ? Math.max(1, prompt.length) : 1;
   const whole = written !== null && shared(written, ids) === ids.length && ids.length === written.length;
-  const cut = whole && last !== undefined && search?.record.ends?.includes(last.token) !== true;
-  return { ids, covered: shared(ids, own), given: Math.max(1, kept - (starts ? begun : 0)), kept, cut };
+  const ended = last !== undefined && search?.record.ends?.includes(last.token) === true;
+  const end = whole ? (ended ? "ended" : "cut") : "open";
+  return { ids, covered: shared(ids, own), given: Math.max(1, kept - (starts ? begun : 0)), kept, end };
 }
 
 /** Whether a text of these tokens has chosen the node: it has all that stands before it. */

@@ -37,6 +37,10 @@ export function continued(store: Store, text: string): string {
   return JSON.stringify([store.names.run.title, text]);
 }
 
+export function isOf({ of }: Branch, store: Store): boolean {
+  return of.startsWith(JSON.stringify([store.names.run.title]).slice(0, -1));
+}
+
 /** The branch of a search, and of one of its answers. */
 export function branchOf(of: string, search: Search, options: readonly string[], answer = 0): Branch | null {
   const last = search.node(search.record.answers[answer]);

@@ -81,7 +81,7 @@ export function Stage(props: StageProps): VNode {
           {linesOf(source).map((keys, line, lines) => (
             <p key={line} data-role={talks ? ((lines.length - line) % 2 === 1 ? "you" : "model") : undefined}>
               {groupsOf(source, keys).map((group) => (
-                <span key={group[0]} class="word">
+                <span key={group[0]} class="whole-word">
                   {group.map((key) => (
                     <span
                       key={key}
@@ -101,7 +101,7 @@ export function Stage(props: StageProps): VNode {
       <section class="growing" aria-label={label}>
         <p data-role={talks ? "model" : undefined}>
           {groupsOf(words, [...words.keys()]).map((group) => (
-            <span key={group[0]} class="word">
+            <span key={group[0]} class="whole-word">
               {group.map((token) => {
                 const where = token <= step ? "read" : token === step + 1 ? "now" : hides ? "hidden" : "later";
                 return (

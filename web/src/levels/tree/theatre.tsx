@@ -16,7 +16,7 @@ import { begun, draws, type Held, isCold, option, placeOf, playing, useRead, wit
 import { type Line, lineOf, nodesAt, targetIn } from "./line.ts";
 import { Aligned, LookChoice, Looks, SoFar } from "./looks.tsx";
 import { Player } from "./player.tsx";
-import { branchOf, continued, goBack, isStill, rewrite, write } from "./rewriting.ts";
+import { branchOf, continued, goBack, isOf, isStill, rewrite, write, writing } from "./rewriting.ts";
 import { Rivals } from "./rivals.tsx";
 import { Sliders } from "./sliders.tsx";
 import { type Beam, Stage } from "./stage.tsx";
@@ -34,7 +34,8 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   const live = source instanceof HttpSource;
   const target = live ? targetIn(changes, sentence) : null;
   // What was written on this page is known before its run is, and when the server is gone.
-  const search = branches.value.find(({ ids }) => ids.join() === target?.join())?.search ?? held.search;
+  const search =
+    branches.value.find((each) => each.ids.join() === target?.join() && isOf(each, store))?.search ?? held.search;
   const read = useRead(store, sentence);
   useEffect(
     () => () => {
@@ -55,10 +56,16 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   const chosen = chosenAttention(names, source, side);
   const [own, crossing] = [false, true].map((kind) => chosen.names.find((name) => crosses(name) === kind));
   const [back, across] = [useAttention(own), useAttention(crossing)];
-  if (read === null && target === null && search === null) return <p class="quiet">Reading …</p>;
   const line = lineOf(search, { read, target, begun: begun(options).length, answer: Number(option("answer")) });
   const { ids, covered, given } = line;
   const step = Math.min(at[0] ?? given - 1, Math.max(0, ids.length - 1));
+  const waits = live && target === null && covered < ids.length;
+  // Beyond what the run has read, the run of the whole text is made; what went wrong is not tried again by itself.
+  const beyond = waits && read !== null && step >= covered && !writing.value.busy && writing.value.wrong === "";
+  useEffect(() => {
+    if (beyond) void write(session, { options, step });
+  }, [beyond]);
+  if (read === null && target === null && search === null) return <p class="quiet">Reading …</p>;
   const to = (next: number): void => {
     const bound = Math.min(Math.max(next, 0), ids.length - 1);
     if (bound !== step) go({ at: [bound, ...at.slice(1)] }, true);
@@ -92,7 +99,6 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   const written = writtenBy(names.run);
   const drawn = draws(written);
   const still = live ? "" : "This page was saved: it shows what was recorded. On a live page, they rewrite the text.";
-  const waits = live && target === null && covered < ids.length;
   return (
     <div class="theatre">
       <Player
@@ -147,14 +153,12 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
           <LookChoice chosen={chosen} side={lookSide} />
           {!here && (
             <p class="quiet">
-              {live && session.busy.value !== null
+              {live && writing.value.wrong === ""
                 ? "The run of this text is being made: then it shows what each word looked at."
-                : live
-                  ? "Press play: the run of this text is made, and shows what each word looked at."
-                  : "The run of this page has not read these words: what they looked at is on a live page."}
+                : "The run of this page has not read these words: what they looked at is on a live page."}
             </p>
           )}
-          {step === ids.length - 1 && line.cut && live && (
+          {step === ids.length - 1 && line.end === "cut" && live && (
             <p>
               <button
                 type="button"
@@ -225,8 +229,8 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
 }
 
 /** What stands behind the last word. */
-function endOf({ cut }: Line, word: string): string {
-  return cut ? "…" : word === "" || /^[<[].*[>\]]$/.test(word) ? "end" : word;
+function endOf({ end }: Line, word: string): string {
+  return end === "ended" ? "end" : end === "cut" ? "…" : word || "?";
 }
 
 /** The lines of the word that is written: those of the mean or of one head, or of all, each in its colour. */
