@@ -62,13 +62,16 @@ const STORY = searchOf(
 );
 
 test("the line is what the run has read and what the search wrote behind it, an end left out", () => {
-  const none = { target: null, begun: 0, answer: 0 };
+  const none = { target: null, begun: 0, answer: 0, live: false };
   assert.deepEqual(lineOf(STORY, { read: [0, 3], ...none }), {
     ...{ ids: [0, 3, 5, 6], covered: 2, given: 2, kept: 2, end: "ended" },
   });
   // A run that has read something else shows that; what the address wants goes before both.
   assert.deepEqual(lineOf(STORY, { read: [0, 3, 7], ...none }).ids, [0, 3, 7]);
   assert.equal(lineOf(STORY, { read: [0, 3, 7], ...none }).end, "open");
+  // Where its run can be made, what the search wrote is shown.
+  assert.deepEqual(lineOf(STORY, { read: [0, 3, 7], ...none, live: true }).ids, [0, 3, 5, 6]);
+  assert.deepEqual(lineOf(STORY, { read: [0, 4], ...none, live: true }).ids, [0, 4]);
   const wanted = lineOf(STORY, { read: [0, 3], ...none, target: [0, 3, 7, 9] });
   assert.deepEqual([wanted.ids, wanted.covered], [[0, 3, 7, 9], 2]);
   // Without a server or a search there is the run; until it is read, nothing.

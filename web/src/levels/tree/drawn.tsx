@@ -5,8 +5,8 @@ import { percent, short } from "../../numbers/written.ts";
 import { partsOf } from "./line.ts";
 import type { Node, Search } from "./search.ts";
 
-/** A part as wide as this has room for its word, in shares of all. */
-const NAMED = 0.07;
+/** The picture has at least so many pixels, and a letter at most so many: a word that its part has no room for is left out. */
+const [LEAST, LETTER, AROUND] = [300, 9, 6];
 
 export function Drawn({
   search,
@@ -34,7 +34,9 @@ export function Drawn({
             title={`${search.word(part.node)}: ${short(part.size)}`}
             style={{ left: `${100 * part.from}%`, width: `${100 * part.size}%` }}
           >
-            {part.size >= NAMED && <bdi>{search.word(part.node)}</bdi>}
+            {part.size * LEAST >= search.word(part.node).length * LETTER + AROUND && (
+              <bdi>{search.word(part.node)}</bdi>
+            )}
           </i>
         ))}
         <b style={{ left: `${100 * number}%` }} />

@@ -40,19 +40,22 @@ export interface Wanted {
   readonly begun: number;
   /** The answer that is chosen among several of a search. */
   readonly answer: number;
+  /** Whether a run of what the search wrote can be made: then it is shown where the run has read something else. */
+  readonly live: boolean;
 }
 
 /**
  * What the address wants to be read, else the answer of the search where the run has read its beginning, or where another
  * one is chosen; else what the run has read.
  */
-export function lineOf(search: Search | null, { read, target, begun, answer }: Wanted): Line {
+export function lineOf(search: Search | null, { read, target, begun, answer, live }: Wanted): Line {
   const last = search?.node(search.record.answers[answer] ?? search.record.answers[0]);
   const written = search === null || last === undefined ? null : search.readWhole(last);
   const own = read ?? [];
-  const continues = written !== null && shared(written, own) === own.length;
-  const ids = target ?? (written !== null && (continues || answer > 0) ? written : own);
   const prompt = search?.record.prompt ?? [];
+  const continues = written !== null && shared(written, own) === own.length;
+  const other = answer > 0 || (live && shared(prompt, own) === prompt.length);
+  const ids = target ?? (written !== null && (continues || other) ? written : own);
   const starts = shared(prompt, ids) === prompt.length;
   const kept = starts ? Math.max(1, prompt.length) : 1;
   const whole = written !== null && shared(written, ids) === ids.length && ids.length === written.length;

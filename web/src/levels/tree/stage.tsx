@@ -135,6 +135,7 @@ export function Stage(props: StageProps): VNode {
 
 /** A word as it is drawn: without the blank before it. */
 function bare(word: string): string {
+  if (word === LINE_END) return "↵";
   return written(word.startsWith(BLANK) && word.length > 1 ? word.slice(1) : word);
 }
 
@@ -191,4 +192,18 @@ function pathsOf(
     }
   }
   return found;
+}
+
+/** What was said before, the last turn being the one that is answered: the reader's. */
+export function Turns({ turns }: { turns: readonly string[] }): VNode | null {
+  if (turns.length === 0) return null;
+  return (
+    <ol class="turns" aria-label="the conversation so far">
+      {turns.map((turn, place) => (
+        <li key={place} data-role={(turns.length - place) % 2 === 1 ? "you" : "model"}>
+          <bdi>{written(turn)}</bdi>
+        </li>
+      ))}
+    </ol>
+  );
 }

@@ -19,8 +19,7 @@ import { Player } from "./player.tsx";
 import { branchOf, continued, goBack, isOf, isStill, rewrite, write, writing } from "./rewriting.ts";
 import { Rivals } from "./rivals.tsx";
 import { Sliders } from "./sliders.tsx";
-import { type Beam, Stage } from "./stage.tsx";
-import { Turns } from "./story.tsx";
+import { type Beam, Stage, Turns } from "./stage.tsx";
 import { type Chosen, chosenAttention, crosses, type Share, useAttention } from "./weights.ts";
 
 /** So many tokens more are written at the end of a text that was cut. */
@@ -56,7 +55,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   const chosen = chosenAttention(names, source, side);
   const [own, crossing] = [false, true].map((kind) => chosen.names.find((name) => crosses(name) === kind));
   const [back, across] = [useAttention(own), useAttention(crossing)];
-  const line = lineOf(search, { read, target, begun: begun(options).length, answer: Number(option("answer")) });
+  const line = lineOf(search, { read, target, begun: begun(options).length, answer: Number(option("answer")), live });
   const { ids, covered, given } = line;
   const step = Math.min(at[0] ?? given - 1, Math.max(0, ids.length - 1));
   const waits = live && target === null && covered < ids.length;
