@@ -309,7 +309,8 @@ VIEWS: tuple[View, ...] = (
         says=True,
     ),
     View(
-        "writing word by word, with the attention of each step",
+        "writing as it happens, with the attention of each step: of a translation the growing alignment and the beam's "
+        "rivals",
         "guide: *Decoder Layer*",
         lambda found: ending("probabilities")(found) if decoding(found) else [],
         "level=tree&picture=words",

@@ -50,8 +50,8 @@ class Node:
     `log_probability` is the model's own for this token, `total` the sum of all up to it with what the settings change
     in them, and `score` what it is worth as an answer that is complete here: total / `penalty` + `coverage`. `rank`
     counts the candidates of its step from 1, in the order of their totals. `share` is the probability with which it is
-    drawn, after temperature and cuts; `draw` is the number that was drawn, and the part [from, to) of 0 to 1 that
-    this token has. Both are None where nothing is drawn.
+    drawn, after temperature and cuts, and `start` where its part of 0 to 1 begins; `draw` is, of the token that was
+    drawn, the number and the part [from, to) that it lies in. All are None where nothing is drawn.
     """
 
     number: int
@@ -69,6 +69,7 @@ class Node:
     finished: bool
     share: float | None = None
     draw: tuple[float, float, float] | None = None
+    start: float | None = None
 
 
 class Chosen(NamedTuple):
@@ -97,6 +98,7 @@ class Beside:
     total: float
     fate: Fate
     share: float | None = None
+    start: float | None = None
 
 
 class Recorder:
@@ -141,11 +143,12 @@ class Recorder:
         rows, beams, vocabulary = logits.shape
         flat = logits.flatten(0, 1)  # [R * B, V]
         best = largest(flat, min(SHOWN, vocabulary))[1].view(rows, beams, -1)  # [R, B, K]
-        share = None
+        share = ends = None
         if chance is not None:
             kept = filtered(controlled / settings.temperature, settings.top_k, settings.top_p, settings.min_p)
             share = kept.double().softmax(dim=-1)  # [R, B, V]
-            end = share.cumsum(dim=-1).gather(2, token[..., None])[..., 0]  # [R, B]
+            ends = share.cumsum(dim=-1)  # [R, B, V]
+            end = ends.gather(2, token[..., None])[..., 0]  # [R, B]
             self.shares = (share.gather(2, token[..., None])[..., 0], end, chance)
         for row in range(rows):
             for beam in range(beams):
@@ -156,11 +159,12 @@ class Recorder:
                         continue
                     of_token = float(logits[row, beam, each] - log_total[row, beam])
                     part = None if share is None else float(share[row, beam, each])
+                    start = None if ends is None or part is None else float(ends[row, beam, each]) - part
                     fate: Fate = "unlikely" if share is None else "undrawn" if part else "cut"
                     if controlled[row, beam, each] == -inf:
                         fate = "forbidden"
                     total = float(hypotheses.score[row, beam]) + of_token
-                    self.beside.setdefault(row, []).append(Beside(beam, each, of_token, total, fate, part))
+                    self.beside.setdefault(row, []).append(Beside(beam, each, of_token, total, fate, part, start))
 
     def record(self, chosen: Chosen, sentences: Sequence[Sentence | None]) -> None:
         score, parent, token = (each.tolist() for each in chosen.candidates)
@@ -198,6 +202,7 @@ class Recorder:
                         fate=each.fate,
                         finished=False,
                         share=each.share,
+                        start=each.start,
                     )
                 )
             self.tips[number] = [numbers.get(place) for place in of_row.going_on]
@@ -227,6 +232,7 @@ class Recorder:
             finished=of.over[place],
             share=share,
             draw=draw,
+            start=None if draw is None else draw[1],
         )
 
 

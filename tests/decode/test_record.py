@@ -164,4 +164,9 @@ def test_a_draw_tells_its_number_and_what_was_left_out() -> None:
         if node.parent is not None or settings.n_best == 1:
             assert sum(each.share or 0 for each in beside) + node.share == pytest.approx(1, abs=ROUNDING)
             assert sum(each.fate == "undrawn" for each in beside) == 2
+            # Their parts of 0 to 1 lie end to end, in the order of the tokens.
+            parts = sorted((each for each in (node, *beside) if each.share), key=lambda each: each.token)
+            ends = [each.start + each.share for each in parts if each.start is not None and each.share is not None]
+            assert [each.start for each in parts] == pytest.approx([0, *ends[:-1]], abs=ROUNDING)
         assert all((each.share == 0) == (each.fate == "cut") for each in beside)
+        assert node.start == begin

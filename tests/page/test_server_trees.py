@@ -67,6 +67,24 @@ def test_a_node_of_a_tree_is_run_by_its_tokens(page: Page) -> None:
     assert told["run"] != page.overview("en-fr", (TEXT,))["run"]
 
 
+def test_a_text_is_rewritten_from_one_of_its_words(page: Page) -> None:
+    model, drawn = gf.load("en-fr"), {"sample": True, "seed": 4, "temperature": 1.5}
+    whole = grow(page, {**ASKED, **drawn}).json()
+    tree = model.search_tree(TEXT, seed=4, temperature=1.5)
+    assert tree.best is not None
+    tokens = [node.token for node in tree.path(tree.best)]
+    # Rewritten as it was, it is what it was: the numbers that draw its words depend on their places alone.
+    again = grow(page, {**ASKED, **drawn, "begins": tokens[:2]}).json()
+    assert again["answer"] == whole["answer"]
+    assert again["prompt"] == [*whole["prompt"], *tokens[:2]]
+    assert [node["token"] for node in again["nodes"] if node["draw"]] == tokens[2:]
+    # Another word there is another text, which begins so.
+    other = next(node.token for node in tree.steps[1] if node.fate == "undrawn")
+    fork = grow(page, {**ASKED, **drawn, "begins": [tokens[0], other]}).json()
+    assert fork["answer"] != whole["answer"]
+    assert fork["prompt"] == [*whole["prompt"], tokens[0], other]
+
+
 WRONG: list[tuple[Any, int]] = [
     (b"", 400),
     ([], 400),
@@ -83,6 +101,11 @@ WRONG: list[tuple[Any, int]] = [
     ({**ASKED, "sample": True, "beams": 3}, 400),
     ({**ASKED, "temperature": 0}, 400),
     ({**ASKED, "groups": 2}, 400),
+    ({**ASKED, "begins": 3}, 400),
+    ({**ASKED, "begins": [-1]}, 400),
+    ({**ASKED, "begins": [8000]}, 400),
+    ({**ASKED, "begins": [2**40]}, 400),
+    ({**ASKED, "begins": [5] * 400}, 400),
 ]
 
 

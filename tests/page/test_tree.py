@@ -132,7 +132,7 @@ def test_a_node_of_the_answer_opens_there_and_another_one_names_its_command(
     canvas.focus(timeout=WAIT)
     opened.locator(".opens").wait_for(timeout=WAIT)
     opened.keyboard.press("Enter")
-    opened.wait_for_selector(".written-so-far", timeout=WAIT)
+    opened.wait_for_selector(".growing", timeout=WAIT)
     assert "step 4 of" in opened.locator(".step-slider").inner_text()
     opened.keyboard.press("Escape")
     opened.wait_for_selector("main canvas", timeout=WAIT)
@@ -162,7 +162,7 @@ def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tr
         assert same(row.locator("a").get_attribute("data-value"), float(probabilities[token]))
     until(
         opened,
-        "token => document.querySelector('tr[aria-current=true]')?.dataset.token === token",
+        "token => document.querySelector('tr[data-token][aria-current=true]')?.dataset.token === token",
         str(int(found.facts["decoder_inputs.ids"][0, 4])),
         timeout=WAIT,
     )
@@ -179,7 +179,7 @@ def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tr
         mean = found[name][0, :, 3].double().mean(dim=0)
         values = [float(str(each.get_attribute("data-value"))) for each in shown.all()]
         assert torch.allclose(torch.tensor(values, dtype=torch.float64), mean[:count], atol=1e-6)
-    opened.locator(".looks select").nth(1).select_option("1")
+    opened.locator(".look-choice select").last.select_option("1")
     share = opened.locator(f'[data-attention="decoder.blocks.{last}.cross_attention.weights"] a[data-value]').nth(2)
     share.click()
     name = f"decoder.blocks.{last}.cross_attention.weights"

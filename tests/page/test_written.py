@@ -86,7 +86,9 @@ def test_a_story_is_played_and_stepped_by_keys(opened: Page, story: Told) -> Non
     show(opened, story.file)
     first, count = len(story.tree.prompt), len(story.trace.words.inputs[0])
     at_step(opened, first)
-    assert opened.locator('[data-where="hidden"]').count() == count - first
+    # The word that is written in this step stands there; those behind it are not yet shown.
+    assert opened.locator('[data-where="now"]').count() == 1
+    assert opened.locator('[data-where="hidden"]').count() == count - first - 1
     assert opened.locator('[data-given="false"]').count() == count - first
     opened.keyboard.press("ArrowRight")
     at_step(opened, first + 1)
@@ -101,7 +103,7 @@ def test_a_story_is_played_and_stepped_by_keys(opened: Page, story: Told) -> Non
     opened.keyboard.press("Home")
     at_step(opened, first)
     opened.locator(".whole input").check()
-    until(opened, f"document.querySelectorAll('[data-where=later]').length === {count - first}")
+    until(opened, f"document.querySelectorAll('[data-where=later]').length === {count - first - 1}")
 
 
 def test_each_step_has_what_was_drawn_and_looked_at(opened: Page, story: Told) -> None:
@@ -143,10 +145,10 @@ def test_the_draws_are_a_tree(opened: Page, story: Told) -> None:
 
 def test_a_reply_has_its_turns_and_its_alignment(opened: Page, reply: Told) -> None:
     show(opened, reply.file)
-    opened.wait_for_selector(".turns", timeout=WAIT)
-    turns = opened.locator(".turns li").evaluate_all("all => all.map(each => [each.dataset.role, each.innerText])")
-    assert turns == [["model", reply.tree.turns[0]], ["you", reply.tree.turns[1]]]
-    assert opened.locator('.written-so-far[data-role="model"]').count() == 1
+    opened.wait_for_selector(".read-from p[data-role]", timeout=WAIT)
+    roles = opened.locator(".read-from p").evaluate_all("all => all.map(each => each.dataset.role)")
+    assert roles == ["model", "you"]
+    assert opened.locator('.growing p[data-role="model"]').count() == 1
     name = "decoder.blocks.1.cross_attention.weights"
     opened.wait_for_selector(f'[data-attention="{name}"] span', timeout=WAIT)
     shown = [each.get_attribute("data-value") for each in opened.locator(f'[data-attention="{name}"] span').all()]
@@ -170,8 +172,7 @@ def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Pat
         page.wait_for_selector(f'.step-slider:has-text("step {len(expected.prompt)} of")', timeout=WAIT)
         page.wait_for_selector(".drawn", timeout=WAIT)
         whole = expected.whole_ids(path_of(expected)[-1])
-        page.wait_for_selector(f".written-so-far button:nth-of-type({len(whole)})", state="attached", timeout=WAIT)
-        assert page.locator(".written-so-far button").count() == len(whole)
+        until(page, "count => document.querySelectorAll('.growing button').length === count", len(whole), timeout=WAIT)
         node = path_of(expected)[0]
         assert node.draw is not None
         given = str(page.locator(".drawn").get_attribute("data-draw")).split(",")
@@ -181,16 +182,15 @@ def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Pat
 def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
     with serving(desk_of("chat", chatting(), tmp_path, "Hi"), "chat", ("Hi",)) as address, watched(browser) as page:
         page.goto(f"{address}#level=tree&picture=words&options=seed=2,tokens=5")
-        page.wait_for_selector(".turns", timeout=WAIT)
-        before = page.locator(".turns li").count()
+        page.wait_for_selector(".read-from p[data-role]", timeout=WAIT)
+        before = page.locator(".read-from p").count()
         page.locator(".writer input").fill("She likes", timeout=WAIT)
         page.locator(".writer button[type=submit]").click()
-        page.wait_for_selector(f".turns li:nth-child({before + 1})", timeout=WAIT)
-        roles = page.locator(".turns li").evaluate_all("all => all.map(each => each.dataset.role)")
+        page.wait_for_selector(f".read-from p:nth-child({before + 1})", timeout=WAIT)
+        roles = page.locator(".read-from p").evaluate_all("all => all.map(each => each.dataset.role)")
         assert roles[-1] == "you"
-        assert page.locator(".turns li").last.inner_text() == "She likes"
         # It plays by itself, up to its end.
-        count = page.locator('.written-so-far[data-role="model"] button').count()
+        count = page.locator('.growing p[data-role="model"] button').count()
         at_step(page, count)
 
 

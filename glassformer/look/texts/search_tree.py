@@ -1,6 +1,7 @@
 """What a model writes after a prompt, a source or a conversation, recorded step by step as a tree."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -45,10 +46,12 @@ def search_tree(
     *,
     verb: str | None = None,
     attention: bool = False,
+    begins: Sequence[int] = (),
 ) -> SearchTree:
     """The search or drawing that a verb makes, step by step, of a text or the turns of a conversation; with
     `attention`, where each step looked. Watched, attention is computed by its formula: last digits may differ from the
-    verb's. Raises ConfigError for a model that does not write and for too much attention; DataError for a text of only
+    verb's. `begins`: tokens with which the answer begins; what follows is drawn by the same numbers as without them.
+    Raises ConfigError for a model that does not write and for too much attention; DataError for a text of only
     blanks, one translated in parts, and where no answer has the words that are asked for.
     """
     if model.config.decoder is None:
@@ -60,7 +63,8 @@ def search_tree(
     predictor = predictor_for(model, verb, options)
     limit = model.module.output_stack.max_length
     asked = asked_of(predictor, text, limit=limit)
-    writer, request = asked.writer, asked.request
+    writer = asked.writer
+    request = replace(asked.request, prefix=(*asked.request.prefix, *begins)) if begins else asked.request
     prompt = (*(request.prompt or (writer.ids.begin,)), *request.prefix)
     if attention:
         check_bytes(

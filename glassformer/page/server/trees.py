@@ -44,6 +44,10 @@ class AskedTree(Settings):
     n_best: Annotated[int, Field(ge=1, le=MOST_BEAMS)] | None = None
     seed: Seed | None = None
     max_tokens: Annotated[int, Field(ge=1, le=4 * MOST_TOKENS)] | None = None
+    begins: Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(max_length=4 * MOST_TOKENS)] = Field(
+        default_factory=list
+    )
+    """Tokens with which the answer begins: what is rewritten from one of its words on."""
 
     @property
     def key(self) -> str:
@@ -61,7 +65,7 @@ def grow(model: Artefact, asked: AskedTree) -> bytes:
     tokens = len(model.tokenizer.encode(asked.text, special=False))
     if tokens > MOST_TOKENS:
         raise TooLargeError(f"a search is drawn for at most {MOST_TOKENS} tokens of a text", got=f"{tokens:,}")
-    options = WritingOptions(**asked.model_dump(exclude={"model", "text"}))
+    options = WritingOptions(**asked.model_dump(exclude={"model", "text", "begins"}))
     verb = writing_verb(model)
     text = asked.text.split("\n") if VERBS[verb].turns else asked.text
-    return packed(as_json(search_tree(model, text, options, verb=verb).to_dict()))
+    return packed(as_json(search_tree(model, text, options, verb=verb, begins=asked.begins).to_dict()))

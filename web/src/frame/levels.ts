@@ -164,9 +164,9 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeView),
     lacks: ({ run }) => (run.model.stacks.some(({ side }) => side === "decoder") ? "" : "no decoder"),
     Beside: { title: "The word in hand", View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeBeside) },
-    hint: "← where it comes from, → how it goes on, ↑ ↓ the same step. Enter or double click: open it. Escape: back",
+    hint: "← → step by step, ↑ ↓ another branch. Space: play. Enter or double click: open it. Escape: back",
     crumb: ({ picture }) => ({
-      text: picture === "words" ? "word by word" : "the search",
+      text: picture === "words" ? "as it is written" : "the search",
       href: link({ level: "tree" }),
     }),
     up: ({ picture, at }) =>

@@ -131,7 +131,7 @@ function Entry({ level, text }: { level: Level; text: string }): VNode {
   return (
     <a
       class="choice"
-      href={link({ level, picture: "", options: [], at: [] })}
+      href={link({ level, picture: level === "tree" ? "words" : "", options: [], at: [] })}
       aria-current={level === later.value.level}
       data-lacks={reason !== ""}
     >

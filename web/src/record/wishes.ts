@@ -27,6 +27,8 @@ export interface TreeWish {
   readonly n_best?: number | undefined;
   readonly max_tokens?: number | undefined;
   readonly seed?: number | undefined;
+  /** Tokens with which what is written begins. */
+  readonly begins?: readonly number[];
 }
 
 /** A model that can be chosen, with texts to begin with. */

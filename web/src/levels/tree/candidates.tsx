@@ -1,4 +1,4 @@
-/** What could have come next: the likeliest tokens before and after temperature and cuts, and the number that was drawn. */
+/** What could have come next: the likeliest tokens before and after temperature and cuts, each to go on with. */
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -30,6 +30,7 @@ export function Candidates({
   nodes,
   chosen,
   search,
+  onFork,
 }: {
   place: number;
   /** The token that this run reads next, and the one that the search was left with. */
@@ -39,6 +40,8 @@ export function Candidates({
   /** The node that the text went on with. */
   chosen: Node | undefined;
   search: Search | null;
+  /** Goes on with another token; null where no model is at hand. */
+  onFork: ((token: number) => void) | null;
 }): VNode {
   const { names, source } = useStore();
   const [found, setFound] = useState<{ of: Source; place: number; row: ArrayLike<number> | undefined } | null>(null);
@@ -47,20 +50,25 @@ export function Candidates({
   useEffect(() => {
     let current = known && place >= 0;
     if (current) {
-      void source.numbersAt(tensor, [place]).then((row) => {
+      const told = (row: ArrayLike<number> | undefined): void => {
         if (current) setFound({ of: source, place, row });
-      });
+      };
+      // Of a server that is gone there are those that the search looked at.
+      source.numbersAt(tensor, [place]).then(told, () => told(undefined));
     }
     return () => {
       current = false;
     };
   }, [source, place, known]);
-  if (!known || place < 0) return <p class="wrong">This run has no scores of the vocabulary at this word.</p>;
-  if (found === null || found.of !== source || found.place !== place) return <p class="quiet">…</p>;
-  const whole = found.row !== undefined;
+  const own = found !== null && found.of === source && found.place === place ? found : null;
+  if (nodes.length === 0 && (!known || place < 0)) {
+    return <p class="wrong">This run has no scores of the vocabulary at this word.</p>;
+  }
+  if (nodes.length === 0 && own === null) return <p class="quiet">…</p>;
+  const whole = own?.row !== undefined;
   // A page without them all has those of the tokens that the search looked at.
-  const row: { readonly [token: number]: number } = found.row ?? probabilitiesOf(nodes);
-  const tokens = whole ? Array.from(found.row ?? [], (_, token) => token) : nodes.map(({ token }) => token);
+  const row: { readonly [token: number]: number } = own?.row ?? probabilitiesOf(nodes);
+  const tokens = whole ? Array.from(own?.row ?? [], (_, token) => token) : nodes.map(({ token }) => token);
   const order = tokens.sort((one, two) => (row[two] ?? 0) - (row[one] ?? 0));
   const listed = order.slice(0, LISTED);
   const told = asked ?? next ?? chosen?.token;
@@ -87,13 +95,21 @@ export function Candidates({
         )}
         <tbody>
           {listed.map((token) => {
-            const fate = nodes.find((node) => node.token === token)?.fate;
+            const node = nodes.find((each) => each.token === token);
+            const fate = node === undefined ? undefined : node.draw !== null ? "drawn" : FATES[node.fate];
             const share = shareOf(token);
-            const why = token === next ? "in this text" : token === asked ? "opened from the search" : "";
+            const byHand = drawn && node?.draw == null;
+            const why = token === asked ? "opened from the search" : token !== next ? "" : byHand ? "by hand" : "taken";
             return (
               <tr key={token} aria-current={token === told} data-token={token}>
                 <th>
-                  <bdi>{names.label(tensor, "vocabulary", token, 0).text}</bdi>
+                  {onFork === null || token === next || search?.record.ends?.includes(token) === true ? (
+                    <bdi>{names.label(tensor, "vocabulary", token, 0).text}</bdi>
+                  ) : (
+                    <button type="button" title="Go on with this word" onClick={() => onFork(token)}>
+                      <bdi>{names.label(tensor, "vocabulary", token, 0).text}</bdi>
+                    </button>
+                  )}
                 </th>
                 <td class="bar">
                   <i style={{ width: `${(100 * (row[token] ?? 0)) / most}%` }} />
@@ -109,7 +125,7 @@ export function Candidates({
                   )}
                 </td>
                 {drawn && <td data-share={share ?? undefined}>{share === null ? "" : short(share)}</td>}
-                <td>{[why, fate === undefined ? "" : FATES[fate]].filter(Boolean).join(", ")}</td>
+                <td>{[why, fate].filter(Boolean).join(", ")}</td>
               </tr>
             );
           })}
@@ -118,7 +134,7 @@ export function Candidates({
       <p class="quiet">
         {whole
           ? counted(tokens.length - listed.length, "other token")
-          : "The other tokens, whose probabilities are not in this page,"}{" "}
+          : "The other tokens, whose probabilities are not on this page,"}{" "}
         together {percent(Math.max(left, 0))}
         {drawn && `, of the draw ${percent(Math.max(leftOfDraw, 0))}`}
       </p>
@@ -143,29 +159,8 @@ function Why({
 }): VNode | null {
   if (search === null || chosen === undefined) return null;
   const word = <bdi class="strong">{search.word(chosen)}</bdi>;
-  if (chosen.draw !== null) {
-    const [number, from, to] = chosen.draw;
-    return (
-      <>
-        <p>
-          {word}: {short(number, 4)} was drawn, and its part of all probabilities, end to end, is {short(from, 4)} to{" "}
-          {short(to, 4)}.
-        </p>
-        <div
-          class="drawn"
-          data-draw={chosen.draw.join()}
-          style={{ "--from": String(from), "--to": String(to), "--drawn": String(number) }}
-          role="img"
-          aria-label={`from 0 to 1: the part of this token from ${short(from, 4)} to ${short(to, 4)}, and the number ${short(number, 4)} in it`}
-        >
-          <i />
-          <b />
-          <span>0</span>
-          <span>1</span>
-        </div>
-      </>
-    );
-  }
+  // Where a number was drawn, the picture above says so.
+  if (search.record.settings.method === "sample") return null;
   if (chosen.token === best) return <p>{word}: no token is likelier (argmax).</p>;
   return (
     <p>

@@ -9,18 +9,25 @@ import type { RunRecord, Side } from "../../record/record.ts";
 import type { TreeWish } from "../../record/wishes.ts";
 import type { Store } from "../../run/store.ts";
 import { HttpSource } from "../../sources/http_source.ts";
+import { RefusedError } from "../../sources/requests.ts";
 import type { Source } from "../../sources/source.ts";
 import { useStore } from "../../views/hooks.ts";
 import { type Node, Search, type SearchRecord } from "./search.ts";
 
-/** What is chosen at this level, as the address has it: `beams=8`, `alpha=0.6`, `draw=1`, `block=2`, `head=5`. */
-export function option(name: string): string {
-  return state.value.options.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
+/** What is chosen at this level, as the address has it: `beams=8`, `temperature=0.6`, `begins=12.44`, `block=2`, `head=5`. */
+export function option(name: string, options: readonly string[] = state.value.options): string {
+  return options.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
 }
 
-export function withOption(name: string, value: string): string[] {
-  const others = state.value.options.filter((each) => !each.startsWith(`${name}=`));
+export function withOption(name: string, value: string, options: readonly string[] = state.value.options): string[] {
+  const others = options.filter((each) => !each.startsWith(`${name}=`));
   return value === "" ? others : [...others, `${name}=${value}`];
+}
+
+/** The tokens with which the answer of the address begins: what stood before the word from which it was rewritten. */
+export function begun(options: readonly string[] = state.value.options): number[] {
+  const typed = option("begins", options);
+  return /^\d+(\.\d+)*$/.test(typed) ? typed.split(".").map(Number) : [];
 }
 
 /** Whether what was written is played: a new text plays by itself, and so stands outside of the view that draws it. */
@@ -30,32 +37,28 @@ export interface Held {
   readonly search: Search | null;
   /** Why there is none, in a sentence; empty while it is waited for. */
   readonly why: string;
+  /** The options of the address that asked for it. */
+  readonly options: readonly string[];
 }
 
 /** Searches that were asked for, by the wish; they never change. */
-const asked = new Map<string, Promise<Held>>();
-const MOST = 24;
+const asked = new Map<string, Promise<Search>>();
+const MOST = 48;
 
 /** The search for the sentence in front. Until another one is there, the one before stays. */
 export function useSearch(): Held {
   const { source, names } = useStore();
   const { sentence } = state.value;
   const key = JSON.stringify([names.run.title, wishOf(source, sentence), sentence]);
-  const [found, setFound] = useState<Held>({ search: null, why: "" });
+  const [found, setFound] = useState<Held>({ search: null, why: "", options: [] });
   const side = writingSide(names);
   useEffect(() => {
     // An encoder writes nothing: its server has nothing to search for.
     if (side === null) return;
     let current = true;
-    let held = source instanceof HttpSource ? asked.get(key) : undefined;
-    if (held === undefined) {
-      held = searchOf(source, names, sentence);
-      asked.set(key, held);
-      for (const oldest of asked.keys()) if (asked.size > MOST) asked.delete(oldest);
-      void held.then(({ search }) => search === null && asked.delete(key));
-    }
-    void held.then((search) => {
-      if (current) setFound(search);
+    const { options } = state.value;
+    void searchOf(source, names, sentence).then((found) => {
+      if (current) setFound({ ...found, options });
     });
     return () => {
       current = false;
@@ -74,22 +77,31 @@ export function writtenBy(run: RunRecord & { readonly writes?: unknown }): Writt
 }
 
 /** Whether the search of the address draws: a writer does unless something else is asked for, a translator does not. */
-export function draws(written: Written | null): boolean {
-  return option("draw") === "" ? written !== "translation" : option("draw") === "1";
+export function draws(written: Written | null, options: readonly string[] = state.value.options): boolean {
+  const draw = option("draw", options);
+  return draw === "" ? written !== "translation" : draw === "1";
+}
+
+/** At a temperature of 0 nothing is drawn: the likeliest token is taken each time. */
+export function isCold(options: readonly string[] = state.value.options): boolean {
+  return option("temperature", options) !== "" && Number(option("temperature", options)) === 0;
 }
 
 /** So many tokens are written where nobody says otherwise, but for translations: a story has no length of its own. */
 export const TOKENS = 40;
 
-function wishFor(source: HttpSource, text: string): TreeWish {
+function wishFor(source: HttpSource, text: string, options: readonly string[]): TreeWish {
   const number = (name: string): number | undefined => {
-    const typed = option(name);
+    const typed = option(name, options);
     return typed === "" || Number.isNaN(Number(typed)) ? undefined : Number(typed);
   };
   const { model } = source.run.asked;
   const by = writtenBy(source.run);
   const more = by === "translation" ? {} : { max_tokens: number("tokens") ?? TOKENS };
-  const ways = draws(by)
+  const begins = begun(options);
+  const drawn = draws(by, options);
+  if (drawn && isCold(options)) return { model, text, beams: 1, begins, ...more };
+  const ways = drawn
     ? {
         ...{ sample: true, temperature: number("temperature"), top_k: number("top-k"), top_p: number("top-p") },
         ...{ seed: number("seed"), n_best: number("texts") },
@@ -98,30 +110,47 @@ function wishFor(source: HttpSource, text: string): TreeWish {
         beams: number("beams") ?? (by === "translation" ? undefined : 4),
         length_penalty: number("beams") === 1 ? undefined : number("alpha"),
       };
-  return { model, text, ...ways, ...more };
+  return { model, text, begins, ...ways, ...more };
 }
 
 function wishOf(source: Source, sentence: number): TreeWish | null {
   if (!(source instanceof HttpSource)) return null;
-  return wishFor(source, source.run.asked.texts[sentence] ?? "");
+  return wishFor(source, source.run.asked.texts[sentence] ?? "", state.value.options);
 }
 
-/** What a live model writes behind a text, as the address asks for it. */
-export async function searchFor(source: HttpSource, text: string): Promise<Search> {
-  return new Search((await source.search(wishFor(source, text))) as SearchRecord);
+/** What a live model writes after a text, as these options ask for it; each is asked for once. */
+export function searchFor(source: HttpSource, text: string, options: readonly string[]): Promise<Search> {
+  return searched(source, wishFor(source, text, options));
 }
 
-async function searchOf(source: Source, names: Names, sentence: number): Promise<Held> {
+function searched(source: HttpSource, wish: TreeWish): Promise<Search> {
+  const key = JSON.stringify(wish);
+  let held = asked.get(key);
+  if (held === undefined) {
+    held = source.search(wish).then((record) => new Search(record as SearchRecord));
+    asked.set(key, held);
+    for (const oldest of asked.keys()) if (asked.size > MOST) asked.delete(oldest);
+    held.catch(() => asked.delete(key));
+  }
+  return held;
+}
+
+/** What went wrong, in a sentence, and what stays. */
+export function problem(error: unknown): string {
+  if (error instanceof RefusedError) return error.sentence;
+  const told = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof TypeError)) return told;
+  return `The server does not answer (${told}): if it has ended, start glassformer explore again. What is written stays.`;
+}
+
+async function searchOf(source: Source, names: Names, sentence: number): Promise<Omit<Held, "options">> {
   const wish = wishOf(source, sentence);
   try {
-    const record =
-      wish !== null && source instanceof HttpSource
-        ? await source.search(wish)
-        : ((await source.section("search")) as readonly (SearchRecord | null)[] | undefined)?.[sentence];
-    if (record == null) return { search: null, why: absent(names) };
-    return { search: new Search(record as SearchRecord), why: "" };
+    if (wish !== null && source instanceof HttpSource) return { search: await searched(source, wish), why: "" };
+    const record = ((await source.section("search")) as readonly (SearchRecord | null)[] | undefined)?.[sentence];
+    return record == null ? { search: null, why: absent(names) } : { search: new Search(record), why: "" };
   } catch (error) {
-    return { search: null, why: error instanceof Error ? error.message : String(error) };
+    return { search: null, why: problem(error) };
   }
 }
 
@@ -154,7 +183,8 @@ export function useRead(store: Store, sentence: number): readonly number[] | nul
       current = false;
     };
   }, [store, side, sentence]);
-  return read?.store === store ? read.ids : null;
+  // Until another run of the same model is read, the one before says what both have in common.
+  return read?.store.names.run.title === store.names.run.title ? read.ids : null;
 }
 
 /** Whether a run in which the decoder reads these tokens has chosen the node: it read all that stands before it. */

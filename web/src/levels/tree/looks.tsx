@@ -9,22 +9,51 @@ import type { Side } from "../../record/record.ts";
 import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
 import { Choice } from "../../views/pieces.tsx";
+import { alignmentScene } from "./alignment_scene.ts";
 import { withOption } from "./held.ts";
 import { triangleScene } from "./triangle_scene.ts";
 import { type Chosen, crosses, useShares } from "./weights.ts";
 
-export function Looks({ step, chosen }: { step: number; chosen: Chosen }): VNode {
-  const { blocks, block, names, heads, head } = chosen;
+/** Lines of so many heads can be told apart by their colours. */
+const COLOURS = 8;
+
+/** Which attention the lines show: of the text itself or of the source, of which block, by which heads. */
+export function LookChoice({ chosen, side }: { chosen: Chosen; side: "own" | "source" }): VNode {
+  const { blocks, block, names, heads, head, each } = chosen;
   const set = (name: string) => (value: string) => go({ options: withOption(name, value) }, true);
   const mean: readonly [string, string] = ["", `mean of ${heads}`];
-  const each = Array.from({ length: heads }, (_, one): [string, string] => [String(one), String(one)]);
+  const one = Array.from({ length: heads }, (_, one): [string, string] => [String(one), String(one)]);
+  const all: readonly [string, string][] = heads > 1 && heads <= COLOURS ? [["each", "each in its colour"]] : [];
+  return (
+    <div class="controls look-choice">
+      {names.length > 1 && (
+        <Choice
+          label="it looks"
+          value={side}
+          of={[
+            ["source", "at the source"],
+            ["own", "back at what is written"],
+          ]}
+          onChoose={(value) => set("look")(value === "source" ? "" : value)}
+        />
+      )}
+      <Choice label="block" value={block} of={blocks.map((one) => [one, one])} onChoose={set("block")} />
+      <Choice label="head" value={each ? "each" : (head ?? "")} of={[mean, ...one, ...all]} onChoose={set("head")} />
+      {each &&
+        one.map(([value]) => (
+          <span key={value} class="of-head" style={{ borderColor: `var(--head-${Number(value) + 1})` }}>
+            {value}
+          </span>
+        ))}
+    </div>
+  );
+}
+
+export function Looks({ step, chosen }: { step: number; chosen: Chosen }): VNode {
+  const { names, head } = chosen;
   return (
     <section class="block looks">
       <h2>What it looked at</h2>
-      <div class="controls">
-        <Choice label="block" value={block} of={blocks.map((one) => [one, one])} onChoose={set("block")} />
-        <Choice label="head" value={head ?? ""} of={[mean, ...each]} onChoose={set("head")} />
-      </div>
       {names.map((name) => (
         <Look key={name} name={name} step={step} head={head} />
       ))}
@@ -107,6 +136,54 @@ export function SoFar({ side, step, chosen }: { side: Side; step: number; chosen
       <p class="quiet">
         A row is added with each token; to the right of the stairs is what the mask hides (look-ahead).
       </p>
+    </section>
+  );
+}
+
+/** The alignment: a row for each word that was written, with what it looked at in the source. */
+export function Aligned({
+  words,
+  first,
+  step,
+  chosen,
+}: {
+  /** What was written, from the word of the first step. */
+  words: readonly string[];
+  first: number;
+  step: number;
+  chosen: Chosen;
+}): VNode | null {
+  const { names } = useStore();
+  const palette = usePalette();
+  const { box, width } = useWidth();
+  const { sentence } = state.value;
+  const { head } = chosen;
+  const name = chosen.names.find(crosses);
+  const share = useShares(name, head);
+  const scene = useMemo(() => {
+    if (share === null || name === undefined || width === 0) return null;
+    const source = (names.run.words.inputs[sentence] ?? []).map((_, key) => names.word("inputs", sentence, key).text);
+    const cell = (query: number, key: number): number[] => [sentence, head ?? 0, query, key];
+    return alignmentScene({ tensor: name, source, words, first, step, share, cell }, palette, measure, width);
+  }, [share, names, step, width, palette, sentence, words, first]);
+  if (name === undefined) return null;
+  return (
+    <section class="block so-far aligned">
+      <h2>The alignment so far</h2>
+      <div ref={box}>
+        {scene !== null && (
+          <Picture
+            scene={scene}
+            label={`A row for each word that was written, up to step ${step + 1}: how much it looked at each word of the source. Click: the head.`}
+            tensor={name}
+            cell={[sentence, head ?? 0, step, 0]}
+            onChoose={(tensor, cell, further) => {
+              if (further) go({ level: head === null ? "head" : "number", tensor, cell, layout: [] });
+              else go({ at: [cell[2] ?? step, ...state.value.at.slice(1)] }, true);
+            }}
+          />
+        )}
+      </div>
     </section>
   );
 }

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { go } from "../../address/state.ts";
 import { option, playing, withOption } from "./held.ts";
+import { isStill } from "./rewriting.ts";
 
 /** Tokens in a second. */
 const SPEEDS = ["0.5", "1", "2", "4", "8"];
@@ -16,20 +17,24 @@ export interface PlayerProps {
   readonly first: number;
   /** Whether the text is known to have been written here: then what comes later is hidden until it is asked for. */
   readonly written: boolean;
-  /** Whether this is the run of what was written: until it is there, playing waits. */
+  /** Whether playing may go on: while the run of what was written is made, it waits. */
   readonly ready: boolean;
   /** What the step in hand stands behind. */
   readonly behind: string;
   to(step: number): void;
+  /** Has what is played made first; left out: it is there. */
+  prepare?: (() => void) | undefined;
+  /** The text of another branch, above or below. */
+  other(by: number): void;
 }
 
 function chosenSpeed(): string {
   return SPEEDS.includes(option("speed")) ? option("speed") : USUAL;
 }
 
-export function Player({ step, count, first, written, ready, behind, to }: PlayerProps): VNode {
+export function Player({ step, count, first, written, ready, behind, to, prepare, other }: PlayerProps): VNode {
   const speed = chosenSpeed();
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const still = isStill();
   const last = count - 1;
   useEffect(() => {
     if (!playing.value || !ready) return;
@@ -41,8 +46,9 @@ export function Player({ step, count, first, written, ready, behind, to }: Playe
     return () => clearTimeout(timer);
   }, [playing.value, ready, step, last, speed]);
   const play = (): void => {
-    // Where the system asks for less motion, each press is one step.
-    if (still) to(step >= last ? first : step + 1);
+    // Where the system asks for less motion, all is there at once.
+    if (prepare !== undefined) prepare();
+    else if (still) to(last);
     else {
       if (!playing.value && step >= last) to(first);
       playing.value = !playing.value;
@@ -63,6 +69,7 @@ export function Player({ step, count, first, written, ready, behind, to }: Playe
         playing.value = false;
         to(next);
       } else if (event.key === " ") play();
+      else if (event.key === "ArrowUp" || event.key === "ArrowDown") other(event.key === "ArrowUp" ? -1 : 1);
       else if (event.key === "+" || event.key === "-") faster(event.key === "+" ? 1 : -1);
       else return;
       event.preventDefault();
@@ -77,7 +84,7 @@ export function Player({ step, count, first, written, ready, behind, to }: Playe
   return (
     <div class="step-slider">
       <button type="button" class="play" onClick={play} aria-pressed={playing.value}>
-        {still ? "next" : playing.value ? "pause" : "play"}
+        {still ? "to the end" : playing.value ? "pause" : "play"}
       </button>
       <label>
         <span>

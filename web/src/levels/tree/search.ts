@@ -34,6 +34,8 @@ export interface Node {
   /** The probability of being drawn, and the number that was drawn with the part of 0 to 1 that this token has. */
   readonly share: number | null;
   readonly draw: readonly [number, number, number] | null;
+  /** Where the part of 0 to 1 begins that this token has in the draw. */
+  readonly start?: number | null;
 }
 
 export interface Settings {

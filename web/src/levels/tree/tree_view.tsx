@@ -22,16 +22,17 @@ import {
   writtenBy,
 } from "./held.ts";
 import { isStrong, methodOf, type Search } from "./search.ts";
+import { Theatre } from "./theatre.tsx";
 import { SIGNS, treeScene } from "./tree_scene.ts";
 import { TreeTable } from "./tree_table.tsx";
-import { WordsView } from "./words_view.tsx";
 import { Writer } from "./writer.tsx";
 
 export function TreeView(): VNode {
   const { names, source } = useStore();
   const { picture } = state.value;
   const side = writingSide(names);
-  const { search, why } = useSearch();
+  const held = useSearch();
+  const { search, why } = held;
   if (side === null) {
     return (
       <>
@@ -48,20 +49,18 @@ export function TreeView(): VNode {
   return (
     <>
       <h1 class="away">{`${names.run.title}: how it writes`}</h1>
-      {written !== null && written !== "translation" && (
-        <Writer written={written} search={search} waits={search === null && why === ""} />
-      )}
-      {source instanceof HttpSource && written !== "translation" && <Ways written={written} />}
       <nav class="pictures" aria-label="how it is shown">
+        <a href={link({ picture: "words", at: words ? state.value.at : [] })} aria-current={words}>
+          as it is written
+        </a>
         <a href={link({ picture: "", at: state.value.at.slice(1) })} aria-current={!words}>
           the search
         </a>
-        <a href={link({ picture: "words", at: words ? state.value.at : [] })} aria-current={words}>
-          word by word
-        </a>
       </nav>
-      {words && <WordsView side={side} search={search} />}
-      {!words && source instanceof HttpSource && written === "translation" && <Ways written={written} />}
+      {written !== null && <Writer written={written} search={search} waits={search === null && why === ""} />}
+      {words && search === null && why !== "" && source instanceof HttpSource && <p class="wrong">{why}</p>}
+      {words && <Theatre side={side} held={held} />}
+      {source instanceof HttpSource && <Ways written={written} folded={words} />}
       {!words && search !== null && <Tree search={search} />}
       {!words && search === null && why !== "" && <p class="wrong">{why}</p>}
       {!words && search === null && why === "" && <p class="quiet">Searching …</p>}
@@ -147,7 +146,7 @@ const BEAMS = ["", "1", "2", "3", "5", "8", "12", "16"];
 const ALPHAS = ["", "0", "0.6", "1", "2"];
 
 /** How a live page searches. */
-function Ways({ written }: { written: Written | null }): VNode {
+function Ways({ written, folded }: { written: Written | null; folded: boolean }): VNode {
   const draw = draws(written);
   const translates = written === "translation";
   const set = (name: string, value: string): void => {
@@ -178,7 +177,7 @@ function Ways({ written }: { written: Written | null }): VNode {
       </select>
     </label>
   );
-  return (
+  const ways = (
     <div class="controls tree-ways">
       <label>
         search
@@ -196,5 +195,12 @@ function Ways({ written }: { written: Written | null }): VNode {
       {draw && field("texts", "texts", "1")}
       {!translates && field("tokens", "tokens", String(TOKENS))}
     </div>
+  );
+  if (!folded) return ways;
+  return (
+    <details class="more-ways">
+      <summary>more about how it is written</summary>
+      {ways}
+    </details>
   );
 }

@@ -17,6 +17,8 @@ export interface Chosen {
   readonly heads: number;
   /** null: the mean of all. */
   readonly head: number | null;
+  /** Whether the lines of each head are drawn, each in its colour. */
+  readonly each: boolean;
 }
 
 /** Which attention the address asks for; without a wish the mean of the heads of the last block that the page has. */
@@ -28,7 +30,7 @@ export function chosenAttention(names: Names, source: Source, side: Side): Chose
   const mine = all.filter((name) => blockOf(name) === block);
   const heads = Math.max(1, ...mine.map((name) => source.shape(name)?.[1] ?? 1));
   const head = /^\d+$/.test(option("head")) ? Math.min(Number(option("head")), heads - 1) : null;
-  return { blocks, block, names: mine, heads, head };
+  return { blocks, block, names: mine, heads, head, each: option("head") === "each" };
 }
 
 /** The share that a query gives to a key. */
@@ -45,8 +47,8 @@ export function shareOf(all: ArrayLike<number>, shape: readonly number[], head: 
   };
 }
 
-/** The shares of an attention in the sentence in front; null while they are fetched, and without a name. */
-export function useShares(name: string | undefined, head: number | null): Share | null {
+/** The shares by each head of an attention, or of null by their mean, in the sentence in front; null while they are fetched. */
+export function useAttention(name: string | undefined): ((head: number | null) => Share) | null {
   const { source } = useStore();
   const { sentence } = state.value;
   const key = name === undefined ? null : `${name} ${sentence}`;
@@ -55,8 +57,15 @@ export function useShares(name: string | undefined, head: number | null): Share 
     key,
     all: name === undefined ? undefined : await source.numbersAt(name, [sentence]),
   }));
-  if (name === undefined || value === null || value.of !== source || value.key !== key) return null;
-  return value.all === undefined ? null : shareOf(value.all, source.shape(name) ?? [], head);
+  // Until the numbers of another run of the same model are here, those of the one before stay: of what both have read.
+  if (name === undefined || value === null || value.of.run.title !== source.run.title || value.key !== key) return null;
+  const { all, of } = value;
+  return all === undefined ? null : (head) => shareOf(all, of.shape(name) ?? [], head);
+}
+
+/** The same by the head that is chosen; null while they are fetched, and without a name. */
+export function useShares(name: string | undefined, head: number | null): Share | null {
+  return useAttention(name)?.(head) ?? null;
 }
 
 export function crosses(name: string): boolean {

@@ -2,24 +2,19 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { go, state } from "../../address/state.ts";
+import { state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
-import type { Session } from "../../edit/session/session.ts";
 import { HttpSource } from "../../sources/http_source.ts";
 import { useStore } from "../../views/hooks.ts";
-import { playing, searchFor, type Written } from "./held.ts";
+import { type Written, withOption } from "./held.ts";
+import { write, writing } from "./rewriting.ts";
 import type { Search } from "./search.ts";
 
-/** Resolves when the run that was asked for last is shown. */
-function shown({ busy }: Session): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = busy.subscribe((now) => {
-      if (now !== null) return;
-      resolve();
-      queueMicrotask(() => stop());
-    });
-  });
-}
+const WORDS: Readonly<Record<Written, readonly [label: string, button: string]>> = {
+  text: ["begin with", "write"],
+  reply: ["your turn", "reply"],
+  translation: ["translate", "translate"],
+};
 
 export function Writer(props: {
   readonly written: Written;
@@ -33,38 +28,25 @@ export function Writer(props: {
   const { sentence } = state.value;
   const chats = written === "reply";
   const [typed, setTyped] = useState<string | null>(null);
-  const [told, setTold] = useState("");
   if (!(source instanceof HttpSource)) return null;
   const now = session.text("text", sentence) ?? "";
   const text = typed ?? (chats ? "" : now);
   const before = search === null || search.record.answers.length === 0 ? [] : [now, search.record.answer.trim()];
-  const write = async (whole: string): Promise<void> => {
-    setTold("Writing …");
-    try {
-      const found = await searchFor(source, whole);
-      const last = found.node(found.record.answers[0]);
-      const read = { kind: "text", which: "text", row: sentence, text: found.record.text } as const;
-      const ids = last === undefined ? found.record.prompt : found.readWhole(last);
-      session.set([read, { kind: "text", which: "target", row: sentence, text: ids.join(" ") }]);
-      await shown(session);
-      setTyped(null);
-      setTold("");
-      go({ level: "tree", picture: "words", at: [found.record.prompt.length - 1] });
-      playing.value = !matchMedia("(prefers-reduced-motion: reduce)").matches;
-    } catch (error) {
-      setTold(error instanceof Error ? error.message : String(error));
-    }
+  const { busy, wrong, again } = writing.value;
+  const begin = async (whole: string): Promise<void> => {
+    if (await write(session, { text: whole, options: withOption("begins", ""), plays: true })) setTyped(null);
   };
+  const [label, button] = WORDS[written];
   return (
     <form
       class="writer"
       onSubmit={(event) => {
         event.preventDefault();
-        void write(chats && before.length > 0 ? [...before, text].join("\n") : text);
+        void begin(chats && before.length > 0 ? [...before, text].join("\n") : text);
       }}
     >
       <label>
-        {chats ? "your turn" : "begin with"}
+        {label}
         <input
           type="text"
           value={text}
@@ -74,14 +56,24 @@ export function Writer(props: {
         />
       </label>
       <button type="submit" class="strong" disabled={chats && (text.trim() === "" || waits)}>
-        {chats ? "reply" : "write"}
+        {button}
       </button>
       {chats && before.length > 0 && (
-        <button type="button" disabled={text.trim() === ""} onClick={() => void write(text)}>
+        <button type="button" disabled={text.trim() === ""} onClick={() => void begin(text)}>
           as a new conversation
         </button>
       )}
-      <output class="quiet">{told}</output>
+      <output class="quiet">{busy ? "Writing …" : ""}</output>
+      {wrong !== "" && (
+        <p class="wrong" role="alert">
+          {wrong}{" "}
+          {again !== null && (
+            <button type="button" onClick={again}>
+              Try again
+            </button>
+          )}
+        </p>
+      )}
     </form>
   );
 }
