@@ -17,10 +17,11 @@ from torch import nn
 from glassformer.answering.engines.compared import equal, same_tokens
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
 from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
+from glassformer.base.cache import not_kept
 from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraError, did_you_mean
+from glassformer.base.machine import processor
 from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
-from glassformer.runtime.made_on import processor
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.predictor import Engine as Answers
 from glassformer.tasks.predictor import Predictor, answer_rows
@@ -165,7 +166,7 @@ class Trial:
                 chosen.opened[key] = plan.opened(folder)
             return chosen.opened[key]
         except OSError as error:
-            return f"the converted model cannot be kept ({error.strerror or error})"
+            return not_kept(error)
         except (GlassformerError, RuntimeError, ValueError) as error:
             return f"it refuses the model ({error})"
 
