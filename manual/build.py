@@ -14,7 +14,7 @@ from typing import Any
 
 from manual.links import broken
 from manual.sections import SECTIONS, ordered
-from manual.stage import REPOSITORY, stage, title
+from manual.stage import DOCS, REPOSITORY, stage, title
 
 FOLDER = REPOSITORY / "build" / "site"
 PAGES, HTML = FOLDER / "pages", FOLDER / "html"
@@ -51,7 +51,7 @@ def build(*, live: bool = True) -> Path:
 
     places = stage(PAGES)
     shutil.copyfile(HERE / "site.css", PAGES / "site.css")
-    write_live_pages(PAGES / "look" / "live", only_stubs=not live)
+    write_live_pages(DOCS, PAGES, only_stubs=not live)
     settings = tomllib.loads((HERE / "zensical.toml").read_text(encoding="utf-8"))
     settings |= {"docs_dir": "pages", "site_dir": "html", "nav": navigation(places)}
     (FOLDER / "zensical.toml").write_text(tomli_w.dumps({"project": settings}), encoding="utf-8")

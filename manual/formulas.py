@@ -13,8 +13,8 @@ from tests.contracts.families import ROWS
 PAGE = """# Formulas
 
 Each tensor of a run has a name and a formula. `glassformer explain` prints it with its numbers.
-`glassformer verify` recomputes each tensor from its operands and compares. The formulas are a second statement of the model
-(`glassformer/look/formulas/`): they read its settings and nothing of the code that computes it.
+`glassformer verify` recomputes each tensor from its operands and compares. The formulas are a second
+statement of the model (`glassformer/look/formulas/`): they read its settings and nothing of the code that computes it.
 
 The table has each formula once, as it occurs in the families of the tests. Sizes that a formula names, such as 0.5, are
 those of the small models of the tests. Dots stand for the block: `encoder.blocks.0.self_attention.weights` is one of

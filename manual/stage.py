@@ -4,21 +4,25 @@ are changed to where their targets are then; one to a file that the site lacks i
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from manual.gallery import GALLERY, LIVE
+from manual.gallery import live_pages
 
 REPOSITORY = Path(__file__).parent.parent
 DOCS, DECISIONS = REPOSITORY / "docs", REPOSITORY / "decisions"
 ELSEWHERE = {"CHANGELOG.md": "reference/changes.md", "CONTRIBUTING.md": "how/contributing.md"}
 """Pages outside of docs/ and decisions/, and where the site has them."""
 
-SKIPPED = {"results", "items.toml", "quoted.toml"}
-"""What of docs/ is data, from which pages are made."""
+SKIPPED = "results"
+"""The folder of docs/ with data, from which pages are made. So are its .toml files."""
+
+NOTEBOOKS = "learn/notebooks.md"
+"""The page that lists the notebooks, which stand for themselves in docs/notebooks."""
 
 LINK = re.compile(r"(\]\()([^()\s#]+)(#[^()\s]*)?(\))")
 FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
@@ -34,8 +38,8 @@ def places() -> dict[str, str]:
     found = {}
     for path in sorted(DOCS.rglob("*")):
         inside = path.relative_to(DOCS)
-        if path.is_file() and inside.parts[0] not in SKIPPED:
-            found[f"docs/{inside.as_posix()}"] = inside.as_posix()
+        if path.is_file() and inside.parts[0] != SKIPPED and path.suffix != ".toml":
+            found[f"docs/{inside.as_posix()}"] = re.sub(r"/README\.md$", "/index.md", inside.as_posix())
     found |= {f"decisions/{path.name}": f"decisions/{path.name}" for path in sorted(DECISIONS.glob("*-*.md"))}
     return found | ELSEWHERE
 
@@ -44,6 +48,7 @@ def relinked(text: str, origin: str, places: Mapping[str, str]) -> str:
     """A page with its relative links as they are on the site; `origin` is its path in the repository."""
     index = "decisions/index.md"
     known = {**places, "decisions": index, "decisions/README.md": index, "README.md": "index.md"}
+    known["docs/notebooks"] = NOTEBOOKS
 
     def mended(found: re.Match[str]) -> str:
         target = found[2]
@@ -66,7 +71,7 @@ def stage(folder: Path) -> list[str]:
     """Write all pages into the folder; returns their paths on the site."""
     shutil.rmtree(folder, ignore_errors=True)
     found = places()
-    known = found | {f"docs/{LIVE}/{each.file}": f"{LIVE}/{each.file}" for each in GALLERY}
+    known = found | {f"docs/{each.place}": each.place for each in live_pages(DOCS)}
     for origin, place in found.items():
         to = folder / place
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -75,9 +80,11 @@ def stage(folder: Path) -> list[str]:
             to.write_text(relinked(text, origin, known), encoding="utf-8")
         else:
             shutil.copyfile(REPOSITORY / origin, to)
-    decisions = folder / "decisions" / "index.md"
-    decisions.write_text(list_of_decisions(), encoding="utf-8")
-    return [*found.values(), "decisions/index.md"]
+    made = {"decisions/index.md": list_of_decisions(), NOTEBOOKS: list_of_notebooks()}
+    for place, text in made.items():
+        (folder / place).parent.mkdir(exist_ok=True)
+        (folder / place).write_text(text, encoding="utf-8")
+    return [*found.values(), *made]
 
 
 def title(page: str) -> str:
@@ -94,3 +101,14 @@ def list_of_decisions() -> str:
         rows.append(f"| {path.name[:10]} | [{name}]({path.name}) |")
     head = (DECISIONS / "README.md").read_text(encoding="utf-8")
     return f"{head}\n| date | decision |\n| --- | --- |\n" + "\n".join(rows) + "\n"
+
+
+def list_of_notebooks() -> str:
+    """The notebooks with their first headings."""
+    rows = []
+    for path in sorted((DOCS / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        first = title("".join(cells[0]["source"])) or path.stem
+        rows.append(f"- [{first}](../notebooks/{path.name})")
+    about = "Each opens where notebooks run, with the outputs that it had. The code needs only the package."
+    return f"# Notebooks\n\n{about}\n\n" + "\n".join(rows) + "\n"

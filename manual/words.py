@@ -15,8 +15,10 @@ from manual.stage import DOCS, FENCED
 SECTIONS = ("start", "learn", "do")
 """The sections that are held to the limits, and the home page."""
 
-EASIEST, LONGEST = 60.0, 35
-"""The least reading ease of a page, and the most words of a sentence."""
+EASIEST, LONGEST = 69.0, 35
+"""The least reading ease of a page, and the most words of a sentence. Wanted is an ease of 60. textstat counts
+syllables by hyphenation, which finds too few: pages came out up to 9 easier than with a dictionary of sounds.
+"""
 
 NAME = "Code"
 """What stands for a name in code where sentences are counted."""

