@@ -38,7 +38,9 @@ def navigation(places: Sequence[str], folder: Path = PAGES) -> list[dict[str, An
 def _short(page: Path) -> str:
     """What the navigation calls a page: its title, without what follows a colon."""
     name, _, rest = title(page.read_text(encoding="utf-8")).partition(": ")
-    return rest if re.fullmatch(r"\d{4}-\d\d-\d\d|Python", name) else name
+    if name == "Python":
+        return f"{name}: {rest}"
+    return rest if re.fullmatch(r"\d{4}-\d\d-\d\d", name) else name
 
 
 def build(*, live: bool = True) -> Path:
@@ -50,7 +52,8 @@ def build(*, live: bool = True) -> Path:
     from manual.gallery import write_live_pages
 
     places = stage(PAGES)
-    shutil.copyfile(HERE / "site.css", PAGES / "site.css")
+    for name in ("site.css", "iframe-worker.js"):
+        shutil.copyfile(HERE / name, PAGES / name)
     write_live_pages(DOCS, PAGES, only_stubs=not live)
     settings = tomllib.loads((HERE / "zensical.toml").read_text(encoding="utf-8"))
     settings |= {"docs_dir": "pages", "site_dir": "html", "nav": navigation(places)}

@@ -16,6 +16,7 @@ class _Page(HTMLParser):
         super().__init__()
         self.targets: list[str] = []
         self.images: list[str] = []
+        self.loaded: list[str] = []
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -25,6 +26,8 @@ class _Page(HTMLParser):
             self.targets += [values[name] for name in ("href", "src") if name in values]
         if tag == "img" and "src" in values:
             self.images.append(values["src"])
+        if "src" in values or values.get("rel") in ("stylesheet", "preconnect", "icon"):
+            self.loaded.append(values.get("src") or values.get("href", ""))
 
 
 @cache
@@ -50,7 +53,7 @@ def broken(site: Path) -> list[str]:
             continue
         page, name = _read(path), path.relative_to(site)
         wrong += [f"{name}: {target}: {why}" for target in page.targets if (why := _wrong(path, target, site))]
-        wrong += [f"{name}: {image} is loaded from elsewhere" for image in page.images if urlsplit(image).scheme]
+        wrong += [f"{name}: {each} is loaded from elsewhere" for each in page.loaded if urlsplit(each).netloc]
         size = path.stat().st_size + sum((path.parent / unquote(image)).stat().st_size for image in _own(page, path))
         if size > LARGEST:
             wrong.append(f"{name}: {size:,} bytes, more than {LARGEST:,}")
