@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from manual.gallery import LIVE, write_live_pages
 from manual.links import broken
 from manual.sections import SECTIONS, ordered
 from manual.stage import DOCS, REPOSITORY, stage, title
@@ -49,10 +50,8 @@ def build(*, live: bool = True) -> Path:
     """
     import tomli_w
 
-    from manual.gallery import write_live_pages
-
     places = stage(PAGES)
-    for name in ("site.css", "iframe-worker.js"):
+    for name in ("site.css", "site.js", "iframe-worker.js"):
         shutil.copyfile(HERE / name, PAGES / name)
     write_live_pages(DOCS, PAGES, only_stubs=not live)
     settings = tomllib.loads((HERE / "zensical.toml").read_text(encoding="utf-8"))
@@ -63,6 +62,10 @@ def build(*, live: bool = True) -> Path:
     if done.returncode:
         told = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
         raise SystemExit(f"Zensical: {told}")
+    for path in HTML.rglob("*.html"):
+        if path.parent.name != LIVE:  # a header without a word is a cell, to screen readers
+            text = path.read_text(encoding="utf-8")
+            path.write_text(re.sub(r"<th[^>]*></th>", "<td></td>", text), encoding="utf-8")
     if wrong := broken(HTML):
         raise SystemExit("\n".join(wrong))
     return HTML
