@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
-.PHONY: install demo test test-long lint format types bench results architecture release-check kills bill web web-check clean
+.PHONY: install demo test test-long lint format types docs bench results architecture release-check kills bill web web-check clean
 
 install: $(VENV)/.tests web/node_modules/.installed  ## all that the tests, the checks and the page need
 
@@ -29,7 +29,10 @@ format: $(VENV)/.tests
 	$(BIN)/ruff format .
 
 types: $(VENV)/.tests
-	$(BIN)/mypy glassformer tests bench experiments
+	$(BIN)/mypy glassformer tests bench experiments manual
+
+docs: $(VENV)/.tests  ## the documentation site, with its links checked: build/site/html/index.html
+	$(BIN)/python -m manual
 
 results: $(VENV)/.tests  ## the tables of docs/ from docs/results/*.json
 	$(BIN)/python -m experiments.tables

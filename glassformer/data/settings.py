@@ -19,14 +19,23 @@ class DataSection(Settings):
 
     reads: ClassVar[Reads] = "text"
     files: tuple[str, ...] = ()
+    """What to train on: files, folders and patterns."""
     validation_files: tuple[str, ...] = ()
+    """Your own held-out files, instead of a share of `files`."""
     licence: str = ""
+    """The licence of the data, for the model card."""
     text: str = "text"
+    """The column of the text."""
     validation: float = Field(default=0.05, ge=0, lt=1)
+    """The share of the documents or records that is held out for validation."""
     test: float = Field(default=0.0, ge=0, lt=1)
+    """The share that is held out for a test."""
     seed: Seed = 0
+    """Another seed holds out other documents."""
     length: int = Field(default=128, ge=2, le=MOST_TOKENS)
+    """The most tokens of a row."""
     on_bad_row: Literal["stop", "skip"] = "stop"
+    """What happens at a row that cannot be read: stop, or leave it out and say so."""
 
     @property
     def shares(self) -> dict[str, float]:
@@ -45,10 +54,15 @@ class CorpusSection(DataSection):
     """
 
     documents: Literal["blank-line", "line", "file"] = "blank-line"
+    """What separates two documents."""
     pack: bool = True
+    """Whether documents are joined to full rows."""
     document_mask: bool | None = None
+    """Whether the documents of a row are kept apart; by default for masked words, not for language models."""
     end: float = Field(default=0.0, ge=0, lt=1)
+    """The share of the text that is held out at its end, instead of whole documents."""
     cache: str | None = None
+    """A folder that keeps the tokens of the text for later runs."""
 
     @property
     def shares(self) -> dict[str, float]:
@@ -63,8 +77,11 @@ class RecordSection(DataSection):
 
     reads: ClassVar[Reads] = "tables"
     validation: float = Field(default=0.1, ge=0, lt=1)
+    """The share of the records that is held out for validation."""
     header: Literal["auto", "yes", "no"] = "auto"
+    """Whether the first row names the columns; auto finds out."""
     rejects: str | None = None
+    """A file for the rows that cannot be used."""
 
     @property
     def has_header(self) -> bool | None:

@@ -15,11 +15,17 @@ class TokenizerSection(Settings):
     """
 
     kind: Literal["wordpiece", "bpe", "unigram", "words"] = "wordpiece"
+    """How words are cut: WordPiece (BERT), byte-pair encoding (GPT-2), a unigram model (T5), or whole words."""
     vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
+    """The number of tokens of a vocabulary that is learned."""
     lowercase: bool = True
+    """Whether letters are made small before words are cut."""
     special: bool = True
+    """Whether the vocabulary has tokens such as [MASK] and [PAD]; only whole words can do without."""
     shared: bool = True
+    """For pairs: one vocabulary for both sides, or one for each."""
     file: str | None = None
+    """A tokenizer to use as it is: a file or a folder. None is learned then."""
 
 
 def _json_number(value: Any) -> Any:
@@ -34,12 +40,19 @@ class ModelSection(Settings):
     """
 
     family: str = "bert"
+    """The family of the model."""
     size: str | None = None
+    """The size of the model."""
     settings: dict[str, Annotated[Any, AfterValidator(_json_number)]] = Field(default_factory=dict)
+    """Arguments of the family, such as `settings.layers = 6`."""
     changes: dict[str, Any] = Field(default_factory=dict)
+    """Changes of the config that the family makes, such as `changes.encoder.causal = true`."""
     start: str | None = None
+    """The model to start from: a folder, or the name of a bundled model."""
     vectors: str | None = None
+    """A file of word vectors, with which the embeddings begin."""
     freeze_vectors: bool = False
+    """Whether these vectors stay as they are."""
 
 
 class DistilSection(Settings):
@@ -54,14 +67,23 @@ class DistilSection(Settings):
     """
 
     teacher: str | None = None
+    """The model to learn from."""
     layers: int | None = Field(default=None, ge=1)
+    """How many of the teacher's layers the student starts with; by default half of them."""
     temperature: float = Field(default=2.0, gt=0)
+    """The teacher's and the student's logits are divided by this before they are compared."""
     soft: float = Field(default=5.0, ge=0)
+    """Weight of the divergence from the teacher's probabilities."""
     hard: float = Field(default=2.0, ge=0)
+    """Weight of the task's own loss."""
     cosine: float = Field(default=1.0, ge=0)
+    """Weight of the distance between the last states of both."""
     vectors: float = Field(default=0.0, ge=0)
+    """Weight of the distance between the vectors of both; above 0 the teacher may be any encoder."""
     sentences: int = Field(default=128, ge=1)
+    """With `vectors`: sentences compared in each step."""
     fingerprint: str = ""
+    """Set by the run: the checksum of the teacher."""
 
     @model_validator(mode="before")
     @classmethod
@@ -89,3 +111,4 @@ class WatchSection(Settings):
     """
 
     sentences: tuple[str, ...] = ()
+    """The sentences that are recorded."""

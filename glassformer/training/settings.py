@@ -23,8 +23,11 @@ class EpochsByData(Settings):
     """
 
     least: int = Field(default=3, ge=1)
+    """The fewest epochs."""
     steps: int = Field(default=150, ge=1)
+    """The steps that a fine-tuning should have."""
     most: int = Field(default=20, ge=1, le=10_000)
+    """The most epochs."""
 
     def epochs(self, steps_per_epoch: float) -> int:
         """The epochs of data that make `steps` steps."""
@@ -64,41 +67,77 @@ class TrainSection(Settings):
     """
 
     steps: int | None = Field(default=None, ge=1)
+    """Stop after this many steps."""
     epochs: float | None = Field(default=None, gt=0, le=1e9)
+    """Stop after this many epochs."""
     minutes: float | None = Field(default=None, gt=0, le=1e9)
+    """Stop after this many minutes."""
     epochs_by_data: EpochsByData | None = None
+    """Where nothing else ends the run: how many epochs follow from the number of records."""
     batch: int = Field(default=32, ge=1, le=MOST_ROWS)
+    """Rows of a step."""
     batch_tokens: int | None = Field(default=None, ge=1, le=MOST_ROWS)
+    """Tokens of a step, padding included; then `batch` is not used."""
     accumulate: int = Field(default=1, ge=1)
+    """Parts into which a step is cut, to save memory. The gradient is that of the whole step."""
     optimizer: Literal["adamw", "bert-adam", "muon"] = "adamw"
+    """AdamW; AdamW as BERT's authors wrote it, without bias correction; or Muon for matrices."""
     learning_rate: float | None = Field(default=None, gt=0)
+    """The highest learning rate of AdamW."""
     matrix_learning_rate: float = Field(default=0.02, gt=0)
+    """With Muon: the highest learning rate of the matrices in the blocks."""
     crf_learning_rate: float | None = Field(default=None, gt=0)
+    """The learning rate of the transition scores of a CRF; by default that of the run."""
     momentum: float = Field(default=0.95, ge=0, lt=1)
+    """With Muon: the share of the last step's direction that is kept."""
     newton_schulz_steps: int = Field(default=5, ge=1, le=20)
+    """With Muon: iterations that make a gradient orthogonal."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
+    """AdamW: the decay of the mean of gradients."""
     beta2: float = Field(default=0.999, ge=0, lt=1)
+    """AdamW: the decay of the mean of their squares."""
     epsilon: float = Field(default=1e-8, gt=0)
+    """AdamW: added to the root, so that nothing is divided by 0."""
     decay: float = Field(default=0.01, ge=0)
+    """Weight decay, times the learning rate; not for biases and norms."""
     clip: float | None = Field(default=1.0, gt=0)
+    """A gradient with a larger norm is scaled down to this one."""
     schedule: Literal["linear", "noam", "cosine", "warmup-stable-decay", "constant"] = "linear"
+    """How the learning rate changes after the warm-up."""
     warmup: float = Field(default=0.1, ge=0)
+    """Steps in which the learning rate rises from 0: a share of the run if below 1, else their number."""
     cooldown: float = Field(default=0.2, ge=0, le=1)
+    """With warmup-stable-decay: the share of the run in which the rate falls at the end."""
     precision: Literal["auto", "float32", "bfloat16", "float64"] = "auto"
+    """The type of the matrix products."""
     compile: Literal["auto", "on", "off"] = "auto"
+    """Whether steps are compiled; auto compiles where that saves time over the whole run."""
     activation_checkpointing: bool = False
+    """Compute states again for the gradient instead of keeping them: less memory, more time."""
     device: str = "auto"
+    """Where to compute: auto, cpu, cuda, or cuda:1."""
     threads: int | None = Field(default=None, ge=1)
+    """Threads of the processor."""
     seed: Seed = 0
+    """The seed of all random numbers of the training."""
     seeds: int = Field(default=1, ge=1, le=1000)
+    """Train this many models, with the seeds 0, 1, 2 and so on."""
     evaluate_every: int | None = Field(default=None, ge=1)
+    """Steps between two evaluations on held-out data; by default as many as suit the length of the run."""
     patience: int | None = Field(default=None, ge=1)
+    """Stop after this many evaluations without a better one."""
     ema: float | None = Field(default=None, gt=0, lt=1)
+    """Keep a moving average of the weights with this decay, and save the average."""
     average: int | None = Field(default=None, ge=2)
+    """Save the mean of this many last checkpoints."""
     checkpoint_minutes: float = Field(default=5.0, gt=0)
+    """Minutes between two checkpoints."""
     checkpoint_every: int | None = Field(default=None, ge=1)
+    """Steps between two checkpoints, instead of minutes."""
     keep: int = Field(default=2, ge=1)
+    """Checkpoints that are kept."""
     track: Annotated[tuple[Literal["tensorboard", "mlflow"], ...], BeforeValidator(_as_tuple)] = ()
+    """Write the curves for these trackers too."""
 
     @model_validator(mode="before")
     @classmethod
@@ -133,9 +172,13 @@ class AdapterSection(Settings):
     """
 
     rank: int = Field(default=8, ge=1, le=65_536)
+    """The rank of an adapter."""
     alpha: float = Field(default=16.0, gt=0)
+    """An adapter is scaled by alpha / rank."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Dropout of what an adapter reads."""
     layers: Patterns = ("*.query", "*.value")
+    """The layers that get an adapter, as patterns."""
 
 
 class TuneSection(Settings):
@@ -155,10 +198,15 @@ class TuneSection(Settings):
     """
 
     freeze: Patterns = ()
+    """What is not trained."""
     all_after: float = Field(default=0.5, gt=0, le=1)
+    """With `gradually`: the share of the run after which everything is trained."""
     layer_decay: float | None = Field(default=None, gt=0, le=1)
+    """The learning rate of a layer over that of the layer above."""
     adapters: AdapterSection | None = None
+    """Low-rank adapters: a table with the keys below."""
     probe: bool = True
+    """Whether a new head begins as the best linear model on the frozen states."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -25,13 +25,21 @@ class MaskingSection(Settings):
     """How words are masked: settings of each task that masks words."""
 
     rate: float = Field(default=0.15, gt=0, lt=1)
+    """The share of the tokens that is predicted."""
     mask: float = Field(default=0.8, ge=0, le=1)
+    """Of these, the share that becomes [MASK]."""
     random: float = Field(default=0.1, ge=0, le=1)
+    """The share that becomes another token."""
     keep: float = Field(default=0.1, ge=0, le=1)
+    """The share that stays as it is."""
     whole_words: bool = False
+    """Whether all tokens of a word are masked together."""
     max_predictions: int | None = Field(default=None, ge=1)
+    """The most tokens of a row that are predicted."""
     static: bool = False
+    """Whether the masks of a text repeat, as in BERT's files."""
     duplicates: int = Field(default=10, ge=1)
+    """With `static`: after how many epochs they repeat."""
 
     @model_validator(mode="after")
     def _shares_sum_to_one(self) -> Self:

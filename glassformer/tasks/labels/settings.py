@@ -12,7 +12,9 @@ class TextPairData(RecordSection):
     """`text`, `pair` and `label` are columns, by name or by number from 0; without a `pair` there are single texts."""
 
     pair: str | None = None
+    """The column of the second text."""
     label: str = "label"
+    """The column of the label or the number."""
 
 
 class TextPairSection(TaskSection):
@@ -22,4 +24,6 @@ class TextPairSection(TaskSection):
     """
 
     pooling: Literal["first", "pooler", "mean", "mean_pooler", "max"] | None = None
+    """How the states of a text become one vector; by default the linear probe chooses."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Dropout before the scores."""

@@ -19,9 +19,13 @@ class TargetSection(TaskSection):
     found: ClassVar[tuple[str, ...]] = ()
     greedy: ClassVar[bool] = False  # answers are found without beams, unless these are asked for
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    """The share of the probability that all tokens get alike."""
     beams: int = Field(default=BEAMS, ge=1, le=1000)
+    """Hypotheses that are searched at once for an answer."""
     length_penalty: LengthPenalty = LENGTH_PENALTY
+    """How much longer answers are preferred."""
     alignment: float = Field(default=0.0, ge=0, le=1)
+    """Weight of the loss by which a head learns which words belong together; 0: none does."""
 
 
 class StreamSection(TaskSection):

@@ -19,17 +19,27 @@ class AnswerSection(TaskSection):
     card: ClassVar[CardWords] = CardWords("text")
     name: Literal["answer"] = "answer"
     overlap: int = Field(default=128, ge=0)
+    """Tokens that two windows of a long passage share."""
     longest_question: int = Field(default=64, ge=1)
+    """The most tokens of a question; the rest is cut."""
     longest_answer: int = Field(default=30, ge=1, le=512)
+    """The most tokens of an answer."""
     no_answer: bool | None = None
+    """Whether a question may have no answer; by default the training records decide."""
     threshold: float = Field(default=0.0, allow_inf_nan=False)
+    """How much likelier a span must be than no answer; fitted on held-out records."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Dropout before the scores."""
 
 
 class AnswerData(RecordSection):
     """`text` (the question), `pair` (the passage) and `answers` are columns; the defaults are those of SQuAD's JSON."""
 
     text: str = "question"
+    """The column of the question."""
     pair: str = "context"
+    """The column of the passage."""
     answers: str = "answers"
+    """The column of the answers."""
     length: int = Field(default=384, ge=8, le=MOST_TOKENS)
+    """The most tokens of a question with its window of the passage."""

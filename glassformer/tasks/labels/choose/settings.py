@@ -14,7 +14,9 @@ class ChooseSection(TaskSection):
     kept_by: ClassVar[str] = "accuracy"
     name: Literal["choose"] = "choose"
     pooling: Literal["first", "pooler", "mean"] | None = None
+    """How the states of a text with a candidate become one vector; by default the linear probe chooses."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Dropout before the scores."""
 
 
 class ChooseData(RecordSection):
@@ -23,4 +25,6 @@ class ChooseData(RecordSection):
     """
 
     choices: tuple[str, ...] = Field(default=("choices",), min_length=1)
+    """The column of the candidates, or one column for each."""
     label: str = "label"
+    """The column of the right one."""

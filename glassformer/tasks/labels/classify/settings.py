@@ -10,10 +10,15 @@ class ClassifySection(TextPairSection):
     found: ClassVar[tuple[str, ...]] = ("labels", "temperature")
     name: Literal["classify"] = "classify"
     labels: tuple[str, ...] = ()
+    """The labels; by default those of the training records."""
     several: bool = False
+    """Whether a text may have any number of labels."""
     threshold: float = Field(default=0.5, gt=0, lt=1)
+    """With `several`: a label with at least this probability is chosen."""
     class_weights: Literal["none", "balanced"] | dict[str, float] = "none"
+    """A factor for the loss of each label."""
     temperature: float = Field(default=1.0, gt=0)
+    """What the scores are divided by; fitted on held-out records."""
 
     @property
     def kept_by(self) -> str:
@@ -48,3 +53,4 @@ class ClassifyData(TextPairData):
     """`separator` stands between the labels of one cell where a text may have several."""
 
     separator: str = Field(default=",", min_length=1)
+    """With `several`: what stands between the labels of a cell."""

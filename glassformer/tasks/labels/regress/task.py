@@ -44,7 +44,9 @@ class RegressSection(TextPairSection):
     card: ClassVar[CardWords] = CardWords("number")
     name: Literal["regress"] = "regress"
     mean: float | None = None
+    """The mean of the training numbers; found by the run."""
     deviation: float | None = Field(default=None, gt=0)
+    """Their standard deviation; found by the run."""
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:

@@ -16,9 +16,13 @@ class TagSection(TaskSection):
     card: ClassVar[CardWords] = CardWords("spans")
     name: Literal["tag"] = "tag"
     labels: tuple[str, ...] = ()
+    """The labels; by default those of the training records."""
     crf: bool = False
+    """Whether the labels of a text are scored together."""
     direct: bool | None = None
+    """Whether scores are read from the states without a layer between; by default after a linear probe."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Dropout before the scores."""
 
     @model_validator(mode="after")
     def _labels_differ(self) -> Self:
@@ -35,5 +39,8 @@ class TagData(RecordSection):
 
     reads: ClassVar[Reads] = "words"
     words: str | None = None
+    """The column of the words."""
     tags: str | None = None
+    """The column of the tags."""
     spans: str = "spans"
+    """The column of the spans."""

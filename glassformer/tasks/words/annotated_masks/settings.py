@@ -18,4 +18,6 @@ class AnnotatedMasksData(RecordSection):
     """`text` with [MASK] and `answers`, a word for each mask (a list, or separated by spaces), are columns."""
 
     validation: float = Field(default=0.0, ge=0, lt=1)
+    """The share of the records that is held out for validation."""
     answers: str = "answers"
+    """The column of the hidden words."""

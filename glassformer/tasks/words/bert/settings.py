@@ -20,9 +20,13 @@ class BertSection(TaskSection, MaskingSection):
     labels_pairs: ClassVar[bool] = True
     name: Literal["bert"] = "bert"
     negatives: Literal["random", "swapped"] = "random"
+    """How wrong pairs are made: a text of another document, or neighbours in swapped order."""
     unrelated: float = Field(default=0.5, ge=0, le=1)
+    """The share of wrong pairs."""
     short: float = Field(default=0.1, ge=0, le=1)
+    """The share of documents that are cut to a random shorter length."""
     copies: int = Field(default=1, ge=1, le=100)
+    """In how many ways each document is cut into pairs."""
 
     @property
     def labels(self) -> tuple[str, str]:

@@ -17,3 +17,4 @@ class MaskedLMSection(TaskSection, MaskingSection):
     card: ClassVar[CardWords] = FILLED
     name: Literal["masked-lm"] = "masked-lm"
     training_rate: float | None = Field(default=None, gt=0, lt=1)
+    """The share that is masked in training; by default `rate`."""

@@ -18,11 +18,17 @@ class SentenceOrderSection(TaskSection):
     labels_pairs: ClassVar[bool] = True
     name: Literal["sentence-order"] = "sentence-order"
     negatives: Literal["random", "swapped"] = "random"
+    """How wrong pairs are made: a text of another document, or neighbours in swapped order."""
     share: float = Field(default=0.5, gt=0, lt=1)
+    """The share of wrong pairs."""
     short: float = Field(default=0.1, ge=0, le=1)
+    """The share of documents that are cut to a random shorter length."""
     copies: int = Field(default=1, ge=1, le=100)
+    """In how many ways each document is cut into pairs."""
     pooling: Literal["first", "pooler", "mean"] = "pooler"
+    """How the states of a pair become one vector."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Dropout before the scores."""
 
     @property
     def labels(self) -> tuple[str, str]:

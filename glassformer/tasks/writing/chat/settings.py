@@ -19,6 +19,7 @@ class ChatSection(TargetSection):
     )
     name: Literal["chat"] = "chat"
     best: Literal["loss"] = "loss"
+    """The score by which the best model is kept."""
 
 
 class ChatData(RecordSection):
@@ -28,5 +29,8 @@ class ChatData(RecordSection):
 
     reads: ClassVar[Reads] = "dialogues"
     text: str = "turns"
+    """The column of the turns."""
     history: int | None = Field(default=None, ge=1, le=1000)
+    """The most turns before a reply that are read."""
     validation: float = Field(default=0.05, ge=0, lt=1)
+    """The share of the dialogues that is held out for validation."""

@@ -19,7 +19,9 @@ class TranslateSection(TargetSection):
     )
     name: Literal["translate"] = "translate"
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    """The share of the probability that all tokens get alike."""
     best: Literal["loss", "bleu"] = "loss"
+    """The score by which the best model is kept."""
 
     @property
     def kept_by(self) -> str:
@@ -35,8 +37,14 @@ class TranslateData(RecordSection):
 
     reads: ClassVar[Reads] = "pairs"
     text: str = SOURCE
+    """The column of the source."""
     target: str = TARGET
+    """The column of the translation."""
     target_files: tuple[str, ...] = ()
+    """Files whose lines are the translations of the lines of `files`."""
     validation_target_files: tuple[str, ...] = ()
+    """The same for `validation_files`."""
     remove: tuple[Literal["empty", "length", "copy", "language", "duplicate"], ...] = ()
+    """Problems of pairs: a pair that has one of them is left out."""
     validation: float = Field(default=0.05, ge=0, lt=1)
+    """The share of the pairs that is held out for validation."""

@@ -1,0 +1,25 @@
+"""The generated pages of docs/reference and docs/how: `python -m manual tables` writes all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from experiments.page import write as write_page
+from manual import commands, formulas, python, recipes
+from manual.stage import DOCS
+
+GENERATED: dict[str, Callable[[], str]] = {
+    **{f"reference/{name}.md": lambda name=name: python.page(name) for name in python.PAGES},  # type: ignore[misc]
+    "reference/recipe.md": recipes.keys,
+    "reference/recipe-tasks.md": recipes.keys_of_tasks,
+    "reference/recipes.md": recipes.bundled,
+    "reference/options-by-command.md": commands.page,
+    "how/formulas.md": formulas.page,
+}
+
+
+def write() -> None:
+    """Write each page anew."""
+    for place, built in GENERATED.items():
+        (DOCS / place).parent.mkdir(parents=True, exist_ok=True)
+        write_page(DOCS / place, built())
