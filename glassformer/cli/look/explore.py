@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,17 @@ from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import STDIN, Choices, Device, NamedModel, Pair, Target, Threads, json_option
+from glassformer.cli.terminal.options import (
+    STDIN,
+    Choices,
+    Device,
+    Megabytes,
+    NamedModel,
+    Pair,
+    Target,
+    Threads,
+    json_option,
+)
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.tasks import TASKS
@@ -28,7 +39,7 @@ def explore(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] TEXT",
-            help=f"One or more texts. {STDIN}  [default: an example]",
+            help=f"One or more texts. {STDIN} With --publish: the models.  [default: an example]",
             show_default="slides; english if only a text is given",
         ),
     ] = None,
@@ -43,6 +54,29 @@ def explore(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address of the page without opening a browser.")
     ] = False,
+    publish: Annotated[
+        Path | None,
+        typer.Option(
+            "--publish",
+            metavar="FOLDER",
+            help="Write a site of static pages of these models to this folder, and open nothing. Any web server can "
+            "serve it, and it opens from disk.  [default: no site; of all bundled models if none is named]",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="URL",
+            help="With --publish: where the site will be, for the pictures that are shown with links to it.  "
+            "[default: not known]",
+        ),
+    ] = None,
+    megabytes: Megabytes = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="With --publish: write into a folder with other files."),
+    ] = False,
     json: Annotated[bool, json_option("The record has the address of the page, and no browser is opened.")] = False,
     device: Device = "auto",
     threads: Threads = None,
@@ -51,6 +85,14 @@ def explore(
     offers the other bundled models too. It is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
+    if publish is not None:
+        named = [*([model] if model is not None else []), *(text or ())]
+        lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}
+        _publish(publish, named, lone, address, megabytes, device, threads, overwrite=overwrite, json=json)
+        return
+    for name, value in (("address", address), ("megabytes", megabytes), ("overwrite", overwrite)):
+        if value:
+            raise ConfigError(f"--{name} is for a site", got="no site", do="add --publish FOLDER")
     from glassformer.run.serving.listening import check_installed
 
     check_installed("a page with a live model")
@@ -60,7 +102,7 @@ def explore(
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
-    offers = _offers()
+    offers = _offers(first="slides")
     if text or model is not None:
         which, texts = split_model("explore", text, model)
         first = _offer(which, list(texts_to_explain(texts)) if texts else [], pair, target, choice)
@@ -90,6 +132,37 @@ def explore(
     )
 
 
+def _publish(
+    folder: Path,
+    named: list[str],
+    lone: Mapping[str, object],
+    address: str | None,
+    megabytes: int | None,
+    device: str,
+    threads: int | None,
+    *,
+    overwrite: bool,
+    json: bool,
+) -> None:
+    """Write the site of the models that are named."""
+    if given := [name for name, value in lone.items() if value]:
+        raise ConfigError(f"--{given[0]} belongs to one page", got="a site", do="leave it out, or use explain --html")
+    from glassformer.page.site.publish import publish
+    from glassformer.runtime.device import use_threads
+
+    use_threads(threads)
+    offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(named)] or _offers()
+    home = publish(
+        folder, offers, megabytes=megabytes, device=device, address=address or "", overwrite=overwrite, told=note
+    )
+    size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
+    if json:
+        record({"home": str(home), "bytes": size, "models": [offer.name for offer in offers]}, sys.stdout)
+        return
+    print(home, flush=True)
+    note(f"{size / 1e6:.1f} MB; {home} opens in any browser")
+
+
 def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | None, device: str) -> Offer:
     """The same with the sections that these options ask for; the model is opened for them, and stays open."""
     if probe is None and index is None and start is None:
@@ -98,8 +171,10 @@ def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | Non
     return replace(offer, makers=beside(opened, probe, index, start), model=opened)
 
 
-def _offers() -> list[Offer]:
-    names = sorted(travelling(), key=lambda name: name != "slides")  # the slides' model is the first
+def _offers(*, first: str = "") -> list[Offer]:
+    from glassformer.page.site.examples import in_order
+
+    names = sorted(in_order(travelling()), key=lambda name: name != first)
     return [_offer(name, [], None, None, None) for name in names]
 
 
