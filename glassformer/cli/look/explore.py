@@ -25,13 +25,9 @@ from glassformer.cli.terminal.options import (
 )
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
-from glassformer.tasks import TASKS
 
 if TYPE_CHECKING:
     from glassformer.page.server.offers import Offer
-
-# A text to begin with where the task has none of its own.
-_ANY_TEXT = "She likes the summer better than the winter."
 
 
 def explore(
@@ -81,8 +77,8 @@ def explore(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Open a page in the browser that traces every number of a model back to its inputs. The page
-    offers the other bundled models too. It is served only to this
+    """Open a page in the browser that traces every number of a model back to its inputs; without a model, a page of
+    all models to choose from: your runs, those opened before, the bundled ones. It is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
     if publish is not None:
@@ -102,25 +98,30 @@ def explore(
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
-    offers = _offers(first="slides")
+    from glassformer.page.server.home import own_offers
+
+    offers, home = _offers(first="slides"), "home"
     if text or model is not None:
         which, texts = split_model("explore", text, model)
         first = _offer(which, list(texts_to_explain(texts)) if texts else [], pair, target, choice)
         first = _with(first, probe, index, start, device)
         offers = [first, *(offer for offer in offers if offer.name != first.name)]
+        home = ""
     elif pair is not None or target is not None or choice:
         raise ConfigError("a second text and candidates belong to a text", got="none", do="give the text too")
     elif probe is not None or index is not None or start is not None:
         raise ConfigError("--probe, --index and --start belong to a model", got="none", do="name the model too")
     first = offers[0]
+    offers += own_offers({offer.name: offer for offer in offers})
     wish = {"model": first.name, "texts": first.texts, "seconds": first.seconds, "choices": first.choices}
 
     def told(address: str) -> None:
+        address += home
         if json:
             record({"address": address, "model": first.name, "texts": first.texts}, sys.stdout)
             return
         print(address, flush=True)
-        note(f"the page of {first.name}, for this machine only; Ctrl-C stops it")
+        note(f"{'all models' if home else f'the page of {first.name}'}, for this machine only; Ctrl-C stops it")
 
     serve(
         offers,
@@ -128,6 +129,7 @@ def explore(
         port=port,
         device=device,
         told=told,
+        home=home,
         browser=not no_browser and not json,
     )
 
@@ -172,41 +174,15 @@ def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | Non
 
 
 def _offers(*, first: str = "") -> list[Offer]:
+    from glassformer.page.server.offers import offer_of
     from glassformer.page.site.examples import in_order
 
-    names = sorted(in_order(travelling()), key=lambda name: name != first)
-    return [_offer(name, [], None, None, None) for name in names]
+    return [offer_of(name) for name in sorted(in_order(travelling()), key=lambda name: name != first)]
 
 
 def _offer(which: str, texts: list[str], pair: str | None, target: str | None, choices: list[str] | None) -> Offer:
-    from glassformer.bundled.travelling import located
-    from glassformer.page.sections.training import watched_texts
-    from glassformer.page.server.offers import Offer
+    from glassformer.page.server.offers import offer_of
 
     if pair is not None and target is not None:
         raise ConfigError("a text has one second text", got="--pair and --target", do="leave one of them out")
-    second = pair if target is None else target
-    given = tuple(texts)
-    seconds = None if second is None else (second,) * len(given)
-    if not given:
-        given, seconds = watched_texts(located(which)) or (_first_texts(which), seconds)
-    name = Path(which).name
-    known = not name or name in travelling()  # another model of the package has this name
-    return Offer(which if known else name, which, given, seconds, tuple(choices) if choices else None)
-
-
-def _first_texts(which: str) -> tuple[str, ...]:
-    """Texts to begin with: those of the slides for the slides' model, else one that fits the task of a model."""
-    from glassformer.base.json_text import read_json
-    from glassformer.bundled.texts import slides
-    from glassformer.bundled.travelling import located
-
-    try:
-        facts = dict(read_json(Path(located(which)) / "glassformer.json"))
-    except (OSError, ValueError, TypeError):  # another kind of folder, or one that opening it will refuse
-        facts = {}
-    if facts.get("family") == "slides":
-        return tuple(sentence.masked for sentence in slides().sentences)
-    task = facts.get("task")
-    entry = TASKS.get(str(task.get("name"))) if isinstance(task, dict) else None
-    return (entry.text if entry is not None and entry.text else _ANY_TEXT,)
+    return offer_of(which, texts, pair if target is None else target, choices, group="own")

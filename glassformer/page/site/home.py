@@ -51,6 +51,7 @@ def home_served(groups: Sequence[tuple[str, Sequence[Shown]]]) -> str:
     return document_of(
         '<link rel="stylesheet" href="script/home.css"><script type="module" src="script/home.js"></script>',
         f"{own}{OPENING}",
+        '<p><a href="#other">Open another model</a></p>',
     )
 
 
@@ -68,7 +69,8 @@ OPENING = """
 """
 
 
-def document_of(head: str, body: str) -> str:
+def document_of(head: str, body: str, more: str = "") -> str:
+    """A page; `more` follows its first sentence."""
     return "\n".join(
         (
             "<!doctype html>",
@@ -81,7 +83,7 @@ def document_of(head: str, body: str) -> str:
             head,
             "</head>",
             "<body>",
-            f'<header><p class="brand">glassformer</p><h1>{TITLE}</h1><p>{SAID}</p></header>',
+            f'<header><p class="brand">glassformer</p><h1>{TITLE}</h1><p>{SAID}</p>{more}</header>',
             f"<main>{body}</main>",
             "</body>",
             "</html>",

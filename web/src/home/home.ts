@@ -82,8 +82,8 @@ function tell(text: string, wrong = false): void {
   told.classList.toggle("wrong", wrong);
 }
 
-async function open(options: RequestInit, address = "api/models"): Promise<void> {
-  const { name } = await asked<{ name: string }>(address, { method: "POST", ...options });
+async function open(options: RequestInit): Promise<void> {
+  const { name } = await asked<{ name: string }>("api/models", { method: "POST", ...options });
   location.href = `./#${new URLSearchParams({ level: "model", model: name })}`;
 }
 
@@ -128,9 +128,25 @@ addEventListener("drop", (event) => {
   dropped(entry as FileSystemDirectoryEntry).catch((error: unknown) => tell(sentence(error), true));
 });
 
-/** Sends the files of a folder in one body: a line of JSON with their names and sizes, then one after the other. */
+/** A server takes in so many bytes at once. */
+const PIECE = 900_000;
+
+/** Sends the files of a folder piece by piece, and opens what they are. What no model has the server refuses: it is left out. */
 async function dropped(folder: FileSystemDirectoryEntry): Promise<void> {
-  const files = await filesOf(folder);
-  const head = JSON.stringify({ name: folder.name, files: files.map(({ name, size }) => [name, size]) });
-  await open({ body: new Blob([`${head}\n`, ...files]) }, "api/dropped");
+  const key = crypto.randomUUID().replaceAll("-", "");
+  const files = (await filesOf(folder)).filter(({ name }) =>
+    /\.(jsonl?|safetensors|toml|txt|model|spm|jinja)$/.test(name),
+  );
+  const all = files.reduce((sum, { size }) => sum + size, 0);
+  let sent = 0;
+  for (const file of files) {
+    for (let offset = 0; offset < file.size; offset += PIECE) {
+      const address = `api/dropped/${key}/${encodeURIComponent(file.name)}?offset=${offset}`;
+      await asked(address, { method: "POST", body: file.slice(offset, offset + PIECE) });
+      sent += Math.min(PIECE, file.size - offset);
+      tell(`Reading ${folder.name}: ${Math.round((100 * sent) / all)} %`);
+    }
+  }
+  tell(`Opening ${folder.name} …`);
+  await open({ body: JSON.stringify({ dropped: key, name: folder.name }) });
 }
