@@ -16,6 +16,7 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.cache import cache_folder
 from glassformer.base.errors import CheckpointError, DataError
 from glassformer.base.json_text import parse_json
+from glassformer.base.paths import check_path
 from glassformer.base.settings import Settings
 from glassformer.bundled.travelling import travels
 from glassformer.look.trace.trace import Trace
@@ -89,6 +90,8 @@ class Home:
             place = str(self.folder_of(asked.dropped))
         if not place:
             raise DataError("the folder of a model is needed, or hub:owner/name", got="nothing")
+        if not place.startswith(HUB):
+            check_path(place, CheckpointError)
         known = next((offer for offer in self.models.offers.values() if same(offer.place, place)), None)
         offer = known or offer_of(place, taken=self.models.offers, name=asked.name, group="recent")
         self.models.offers[offer.name] = offer
