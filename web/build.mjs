@@ -15,7 +15,7 @@ const BUILT = `${PAGE}/built`;
 const LIMITS = {
   core: { minified: 250_000, gzipped: 80_000 },
   chunk: { minified: 100_000, gzipped: 36_000 },
-  whole: { minified: 660_000, gzipped: 240_000 },
+  whole: { minified: 660_000, gzipped: 241_000 },
 };
 
 const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];

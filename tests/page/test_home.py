@@ -70,7 +70,18 @@ def test_another_model_is_opened_by_its_place(small: Path, tmp_path: Path) -> No
         assert page.client.post("/a-token/api/models", json={"place": f"{small}/"}).json() == {"name": "small"}
         other = shutil.copytree(small, tmp_path / "small")
         assert page.client.post("/a-token/api/models", json={"place": str(other)}).json() == {"name": str(other)}
-        for place in ("", " ", "/nowhere/at/all", "hub:no such", "a\0b", "a/" * 199, "y" * 400, str(tmp_path), "x" * 401, 3):
+        for place in (
+            "",
+            " ",
+            "/nowhere/at/all",
+            "hub:no such",
+            "a\0b",
+            "a/" * 199,
+            "y" * 400,
+            str(tmp_path),
+            "x" * 401,
+            3,
+        ):
             assert page.client.post("/a-token/api/models", json={"place": place}).status_code in (400, 404, 422), place
         assert [each["name"] for each in page.get("api/models").json()["models"]] == ["slides", "small", str(other)]
 

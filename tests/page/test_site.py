@@ -261,7 +261,7 @@ def test_a_list_that_was_changed_by_hand_deletes_nothing_elsewhere(quick: list[O
 # --------------------------------------------------------------------- in a browser
 
 
-def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser, site: Path) -> None:
+def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser, site: Path, demo: Trace) -> None:
     host = site.parent / "host.html"
     host.write_text(
         "<!doctype html><title>host</title><body>"
@@ -277,6 +277,13 @@ def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser,
         page.wait_for_selector(".frame", timeout=60_000)
         assert page.locator("main").get_attribute("data-level") == "head"
         until(page, "document.querySelector('.foot').textContent.includes('recomputed')")
+        # The whole model begins with what each block adds to the answer.
+        page.evaluate("location.hash = '#level=model'")
+        until(page, "document.querySelectorAll('.steps a').length > 0")
+        told = page.evaluate("[...document.querySelectorAll('.steps a')].map((step) => +step.dataset.probability)")
+        lens = gf.logit_lens(demo)
+        assert lens.places[0][0] == 0
+        assert told == pytest.approx(lens.answer_probability[:, 0].tolist(), rel=1e-5)  # six digits are sent
         page.goto(host.as_uri())
         frame = page.frame_locator("iframe")
         frame.locator("main[data-level=number]").wait_for(timeout=60_000)

@@ -56,7 +56,8 @@ def explore(
             "--publish",
             metavar="FOLDER",
             help="Write a site of static pages of these models to this folder, and open nothing. Any web server can "
-            "serve it, and it opens from disk.  [default: no site; of all bundled models if none is named]",
+            "serve it, and it opens from disk. A page has at most 3 MB, or --megabytes.  "
+            "[default: no site; of all bundled models if none is named]",
         ),
     ] = None,
     address: Annotated[
@@ -149,13 +150,19 @@ def _publish(
     """Write the site of the models that are named."""
     if given := [name for name, value in lone.items() if value]:
         raise ConfigError(f"--{given[0]} belongs to one page", got="a site", do="leave it out, or use explain --html")
-    from glassformer.page.site.publish import publish
+    from glassformer.page.site.publish import MEGABYTES, publish
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
     offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(named)] or _offers()
     home = publish(
-        folder, offers, megabytes=megabytes, device=device, address=address or "", overwrite=overwrite, told=note
+        folder,
+        offers,
+        megabytes=megabytes or MEGABYTES,
+        device=device,
+        address=address or "",
+        overwrite=overwrite,
+        told=note,
     )
     size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
     if json:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from glassformer.saved.artefact import Artefact
 
 HOME, SHARED, EMBED = "index.html", "shared.js", "embed.js"
+MEGABYTES = 3
+"""How large a page is at most if nothing else is said: with its search, a translation has all of its attention in it,
+and seven models fit into 25 MB.
+"""
 ADDRESS = re.compile(r"https?://[^\s\"'<>?#]+")
 
 
@@ -46,7 +50,7 @@ def publish(
     folder: str | Path,
     offers: Sequence[Offer],
     *,
-    megabytes: int | None = None,
+    megabytes: int = MEGABYTES,
     device: str = "auto",
     address: str = "",
     overwrite: bool = False,
@@ -97,9 +101,7 @@ def planned(offers: Iterable[Offer]) -> list[Planned]:
     return found
 
 
-def made(
-    each: Planned, model: Artefact, megabytes: int | None, base: str, files: dict[str, bytes]
-) -> tuple[Card, Trace]:
+def made(each: Planned, model: Artefact, megabytes: int, base: str, files: dict[str, bytes]) -> tuple[Card, Trace]:
     """The card of an example and its run. Its page, its picture, and the picture that services show with a link to it
     are put among the files.
     """

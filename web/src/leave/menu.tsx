@@ -99,11 +99,36 @@ const PAGES: readonly Entry[] = [
     text: "Link",
     tells: "copied",
     async make({ at }) {
-      await copy(new URL(format(at), location.href).href);
+      await copy(addressOf(at));
+      return null;
+    },
+  },
+  {
+    text: "Frame",
+    tells: "this view in another page, copied",
+    async make({ at }) {
+      const address = `${addressOf(at)}&embed`.replaceAll("&", "&amp;");
+      await copy(`<iframe src="${address}" title="glassformer" style="width:100%;height:480px;border:0"></iframe>`);
+      return null;
+    },
+  },
+  {
+    text: "Citation",
+    tells: "BibTeX, copied",
+    async make({ at, names }) {
+      const name = names.run.title.replaceAll(/[^\w-]/g, "");
+      const today = new Date().toISOString().slice(0, 10);
+      const title = [names.run.title, ...placeName(at)].join(", ");
+      await copy(
+        `@misc{glassformer-${name},\n  title = {${title.replaceAll(/[{}\\]/g, "")}},\n` +
+          `  howpublished = {\\url{${addressOf(at)}}},\n  note = {Page of glassformer, accessed ${today}}\n}`,
+      );
       return null;
     },
   },
 ];
+
+const addressOf = (at: State): string => new URL(format(at), location.href).href;
 
 function plate({ at, names }: Here): ReturnType<typeof plateOf> {
   const main = document.querySelector<HTMLElement>(".main");
