@@ -10,6 +10,7 @@ import { svgOf } from "../draw/svg.ts";
 import type { Names } from "../formulas/names.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import { dtypeOf, writeTensor } from "../record/write_safetensors.ts";
+import { HttpSource } from "../sources/http_source.ts";
 import type { Source } from "../sources/source.ts";
 import { useStore } from "../views/hooks.ts";
 import { cellsCsv, sheetCsv } from "./csv.ts";
@@ -152,6 +153,12 @@ async function inHand(at: State, source: Source, names: Names): Promise<[Tensor,
   return [tensor, base];
 }
 
+/** How many of them a page has: in a notebook it has no address of its own, and that of a live page ends with its server. */
+function lasting(source: Source): number {
+  if (location.protocol === "about:") return 1;
+  return source instanceof HttpSource ? 2 : PAGES.length;
+}
+
 /** Its first entry has the keys when it opens. */
 export function Menu(): VNode {
   const { names, source } = useStore();
@@ -173,8 +180,7 @@ export function Menu(): VNode {
   const groups = [
     { title: "This picture", entries: PICTURES },
     { title: state.value.tensor === "" ? "" : names.title(state.value.tensor), entries: NUMBERS },
-    // The page in a notebook has no address of its own.
-    { title: "This page", entries: location.protocol === "about:" ? PAGES.slice(0, 1) : PAGES },
+    { title: "This page", entries: PAGES.slice(0, lasting(source)) },
   ].filter(({ title }) => title !== "");
   return (
     <section class="menu" aria-label="save" ref={menu}>
