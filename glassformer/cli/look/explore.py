@@ -23,6 +23,7 @@ from glassformer.cli.terminal.options import (
     Threads,
     json_option,
 )
+from glassformer.cli.terminal.outputs import OVERWRITE
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
 
@@ -72,7 +73,7 @@ def explore(
     megabytes: Megabytes = None,
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", help="With --publish: write into a folder with other files."),
+        typer.Option("--overwrite", help=OVERWRITE),
     ] = False,
     json: Annotated[bool, json_option("The record has the address of the page, and no browser is opened.")] = False,
     device: Device = "auto",
