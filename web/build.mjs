@@ -74,11 +74,19 @@ const served = await build({
   chunkNames: "[name]-[hash]",
   plugins: [{ name: "on-the-core", setup: onTheCore }],
 });
+// For the home page of a server, and for pages that show a view of a site.
+const small = await build({
+  ...minified,
+  format: "iife",
+  entryPoints: { "script/home": "src/home/home.ts", embed: "src/home/embed.ts" },
+  outdir: BUILT,
+});
 const styles = await build({
   entryPoints: {
     explorer: "src/styles/whole.css",
     "script/core": "src/styles/core.css",
     "script/chunks": "src/styles/chunks.css",
+    "script/home": "src/styles/home.css",
   },
   outdir: BUILT,
   bundle: true,
@@ -86,7 +94,12 @@ const styles = await build({
   write: false,
 });
 const files = new Map();
-for (const { path, text } of [...whole.outputFiles, ...styles.outputFiles, ...withItsCore(served.outputFiles)]) {
+for (const { path, text } of [
+  ...whole.outputFiles,
+  ...styles.outputFiles,
+  ...small.outputFiles,
+  ...withItsCore(served.outputFiles),
+]) {
   files.set(relative(BUILT, path), text);
 }
 

@@ -66,6 +66,17 @@ try {
 }
 """
 
+PUT_SHARED = """/* glassformer */ ((blocks) => {
+  for (const [id, data] of Object.entries(blocks)) {
+    const element = document.createElement("script");
+    element.type = "application/gzip";
+    element.id = id;
+    element.textContent = data;
+    document.body.append(element);
+  }
+  document.currentScript.remove();
+})"""
+
 WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow scripts to see them."
 
 
@@ -108,21 +119,21 @@ def page(
     megabytes: int | None = None,
     sections: Mapping[str, Any] | None = None,
     place: str = "",
+    shared: str = "",
+    more: str = "",
 ) -> str:
     """The page as text, of so many megabytes at most (None: 2, or 8 if the first block of the model needs more); raises
     ConfigError for a limit below 1, and DataError for a page that is beyond it and above 64 MB, which what is not
     numbers can be.
 
     `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
-    with the gradients of its loss always carries them. `place` is where it opens, as its address names it.
+    with the gradients of its loss always carries them. `place` is where it opens, as its address names it. `shared`
+    names a file beside the page, of `shared_script`, which has what all pages have; `more` are elements of its head.
     """
     if megabytes is not None:
         megabytes = counted(megabytes, "the maximum size of a page in megabytes")
     title = title or title_of(trace)
-    blocks = {
-        "tour": json.dumps(tour_texts(), ensure_ascii=False).encode(),
-        "pictures": json.dumps(pictures(), ensure_ascii=False).encode(),
-    }
+    blocks = {} if shared else texts_of_page()
     if "loss" in trace.gradients:
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     for name, section in (sections or {}).items():
@@ -135,7 +146,7 @@ def page(
             record = run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True), "limit": limit}
             numbers = {"tensors": save_planes(carried.tensors), "weights": save_planes(carried.weights)}
             told = {"record": json.dumps(record, allow_nan=False).encode(), **numbers, **blocks}
-            return document(title, told, place=place)
+            return document(title, told, place=place, shared=shared, more=more)
 
         room = limit - len(made(Carried(0))) - NAMES
         text = made(carried := carry(trace, room))
@@ -162,12 +173,40 @@ def title_of(trace: Trace) -> str:
     return (trace.origin and trace.origin.name) or f"{trace.config.family} model"
 
 
-def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="explorer">', *, place: str = "") -> str:
+def texts_of_page() -> dict[str, bytes]:
+    """What every page of a model has beside its script: the texts of the tours, and the list of pictures."""
+    texts = {"tour": tour_texts(), "pictures": pictures()}
+    return {name: json.dumps(each, ensure_ascii=False).encode() for name, each in texts.items()}
+
+
+def shared_script() -> str:
+    """A file that pages of one site share, of a kind that opens from disk: it puts into each the elements that a page
+    alone has of its own, then takes itself out, so that a page that is saved from the browser needs it no longer.
+    """
+    told = {name: base64.b64encode(compressed(data)).decode() for name, data in texts_of_page().items()}
+    for name, file in zip(UNPACKED, ("explorer.css", "explorer.js"), strict=True):
+        told[name] = base64.b64encode(compressed(built(file).encode())).decode()
+    return f"{PUT_SHARED}({json.dumps(told)});\n"
+
+
+def document(
+    title: str,
+    blocks: Mapping[str, bytes],
+    root: str = '<div id="explorer">',
+    *,
+    place: str = "",
+    shared: str = "",
+    more: str = "",
+) -> str:
     """The page's script and style with these blocks: a record as JSON, tensors and weights as safetensors.
 
-    `root` begins the element that the views fill; `place` is where it opens.
+    `root` begins the element that the views fill; `place` is where it opens; `shared` and `more` as in `page`.
     """
     own, policy = frame_of_page()
+    if shared:
+        own = [f'<script src="{escape(shared)}"></script>']
+        # A browser may take a file from disk for one of another site.
+        policy = policy.replace("script-src ", "script-src 'self' file: ")
     scripts = [*(block_of(name, compressed(data)) for name, data in blocks.items()), *own]
     return "\n".join(
         (
@@ -178,6 +217,7 @@ def document(title: str, blocks: Mapping[str, bytes], root: str = '<div id="expl
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)} · glassformer</title>",
+            *([more] if more else []),
             "</head>",
             "<body>",
             f"{root}<noscript>{WITHOUT_SCRIPT}</noscript></div>",

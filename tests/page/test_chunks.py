@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 WAIT = 60_000
+HOME = {"home.js", "home.css"}
+"""Those of the home page, which is a page of its own."""
 IMPORTED = re.compile(r"""(?:from|import)\s*\(?\s*"\./([\w.-]+\.js)\"""")
 IN_HAND = f"tensor={ATTENTION}.weights&cell=0,1,2,0"
 # A view of each chunk: its address, and what stands in it.
@@ -50,7 +52,7 @@ def test_every_file_is_reached_from_the_core_and_none_is_missing() -> None:
         new = set().union(*(imported(name) for name in new)) - reached
         reached |= new
     # The styles are asked for by their names.
-    assert reached == {name for name in script_files() if name.endswith(".js")}
+    assert reached == {name for name in script_files() if name.endswith(".js")} - HOME
     assert {"core.css", "chunks.css"} == {name for name in script_files() if name.endswith(".css")}
 
 
@@ -99,7 +101,7 @@ def test_a_live_page_begins_with_its_core_and_has_the_rest_before_it_is_clicked(
         page.wait_for_selector(".frame", timeout=WAIT)
         page.evaluate(ALL_HERE)
         # What a page without a server has in its place is not fetched.
-        assert {name for name in script_files() if name not in asked} <= {*own("alone")}
+        assert {name for name in script_files() if name not in asked} <= {*own("alone"), *HOME}
         assert len(asked) == len(set(asked))
         drawn = page.evaluate(
             """() => {

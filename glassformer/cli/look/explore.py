@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,16 +12,23 @@ from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import STDIN, Choices, Device, NamedModel, Pair, Target, Threads, json_option
+from glassformer.cli.terminal.options import (
+    STDIN,
+    Choices,
+    Device,
+    Megabytes,
+    NamedModel,
+    Pair,
+    Target,
+    Threads,
+    json_option,
+)
+from glassformer.cli.terminal.outputs import OVERWRITE
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
-from glassformer.tasks import TASKS
 
 if TYPE_CHECKING:
     from glassformer.page.server.offers import Offer
-
-# A text to begin with where the task has none of its own.
-_ANY_TEXT = "She likes the summer better than the winter."
 
 
 def explore(
@@ -28,7 +36,7 @@ def explore(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] TEXT",
-            help=f"One or more texts. {STDIN}  [default: an example]",
+            help=f"One or more texts. {STDIN} With --publish: the models.  [default: an example]",
             show_default="slides; english if only a text is given",
         ),
     ] = None,
@@ -43,14 +51,46 @@ def explore(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address of the page without opening a browser.")
     ] = False,
+    publish: Annotated[
+        Path | None,
+        typer.Option(
+            "--publish",
+            metavar="FOLDER",
+            help="Write a site of static pages of these models to this folder, and open nothing. Any web server can "
+            "serve it, and it opens from disk. A page has at most 3 MB, or --megabytes.  "
+            "[default: no site; of all bundled models if none is named]",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="URL",
+            help="With --publish: where the site will be, for the pictures that are shown with links to it.  "
+            "[default: not known]",
+        ),
+    ] = None,
+    megabytes: Megabytes = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help=OVERWRITE),
+    ] = False,
     json: Annotated[bool, json_option("The record has the address of the page, and no browser is opened.")] = False,
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Open a page in the browser that traces every number of a model back to its inputs. The page
-    offers the other bundled models too. It is served only to this
+    """Open a page in the browser that traces every number of a model back to its inputs; without a model, a page of
+    all models to choose from: your runs, those opened before, the bundled ones. It is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
+    if publish is not None:
+        named = [*([model] if model is not None else []), *(text or ())]
+        lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}
+        _publish(publish, named, lone, address, megabytes, device, threads, overwrite=overwrite, json=json)
+        return
+    for name, value in (("address", address), ("megabytes", megabytes), ("overwrite", overwrite)):
+        if value:
+            raise ConfigError(f"--{name} is for a site", got="no site", do="add --publish FOLDER")
     from glassformer.run.serving.listening import check_installed
 
     check_installed("a page with a live model")
@@ -60,25 +100,30 @@ def explore(
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
-    offers = _offers()
+    from glassformer.page.server.home import own_offers
+
+    offers, home = _offers(first="slides"), "home"
     if text or model is not None:
         which, texts = split_model("explore", text, model)
         first = _offer(which, list(texts_to_explain(texts)) if texts else [], pair, target, choice)
         first = _with(first, probe, index, start, device)
         offers = [first, *(offer for offer in offers if offer.name != first.name)]
+        home = ""
     elif pair is not None or target is not None or choice:
         raise ConfigError("a second text and candidates belong to a text", got="none", do="give the text too")
     elif probe is not None or index is not None or start is not None:
         raise ConfigError("--probe, --index and --start belong to a model", got="none", do="name the model too")
     first = offers[0]
+    offers += own_offers({offer.name: offer for offer in offers})
     wish = {"model": first.name, "texts": first.texts, "seconds": first.seconds, "choices": first.choices}
 
     def told(address: str) -> None:
+        address += home
         if json:
             record({"address": address, "model": first.name, "texts": first.texts}, sys.stdout)
             return
         print(address, flush=True)
-        note(f"the page of {first.name}, for this machine only; Ctrl-C stops it")
+        note(f"{'all models' if home else f'the page of {first.name}'}, for this machine only; Ctrl-C stops it")
 
     serve(
         offers,
@@ -86,8 +131,46 @@ def explore(
         port=port,
         device=device,
         told=told,
+        home=home,
         browser=not no_browser and not json,
     )
+
+
+def _publish(
+    folder: Path,
+    named: list[str],
+    lone: Mapping[str, object],
+    address: str | None,
+    megabytes: int | None,
+    device: str,
+    threads: int | None,
+    *,
+    overwrite: bool,
+    json: bool,
+) -> None:
+    """Write the site of the models that are named."""
+    if given := [name for name, value in lone.items() if value]:
+        raise ConfigError(f"--{given[0]} belongs to one page", got="a site", do="leave it out, or use explain --html")
+    from glassformer.page.site.publish import MEGABYTES, publish
+    from glassformer.runtime.device import use_threads
+
+    use_threads(threads)
+    offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(named)] or _offers()
+    home = publish(
+        folder,
+        offers,
+        megabytes=megabytes or MEGABYTES,
+        device=device,
+        address=address or "",
+        overwrite=overwrite,
+        told=note,
+    )
+    size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
+    if json:
+        record({"home": str(home), "bytes": size, "models": [offer.name for offer in offers]}, sys.stdout)
+        return
+    print(home, flush=True)
+    note(f"{size / 1e6:.1f} MB; {home} opens in any browser")
 
 
 def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | None, device: str) -> Offer:
@@ -98,40 +181,16 @@ def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | Non
     return replace(offer, makers=beside(opened, probe, index, start), model=opened)
 
 
-def _offers() -> list[Offer]:
-    names = sorted(travelling(), key=lambda name: name != "slides")  # the slides' model is the first
-    return [_offer(name, [], None, None, None) for name in names]
+def _offers(*, first: str = "") -> list[Offer]:
+    from glassformer.page.server.offers import offer_of
+    from glassformer.page.site.examples import in_order
+
+    return [offer_of(name) for name in sorted(in_order(travelling()), key=lambda name: name != first)]
 
 
 def _offer(which: str, texts: list[str], pair: str | None, target: str | None, choices: list[str] | None) -> Offer:
-    from glassformer.bundled.travelling import located
-    from glassformer.page.sections.training import watched_texts
-    from glassformer.page.server.offers import Offer
+    from glassformer.page.server.offers import offer_of
 
     if pair is not None and target is not None:
         raise ConfigError("a text has one second text", got="--pair and --target", do="leave one of them out")
-    second = pair if target is None else target
-    given = tuple(texts)
-    seconds = None if second is None else (second,) * len(given)
-    if not given:
-        given, seconds = watched_texts(located(which)) or (_first_texts(which), seconds)
-    name = Path(which).name
-    known = not name or name in travelling()  # another model of the package has this name
-    return Offer(which if known else name, which, given, seconds, tuple(choices) if choices else None)
-
-
-def _first_texts(which: str) -> tuple[str, ...]:
-    """Texts to begin with: those of the slides for the slides' model, else one that fits the task of a model."""
-    from glassformer.base.json_text import read_json
-    from glassformer.bundled.texts import slides
-    from glassformer.bundled.travelling import located
-
-    try:
-        facts = dict(read_json(Path(located(which)) / "glassformer.json"))
-    except (OSError, ValueError, TypeError):  # another kind of folder, or one that opening it will refuse
-        facts = {}
-    if facts.get("family") == "slides":
-        return tuple(sentence.masked for sentence in slides().sentences)
-    task = facts.get("task")
-    entry = TASKS.get(str(task.get("name"))) if isinstance(task, dict) else None
-    return (entry.text if entry is not None and entry.text else _ANY_TEXT,)
+    return offer_of(which, texts, pair if target is None else target, choices, group="own")

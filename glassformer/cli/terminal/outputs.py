@@ -20,7 +20,7 @@ from glassformer.cli.terminal.options import signed
 
 # What is replaced by its own rule, with --overwrite or without: a conversation goes on, rejects replace rejects.
 _OWN_RULE = {"save": True, "rejects": None}
-_HELP = "Replace an existing file, but never an input or a file of a model, an index or a run."
+OVERWRITE = "Replace an existing file, but never an input or a file of a model, an index or a run."
 
 
 def outputs_of(parameters: Mapping[str, inspect.Parameter]) -> dict[str, typer.models.OptionInfo]:
@@ -70,7 +70,7 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
                 "overwrite",
                 inspect.Parameter.KEYWORD_ONLY,
                 default=False,
-                annotation=Annotated[bool, typer.Option("--overwrite", help=_HELP)],
+                annotation=Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)],
             )
         )
     result: Callable[..., None] = signed(checked, command, every)

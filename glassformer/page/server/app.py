@@ -22,10 +22,12 @@ from glassformer.page.sections.carried import compressed
 from glassformer.page.server.asked import KEY, Asked, read_asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import Guard
+from glassformer.page.server.home import AskedModel, Home
 from glassformer.page.server.overview import packed, unfinished
 from glassformer.page.server.pictures import Scale, weights_of
 from glassformer.page.server.trees import read_asked_tree
 from glassformer.page.tour import pictures, tour_texts
+from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.refusals import MethodError, MissingError, RequestError, refused
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -47,6 +49,7 @@ CellText = Annotated[str, Query(max_length=80, pattern=r"^(\d{1,9}(,\d{1,9})*)?$
 Mark = Annotated[str, Query(max_length=80, pattern=r"^(\d+-\d+)?$")]
 FileName = Annotated[str, Path(max_length=80)]
 Sentence = Annotated[int, Query(ge=0, le=1_000_000)]
+Offset = Annotated[int, Query(ge=0)]
 
 
 def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | None = None) -> FastAPI:
@@ -56,7 +59,9 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     async def closing(app: FastAPI) -> AsyncIterator[None]:
         yield
         desk.close()
+        home.close()
 
+    home = Home(desk.models)
     app = FastAPI(lifespan=closing, docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     app.add_middleware(Guard, token=token, **(guard or {}))
     app.add_exception_handler(GlassformerError, _refused)
@@ -65,15 +70,18 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
 
     # ----------------------------------------------------------------- the page
 
-    offered = {
-        "models": [offer.record for offer in desk.models.offers.values()],
-        "start": start.model_dump(mode="json"),
-    }
+    def offered() -> dict[str, Any]:
+        """The models by now: another one may be opened from the home page."""
+        return {
+            "models": [offer.record for offer in desk.models.offers.values()],
+            "start": start.model_dump(mode="json"),
+        }
+
     first: list[bytes] = []
 
     def begin() -> None:
         """The page with what is known by now: once more has been worked out it comes with more."""
-        first[:] = [compressed(shell(start.model, begun(desk, start, offered)).encode())]
+        first[:] = [compressed(shell(start.model, begun(desk, start, offered())).encode())]
 
     begin()
     desk.look_ahead(start, begin)
@@ -104,11 +112,37 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     async def listed_pictures(request: Request) -> Response:
         return in_json(request, packed(pictures()))
 
+    # ----------------------------------------------------------------- the home page
+
+    @app.get("/home")
+    async def home_page(request: Request) -> Response:
+        return packed_as(request, compressed(home.page().encode()), "text/html")
+
+    @app.get("/api/cards/{model:path}")
+    async def card(request: Request, model: ModelName) -> Response:
+        offer = desk.models.offer(model)
+        asked = Asked(model=model, texts=offer.texts, seconds=offer.seconds, choices=offer.choices)
+        run = await desk.ask(asked)
+        return in_json(request, await desk.answer(lambda: packed(home.card(offer, run.trace))))
+
+    @app.post("/api/models")
+    async def open_another(request: Request) -> dict[str, str]:
+        asked = read_body(await request.body(), AskedModel)
+        name = await desk.answer(lambda: home.open(asked))
+        begin()
+        return {"name": name}
+
+    @app.post("/api/dropped/{key}/{name}")
+    async def receive(request: Request, key: RunKey, name: FileName, offset: Offset) -> dict[str, int]:
+        data = await request.body()
+        await desk.answer(lambda: home.receive(key, name, offset, data))
+        return {"next": offset + len(data)}
+
     # ----------------------------------------------------------------- models
 
     @app.get("/api/models")
     async def models() -> dict[str, Any]:
-        return offered
+        return offered()
 
     @app.get("/api/models/{model:path}/vocabulary")
     async def vocabulary(request: Request, model: ModelName) -> Response:

@@ -7,11 +7,15 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from glassformer.base.errors import UnknownNameError, did_you_mean
-from glassformer.bundled.travelling import located
-from glassformer.page.sections.training import Training, has_training, is_unfinished
+from glassformer.base.json_text import read_json
+from glassformer.bundled.texts import slides
+from glassformer.bundled.travelling import located, travelling, travels
+from glassformer.page.sections.training import Training, has_training, is_unfinished, watched_texts
+from glassformer.page.site.examples import Example, examples_of
+from glassformer.tasks import TASKS
 
 if TYPE_CHECKING:
     from glassformer.models.transformer import Transformer
@@ -19,6 +23,11 @@ if TYPE_CHECKING:
     from glassformer.saved.artefact import Artefact
 
 MOST_OPEN = 3
+# A text to begin with where the task has none of its own.
+_ANY_TEXT = "She likes the summer better than the winter."
+
+Group = Literal["own", "recent", "bundled"]
+"""Whose a model is: a run of the current folder, one that was opened by its place, or one of the package."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ class Offer:
     choices: tuple[str, ...] | None = None
     makers: Mapping[str, Maker] = field(default_factory=dict)
     model: Artefact | None = None
+    group: Group = "bundled"
 
     @property
     def unfinished(self) -> bool:
@@ -46,6 +56,53 @@ class Offer:
     def record(self) -> dict[str, Any]:
         """What the page is told; where a model is on this machine is no concern of it."""
         return {"name": self.name, "texts": self.texts, "seconds": self.seconds, "choices": self.choices}
+
+
+def offer_of(
+    which: str,
+    texts: Sequence[str] = (),
+    second: str | None = None,
+    choices: Sequence[str] | None = None,
+    *,
+    taken: Mapping[str, Offer] | None = None,
+    name: str = "",
+    group: Group = "recent",
+) -> Offer:
+    """The offer of a model by its place: with these texts, each with the same second one, else with some to begin with.
+    Where another model has its name it is called by its place; `taken` are the offers so far.
+    """
+    seconds = None if second is None else (second,) * len(texts)
+    given = tuple(texts)
+    if not given:
+        given, own = first_texts(which)
+        seconds = (second,) * len(given) if second is not None else own
+    called = name or Path(which).name or which
+    other = called in travelling() if not travels(which) else False
+    if other or (taken and called in taken):
+        called = which
+    return Offer(
+        called, which, given, seconds, tuple(choices) if choices else None, group="bundled" if travels(which) else group
+    )
+
+
+def first_texts(which: str) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """Texts to begin with, and their second ones: those that its training watched, those of its card, those of the
+    slides for the slides' model, else one that fits its task.
+    """
+    if watched := watched_texts(located(which)):
+        return watched
+    (example, *_) = examples_of(which, Example()) if travels(which) else (Example(),)
+    if example.texts:
+        return example.texts, example.seconds
+    try:
+        facts = dict(read_json(Path(located(which)) / "glassformer.json"))
+    except (OSError, ValueError, TypeError):  # another kind of folder, or one that opening it will refuse
+        facts = {}
+    if facts.get("family") == "slides":
+        return tuple(sentence.masked for sentence in slides().sentences), None
+    task = facts.get("task")
+    entry = TASKS.get(str(task.get("name"))) if isinstance(task, dict) else None
+    return (entry.text if entry is not None and entry.text else _ANY_TEXT,), None
 
 
 class Models:

@@ -24,9 +24,11 @@ def serve(
     port: int = 0,
     device: str = "auto",
     told: Callable[[str], None],
+    home: str = "",
     browser: bool = True,
 ) -> None:
-    """Serve the page of these models until Ctrl-C. `told` is called with its address when it can be opened.
+    """Serve the page of these models until Ctrl-C. `told` is called with its address when it can be opened; `home` is
+    what a browser opens below it.
 
     `start` is run before: what is wrong with it is refused here, with the errors of `Model.trace`. Port 0 is any that
     is free. Raises MissingExtraError, and ConfigError for a port that is not free.
@@ -36,9 +38,11 @@ def serve(
 
     from glassformer.page.server.app import application
     from glassformer.page.server.desk import Desk
+    from glassformer.page.server.home import remember
     from glassformer.run.serving.patience import impatient
 
     desk = Desk(Models(offers, device=device))
+    remember(offers[0].place)
     if not desk.models.offer(start.model).unfinished:
         desk.begin(start)
     # What has been made so far stays: the collector need not look through it whenever a long sum is explained.
@@ -49,7 +53,7 @@ def serve(
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/"
         told(address)
         if browser and has_screen():
-            webbrowser.open(address)
+            webbrowser.open(address + home)
         config = uvicorn.Config(
             application(desk, token, start),
             http=impatient(),

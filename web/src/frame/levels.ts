@@ -38,9 +38,11 @@ export interface LevelView {
 /** The path above names these levels, in this order, down to the one that is shown. */
 export const ORDER: readonly Level[] = ["model", "heads", "block", "scene", "head", "tensor", "number"];
 
+const Insight = viewIn(CHUNKS.summed_up, (chunk) => chunk.Insight);
+
 export const LEVELS: Readonly<Record<Level, LevelView>> = {
   model: {
-    View: ModelView,
+    View: () => h(ModelView, { Insight }),
     Beside: { title: "The part in hand", View: ModelBeside },
     hint: "Click or Enter: open a part, its heads, or the number of an answer. Arrow keys: the next part. ? all keys",
     // The path begins with the model's name.

@@ -10,6 +10,7 @@ import { svgOf } from "../draw/svg.ts";
 import type { Names } from "../formulas/names.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import { dtypeOf, writeTensor } from "../record/write_safetensors.ts";
+import { HttpSource } from "../sources/http_source.ts";
 import type { Source } from "../sources/source.ts";
 import { useStore } from "../views/hooks.ts";
 import { cellsCsv, sheetCsv } from "./csv.ts";
@@ -99,11 +100,36 @@ const PAGES: readonly Entry[] = [
     text: "Link",
     tells: "copied",
     async make({ at }) {
-      await copy(new URL(format(at), location.href).href);
+      await copy(addressOf(at));
+      return null;
+    },
+  },
+  {
+    text: "Frame",
+    tells: "this view in another page, copied",
+    async make({ at }) {
+      const address = `${addressOf(at)}&embed`.replaceAll("&", "&amp;");
+      await copy(`<iframe src="${address}" title="glassformer" style="width:100%;height:480px;border:0"></iframe>`);
+      return null;
+    },
+  },
+  {
+    text: "Citation",
+    tells: "BibTeX, copied",
+    async make({ at, names }) {
+      const name = names.run.title.replaceAll(/[^\w-]/g, "");
+      const today = new Date().toISOString().slice(0, 10);
+      const title = [names.run.title, ...placeName(at)].join(", ");
+      await copy(
+        `@misc{glassformer-${name},\n  title = {${title.replaceAll(/[{}\\]/g, "")}},\n` +
+          `  howpublished = {\\url{${addressOf(at)}}},\n  note = {Page of glassformer, accessed ${today}}\n}`,
+      );
       return null;
     },
   },
 ];
+
+const addressOf = (at: State): string => new URL(format(at), location.href).href;
 
 function plate({ at, names }: Here): ReturnType<typeof plateOf> {
   const main = document.querySelector<HTMLElement>(".main");
@@ -127,6 +153,12 @@ async function inHand(at: State, source: Source, names: Names): Promise<[Tensor,
   return [tensor, base];
 }
 
+/** How many of them a page has: in a notebook it has no address of its own, and that of a live page ends with its server. */
+function lasting(source: Source): number {
+  if (location.protocol === "about:") return 1;
+  return source instanceof HttpSource ? 2 : PAGES.length;
+}
+
 /** Its first entry has the keys when it opens. */
 export function Menu(): VNode {
   const { names, source } = useStore();
@@ -148,8 +180,7 @@ export function Menu(): VNode {
   const groups = [
     { title: "This picture", entries: PICTURES },
     { title: state.value.tensor === "" ? "" : names.title(state.value.tensor), entries: NUMBERS },
-    // The page in a notebook has no address of its own.
-    { title: "This page", entries: location.protocol === "about:" ? PAGES.slice(0, 1) : PAGES },
+    { title: "This page", entries: PAGES.slice(0, lasting(source)) },
   ].filter(({ title }) => title !== "");
   return (
     <section class="menu" aria-label="save" ref={menu}>

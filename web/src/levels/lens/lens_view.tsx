@@ -25,7 +25,7 @@ export function LensView(): VNode {
 }
 
 /** The places of the sentence in front, with the place and layer in hand. */
-function placesIn(
+export function placesIn(
   all: Lens,
   names: Names,
 ): { places: readonly LensPlace[]; place: LensPlace | undefined; layer: number } {
@@ -79,7 +79,7 @@ function Places({ all }: { all: Lens }): VNode {
   );
 }
 
-function headOf({ layers }: LensPlace, at: number): string {
+export function headOf({ layers }: LensPlace, at: number): string {
   const block = layers[at]?.block ?? null;
   return block === null ? "before any block" : `after block ${block}`;
 }
@@ -126,7 +126,7 @@ function Called({ place }: { place: LensPlace }): VNode {
 }
 
 /** Where the final answer first was the first guess, and stayed it. */
-function Answer({ place }: { place: LensPlace }): VNode {
+export function Answer({ place }: { place: LensPlace }): VNode {
   const { layers, answer } = place;
   const wrong = layers.findLastIndex(({ rank }) => rank > 1);
   const from = layers[wrong + 1];

@@ -1,6 +1,6 @@
 /** The whole model: what it was given, its parts with their weights, and what it answered. */
 
-import type { VNode } from "preact";
+import type { FunctionComponent, VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
 import { go, link, state } from "../../address/state.ts";
@@ -10,6 +10,7 @@ import { useAsked, useFolded, usePalette, useStore, useWidth } from "../../views
 import { measure } from "../../views/picture.tsx";
 import { Spots } from "../../views/spots.tsx";
 import { headInHand } from "../heads/hand.ts";
+import type { Row } from "../heads/heads_scene.ts";
 import { attentionsOf, useRows } from "../heads/rows.ts";
 import { Sentence } from "../number/pieces.tsx";
 import { Expected } from "./expected.tsx";
@@ -21,7 +22,11 @@ import { Texts } from "./texts.tsx";
 /** Dots a side of the heads' pictures: they are drawn smaller than at their own level. */
 const DOTS = 32;
 
-export function ModelView(): VNode {
+export function ModelView({
+  Insight,
+}: {
+  readonly Insight: FunctionComponent<{ readonly rows: readonly Row[] }>;
+}): VNode {
   const { names, source } = useStore();
   const palette = usePalette();
   const { box, width } = useWidth();
@@ -57,6 +62,7 @@ export function ModelView(): VNode {
       <h1 class="away">{`${names.run.title}: the whole model`}</h1>
       <Texts />
       <p class="answer small-answer">{predicted !== null && <Sentence parts={predicted.said} />}</p>
+      <Insight rows={rows} />
       <Expected />
       <p class="under">
         <span>
