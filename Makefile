@@ -44,7 +44,7 @@ bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios
 	$(BIN)/python -m bench
 
 release-check: $(VENV)/.tests  ## build sdist and wheel, and try them in bare environments: docs/reference/platforms.md (half an hour)
-	$(BIN)/python -m experiments.release
+	$(BIN)/python -m manual.release
 
 kills: $(VENV)/.tests  ## the promise of docs/security/index.md: 1,000 kills, going on where the last run ended
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.kills --kills 1000

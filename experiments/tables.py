@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments import engines_speed, onnx_sst2, page_speed, results, scale, search, training_speed, trust, tuning
+from experiments import engines_speed, onnx_sst2, page_speed, results, search, training_speed, tuning
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -13,11 +13,12 @@ from experiments.features import table as features
 from experiments.page import DOCS, FINISHED, NOT_YET, made_by, table, write
 from experiments.pretraining import table as pretraining
 from experiments.recurrent import table as recurrent
-from experiments.release import table as release
 from experiments.small import table as small
 from experiments.transfer import table as transfer
 from experiments.translation import table as translation
 from experiments.writing import table as writing
+from manual import scale, trust
+from manual.release import table as release
 
 BOOKS = {
     "books-muon": "glassformer, the recipe of `train masked-lm`: Muon, six layers of 192",

@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
-from experiments.book import (
+from glassformer.bundled.texts import notes
+from glassformer.cli.__main__ import main
+from glassformer.page.sections.held_out import held_out
+from manual.book import (
     BOOK,
     CODE,
     FRAME,
@@ -29,9 +32,6 @@ from experiments.book import (
     run_blocks,
     sentences,
 )
-from glassformer.bundled.texts import notes
-from glassformer.cli.__main__ import main
-from glassformer.page.sections.held_out import held_out
 from tests.docs.book_answers import ANSWERS
 from tests.docs.test_commands import commands, wrong
 
@@ -222,7 +222,7 @@ def test_the_commands_of_the_live_pages_run(tmp_path: Path, monkeypatch: pytest.
 @by_chapter
 def test_its_notebook_is_made_from_it(chapter: Path) -> None:
     path = NOTEBOOKS / f"{chapter.stem}.ipynb"
-    assert path.read_text(encoding="utf-8") == notebook_text(chapter), "python -m experiments.book"
+    assert path.read_text(encoding="utf-8") == notebook_text(chapter), "python -m manual.book"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     tried = [number for number, cell in enumerate(cells) if "".join(cell["source"]) == TRY]
     assert ["".join(cells[number + 1]["source"]).startswith("<details") for number in tried] == [True] * 3

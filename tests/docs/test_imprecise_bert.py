@@ -14,7 +14,6 @@ import pytest
 import torch
 from torch import nn
 
-from experiments import quoted
 from glassformer.config import ModelConfig
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.pairs import IS_NEXT
@@ -34,6 +33,7 @@ from glassformer.text.windows import room_beside, windows
 from glassformer.training.optimize import build_optimizer
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.tune import choose
+from manual import quoted
 from tests.taps import record_taps
 
 SENTENCE = "Help Prince Mayuko Transfer Huge Inheritance"

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from bench.masked_lm import training_operations
-from experiments.scale import MEASURED, TRAININGS, Machine, Training, memory_rows, need
 from glassformer.models.families import family_config
 from glassformer.models.transformer import Transformer
+from manual.scale import MEASURED, TRAININGS, Machine, Training, memory_rows, need
 
 FAMILIES = {
     "BERT-base": ("bert", {"vocabulary": 30_522, "max_length": 512}),

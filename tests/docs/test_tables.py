@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from experiments import claims, results, scale, search, tables, trust
+from experiments import claims, results, search, tables
 from experiments.page import DOCS, NOT_YET
-from experiments.release import table as release
+from manual import scale, trust
+from manual.release import table as release
 
 PAGES = [
     ("measured/results.md", tables.books_page),

@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 
 import glassformer as gf
 from experiments.view import MODELS, View
-from experiments.views import VIEWS, page
 from glassformer.api.model import Model
 from glassformer.api.trace import Trace, trace
 from glassformer.api.train import train
@@ -31,6 +30,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.writing.chat.settings import ChatSection
 from glassformer.training.progress import NoProgress
 from glassformer.training.record import FILE, read_watched
+from manual.views import VIEWS, page
 from tests.look.rows import row_named
 from tests.page.test_browser import WAIT, check, follow_one, more_row, same, show
 from tests.page.test_page import record_of

@@ -1,8 +1,8 @@
 """Memory, network and days of three trainings on many GPUs, by formula: no such machine was there.
 
-python -m experiments.scale                                    # the tables of docs/scale/machines.md
-python -m experiments.scale --rate 312 --utilisation 0.4       # printed, for a GPU and a use of it that you choose
-python -m experiments.scale measure                            # docs/results/scale-memory.json, about a minute
+python -m manual.scale                                    # the tables of docs/scale/machines.md
+python -m manual.scale --rate 312 --utilisation 0.4       # printed, for a GPU and a use of it that you choose
+python -m manual.scale measure                            # docs/results/scale-memory.json, about a minute
 
 W width · F width of the feed-forward network · V vocabulary · S tokens of a row, T of its target · P parameters
 """
@@ -253,7 +253,7 @@ def measure() -> None:
                 "peak_megabytes": told["peak_bytes"] / 2**20,
             }
         )
-    results.write("scale-memory", "python -m experiments.scale measure", {"trained": found})
+    results.write("scale-memory", "python -m manual.scale measure", {"trained": found})
 
 
 def page() -> str:
@@ -263,7 +263,7 @@ def page() -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    asked = argparse.ArgumentParser(prog="python -m experiments.scale", description=__doc__.splitlines()[0])
+    asked = argparse.ArgumentParser(prog="python -m manual.scale", description=__doc__.splitlines()[0])
     asked.add_argument("what", nargs="?", choices=["measure"])
     named: dict[str, Any] = {
         "rate": "tera-operations a second of the vendor's sheet, dense, bfloat16",

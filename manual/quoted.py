@@ -1,6 +1,6 @@
 """Figures of others that the pages quote, with their sources: the end of docs/measured/imprecise.md.
 
-python -m experiments.quoted writes that part of the page again from docs/quoted.toml.
+python -m manual.quoted writes that part of the page again from docs/quoted.toml.
 """
 
 from __future__ import annotations

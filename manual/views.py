@@ -1,4 +1,4 @@
-"""docs/look/views.md: every view of the explorer, and the models on which a test opens it: python -m experiments.views.
+"""docs/look/views.md: every view of the explorer, and the models on which a test opens it: python -m manual.views.
 
 `tests/page/test_views.py` opens each cell of this table in a browser and follows a number from there; a cell that
 is left empty has its reason here, and the test holds that there is nothing to be drawn.
@@ -47,7 +47,7 @@ Every view of the explorer, where it comes from, and the models on which it is t
 opens the view in a browser, follows a number from there to its operands, and compares the page with the trace
 (`tests/page/test_views.py`). A number in a cell names the reason below the table why the model has no such view.
 
-Built by `python -m experiments.views`.
+Built by `python -m manual.views`.
 """
 
 SCENES: tuple[View, ...] = (

@@ -1,4 +1,4 @@
-"""The book of docs/learn: its code is run, its outputs and its notebooks are written: python -m experiments.book [run].
+"""The book of docs/learn: its code is run, its outputs and its notebooks are written: python -m manual.book [run].
 
 A chapter is Markdown. A Python block is followed by a text block with what it prints; the blocks of a chapter share
 their names, those of the answers too. `run` runs the blocks and writes what they print into the chapters. Without it

@@ -1,12 +1,12 @@
 """Check a release: build it, install it where nothing else is, and try it from outside the repository.
 
-python -m experiments.release build             # dist/: sdist, and the wheel built from it; at most 45 MB each
-python -m experiments.release tests             # the quick tests, on each Python that is here, with the pinned torch
-python -m experiments.release tests 3.11:2.9.0  # a Python and a torch; on Linux, other torches are CUDA builds of GBs
-python -m experiments.release tests 3.11:2.13.0:oldest   # with the oldest versions of all other packages
-python -m experiments.release tests PATH        # an environment that has a torch already
-python -m experiments.release extras [NAME ...] # each extra installed alone and tried
-python -m experiments.release types             # a project outside, checked by mypy and pyright
+python -m manual.release build             # dist/: sdist, and the wheel built from it; at most 45 MB each
+python -m manual.release tests             # the quick tests, on each Python that is here, with the pinned torch
+python -m manual.release tests 3.11:2.9.0  # a Python and a torch; on Linux, other torches are CUDA builds of GBs
+python -m manual.release tests 3.11:2.13.0:oldest   # with the oldest versions of all other packages
+python -m manual.release tests PATH        # an environment that has a torch already
+python -m manual.release extras [NAME ...] # each extra installed alone and tried
+python -m manual.release types             # a project outside, checked by mypy and pyright
 
 Each row of docs/results/release.json has its own day; the table in docs/reference/platforms.md is made from it.
 """
@@ -26,8 +26,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from experiments import results
-from experiments.release import table
-from experiments.release.trials import OUTSIDE, TRIALS, WRONG
+from manual.release import table
+from manual.release.trials import OUTSIDE, TRIALS, WRONG
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST, WORK = ROOT / "dist", ROOT / "build" / "release"
