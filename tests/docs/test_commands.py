@@ -26,7 +26,7 @@ PAGES = (
     "docs/reference/scores.md",
     "docs/reference/stable.md",
     "docs/reference/platforms.md",
-    "docs/start/installing.md",
+    "docs/start/doctor.md",
     "docs/do/classify.md",
     "docs/do/answer.md",
     "docs/do/choose.md",
