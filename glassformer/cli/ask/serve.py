@@ -49,7 +49,7 @@ def serve(
     replicas: Annotated[
         int | None,
         typer.Option(
-            "--replicas", min=1, help="Number of processes that serve, with --ray.  [default: 2]", show_default=False
+            "--replicas", min=1, help="With --ray: number of serving processes.  [default: 2]", show_default=False
         ),
     ] = None,
     json: Annotated[bool, json_option("The record has the address and the models.")] = False,

@@ -238,7 +238,8 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "track",
         list[str],
         "train.track",
-        "Program that shows the losses and scores as curves: tensorboard or mlflow (repeatable). Each needs its extra.",
+        "Program that shows the losses and scores as curves: tensorboard or mlflow (repeatable). Install the extra of "
+        "that name.",
     ),
     (
         "seeds",
