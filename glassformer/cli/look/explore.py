@@ -79,8 +79,8 @@ def explore(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Open a page in the browser that traces every number of a model back to its inputs. Without a model and a
-    text, the page lists your runs, the models opened before and the bundled models. The page is served only to this
+    """Open a page in the browser that traces every number of a model back to its inputs. With neither a model nor
+    a text, the page lists your runs, the models opened before and the bundled models. The page is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
     if publish is not None:

@@ -106,7 +106,7 @@ Expect = Annotated[list[str] | None, typer.Option("--expect", metavar="WORD", he
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
 REJECTS = "Write invalid records to this file, as JSON Lines with file, line, reason and record, and skip them."
 STOPS = "stop at the first invalid record"
-START = f"Model before fine-tuning: {WHICH}."
+START = f"Model that fine-tuning starts from: {WHICH}."
 Rejects = Annotated[Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: {STOPS}]")]
 COLUMNS = {
     "text": "Column with the text: a name, or a number counted from 0.",
@@ -237,7 +237,7 @@ LOCAL = "local"
 """The address of a Ray that is started on this machine, for this command."""
 RAY = (
     f"Run with Ray: {LOCAL} (start Ray on this machine for this command; also without ADDRESS), auto (use the Ray that "
-    "runs on this machine) or HOST:PORT of a cluster. It reads --file and writes --out; serve starts --replicas."
+    "runs on this machine) or HOST:PORT of a cluster. Reads --file and writes --out; serve starts --replicas processes."
 )
 Ray = Annotated[str | None, typer.Option("--ray", metavar="[ADDRESS]", help=f"{RAY}  [default: none]")]
 _SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."

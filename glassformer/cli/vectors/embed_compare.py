@@ -96,8 +96,8 @@ def embed_compare(
         typer.Option(
             "--probe-out",
             writable=True,
-            help="Fit a logistic regression to the best vectors and all labels, and write it to this file. With --probe "
-            "FILE, explain --html and explore show it.  [default: none]",
+            help="Fit a logistic regression to the best vectors and all labels, and write it to this file. With "
+            "--probe FILE, explain --html and explore show it.  [default: none]",
         ),
     ] = None,
     out: options.Out = None,
