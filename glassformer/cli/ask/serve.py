@@ -60,8 +60,8 @@ def serve(
     threads: Threads = None,
 ) -> None:
     """Serve models over HTTP: an endpoint for each command, such as fill or classify, and OpenAI-compatible endpoints
-    for embeddings, completions and chat. Ctrl-C stops the server after it has answered the requests that it has
-    accepted.
+    for embeddings, completions and chat. After Ctrl-C, the server finishes the open requests and
+    stops.
     """
     from glassformer.run.serving.listening import check_installed
 
