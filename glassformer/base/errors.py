@@ -105,8 +105,8 @@ class PackageError(GlassformerError):
 
     def __init__(self, package: str, *, needs: str, got: str | None) -> None:
         super().__init__(
-            f"glassformer needs the package {package}{needs}",
-            got="an environment without it" if got is None else got,
+            f"glassformer needs the package {package}{needs}" + (", which is not installed" if got is None else ""),
+            got=got or "",
             do=f"install it with: pip install '{package}{needs}'",
         )
 
@@ -117,8 +117,7 @@ class MissingExtraError(PackageError):
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
         GlassformerError.__init__(
             self,
-            f"{purpose} needs the package {package}",
-            got="an environment without it",
+            f"{purpose} needs the package {package}, which is not installed",
             do=f"install it with: pip install 'glassformer[{extra}]'",
         )
 

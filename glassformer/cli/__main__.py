@@ -102,7 +102,7 @@ def _answer(arguments: Sequence[str]) -> int:
     if verb in ("--help", "-h", "help"):
         lines = ["Transformers you can see through.", "", "Usage: glassformer COMMAND [OPTIONS] ...", ""]
         for purpose, verbs in VERBS.items():
-            lines += [purpose, *(f"  {verb:<10}{line}" for verb, line in verbs.items()), ""]
+            lines += [purpose, *(f"  {verb:<11}{line}" for verb, line in verbs.items()), ""]
         lines += ["glassformer COMMAND --help explains a command; glassformer --version prints the version."]
         print("\n".join(lines))
         return DONE

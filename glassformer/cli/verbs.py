@@ -18,8 +18,8 @@ VERBS: dict[str, dict[str, str]] = {
         "serve": "serve models over HTTP, for other programs and machines",
     },
     "Vectors": {
-        "embed": "compute vectors of texts or words; embed compare ranks layers and poolings",
-        "search": "search texts by meaning and by words: search build, then search ask",
+        "embed": "compute vectors of texts or words; `embed compare` ranks layers and poolings",
+        "search": "search texts by meaning and by words: `search build`, then `search ask`",
     },
     "Look inside": {
         "explain": "show every step from words to predictions, with its numbers and formulas",

@@ -79,7 +79,7 @@ class WritingOptions:
         default=False,
     )
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
-    top_k: int | None = _option("Sample from the most likely tokens, this many of them.  [default: none]", least=1)
+    top_k: int | None = _option("Number of most likely tokens to sample from.  [default: none]", least=1)
     top_p: float | None = _option(f"{_TOGETHER}  [default: none]", f"{_TOGETHER}  [default: 0.9]")
     min_p: float | None = _option(
         "Sample from tokens with at least this fraction of the largest probability.  [default: none]"
@@ -104,8 +104,8 @@ class WritingOptions:
     )
     min_tokens: int | None = _option("Minimum number of tokens in an output.  [default: 0]", least=0)
     paragraphs: bool = _option(
-        "Split each text into sentences and translate them one by one, as is always done with a text that is too long "
-        "for the model.",
+        "Split each text into sentences and translate them one by one. A text that is too long for the model is always "
+        "split.",
         default=False,
         of="translation",
     )

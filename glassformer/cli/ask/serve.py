@@ -49,7 +49,7 @@ def serve(
     replicas: Annotated[
         int | None,
         typer.Option(
-            "--replicas", min=1, help="Number of processes that serve, with --ray.  [default: 2]", show_default=False
+            "--replicas", min=1, help="With --ray: number of serving processes.  [default: 2]", show_default=False
         ),
     ] = None,
     json: Annotated[bool, json_option("The record has the address and the models.")] = False,
@@ -60,8 +60,8 @@ def serve(
     threads: Threads = None,
 ) -> None:
     """Serve models over HTTP: an endpoint for each command, such as fill or classify, and OpenAI-compatible endpoints
-    for embeddings, completions and chat. Ctrl-C stops the server after it has answered the requests that it has
-    accepted.
+    for embeddings, completions and chat. After Ctrl-C, the server finishes the open requests and
+    stops.
     """
     from glassformer.run.serving.listening import check_installed
 

@@ -38,7 +38,7 @@ _WORD = (
     "Word whose numbers are shown: WORD, WORD@POSITION or POSITION. POSITION is the index of a token, counted from 0; "
     "token 0 may be a special token such as [CLS].  [default: 0]"
 )
-_SENTENCE = "Which text (with --choice: which candidate) to show and to apply --word to, counted from 0."
+_SENTENCE = "Number of the text (with --choice: of the candidate) to show, counted from 0. --word applies to it."
 # Words that were hidden, each with the ids of its tokens.
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -58,8 +58,8 @@ def explain(
         typer.Option(
             "--terms",
             min=1,
-            help="Maximum number of terms shown of a sum. The other terms are shown as one total, together with "
-            f"their number.  [default: {_TERMS}; in printed steps, 3 if the vectors are wider than 8]",
+            help="Maximum number of terms of a sum to show. The others are shown as one total, with their "
+            f"number.  [default: {_TERMS}; in printed steps, 3 if the vectors are wider than 8]",
         ),
     ] = None,
     notes: options.Notes = False,

@@ -36,8 +36,8 @@ def explore(
         list[str] | None,
         typer.Argument(
             metavar="[MODEL] TEXT",
-            help=f"One or more texts. {STDIN} With --publish: the models.  [default: an example]",
-            show_default="slides; english if only a text is given",
+            help=f"One or more texts. {STDIN} With --publish, every argument is a model.  [default: an example]",
+            show_default="none; english if only a text is given",
         ),
     ] = None,
     model: NamedModel = None,
@@ -56,9 +56,9 @@ def explore(
         typer.Option(
             "--publish",
             metavar="FOLDER",
-            help="Write a site of static pages of these models to this folder, and open nothing. Any web server can "
-            "serve it, and it opens from disk. A page has at most 3 MB, or --megabytes.  "
-            "[default: no site; of all bundled models if none is named]",
+            help="Write a static site of the given models (by default, all bundled ones) to this folder and open no "
+            "browser. Any web server can serve it, and it opens from disk. A page has at most 3 MB unless --megabytes "
+            "is given.  [default: none]",
         ),
     ] = None,
     address: Annotated[
@@ -66,8 +66,8 @@ def explore(
         typer.Option(
             "--address",
             metavar="URL",
-            help="With --publish: where the site will be, for the pictures that are shown with links to it.  "
-            "[default: not known]",
+            help="With --publish: web address of the site, which link previews need to show its pictures.  "
+            "[default: none]",
         ),
     ] = None,
     megabytes: Megabytes = None,
@@ -79,8 +79,8 @@ def explore(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Open a page in the browser that traces every number of a model back to its inputs; without a model, a page of
-    all models to choose from: your runs, those opened before, the bundled ones. It is served only to this
+    """Open a page in the browser that traces every number of a model back to its inputs. With neither a model nor
+    a text, the page lists your runs, the models opened before and the bundled models. The page is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
     if publish is not None:

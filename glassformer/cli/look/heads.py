@@ -46,7 +46,7 @@ def heads(
     model: NamedModel = None,
     held_out: Annotated[list[str] | None, held_out_texts("[default: TEXT, if given, else bundled texts]")] = None,
     rows: Annotated[
-        int, typer.Option("--rows", min=1, help=f"{ROWS}  Of the files of --held-out, the first texts are used.")
+        int, typer.Option("--rows", min=1, help=f"{ROWS}  Of the --held-out texts, the first ones are used.")
     ] = MOST_TEXTS,
     importance: Annotated[
         bool,

@@ -13,9 +13,7 @@ from glassformer.cli.terminal.screen import console, escaped, note, plain_table,
 
 def info(
     model: ModelFolder,
-    fast: Annotated[
-        bool, typer.Option("--fast", help=f"{FAST}  Show the precision that the model would then have.")
-    ] = False,
+    fast: Annotated[bool, typer.Option("--fast", help=f"{FAST}  The output shows the resulting precision.")] = False,
     json: Json = False,
 ) -> None:
     """Show the family, sizes, parameters by part, tokenizer, task, precision, data and scores of a model."""

@@ -120,7 +120,7 @@ def matrix(
         typer.Option(
             "--nothing-to-see",
             metavar="itself|zero",
-            help="For a word all of whose cells are masked: itself (it attends to itself) or zero (its row is zero).",
+            help="What a word with all cells masked attends to: itself, or zero (nothing: its row is zero).",
         ),
     ] = "itself",
     notes: Notes = False,
@@ -130,8 +130,8 @@ def matrix(
     """Compute the "masked word activity matrix" of Paul Xiong's blog post "How the Multi words mask matrix was build
     [sic] with an example" for a text, step by step. Some words are replaced by [MASK]. The dot products of all
     pairs of word vectors form a matrix. In the row of each word, the cells of the words that it does not attend to are
-    masked; a softmax over each row gives the result. The post's code masks other cells than its text describes:
-    --reading chooses the version to follow. --post shows the post's own numbers, --guide those of the "Illustrated
+    masked; a softmax over each row gives the result. The post's code and its text mask different cells:
+    --reading chooses which to follow. --post shows the post's own numbers, --guide those of the "Illustrated
     Guide to Transformers" and of the lecture notes "Transformers and BERT".
     """
     from glassformer.bundled.texts import notes_about

@@ -35,7 +35,7 @@ def verify(
     choice: options.Choices = None,
     precision: Annotated[
         Literal["float32", "float64"],
-        typer.Option("--precision", help=f"{options.PRECISION}  The formulas are checked in it."),
+        typer.Option("--precision", help=f"{options.PRECISION}  The formulas are checked in this precision."),
     ] = "float32",
     write: Annotated[
         int | None,

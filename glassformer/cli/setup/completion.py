@@ -39,8 +39,8 @@ class Verb(typing.NamedTuple):
 def completion(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="Your shell: bash, zsh or fish.", show_default=False)],
 ) -> None:
-    """Print a script by which your shell completes commands, options and the names of models. Save it where the shell
-    looks for such scripts; its first lines say where.
+    """Print a script that lets your shell complete commands, options and model names. Save it where the shell looks for
+    such scripts; the first lines of the script give the path.
     """
     sys.stdout.write({"bash": bash, "zsh": zsh, "fish": fish}[shell](list(verbs())))
 

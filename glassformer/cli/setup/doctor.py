@@ -35,7 +35,8 @@ class Finding:
 
 def doctor(json: Json = False) -> None:
     """Show the versions, the processor, the engines, the GPU, the cache folder and the models of this installation, and
-    what is missing, with the command that installs it. Exit code 1: a required package is missing or too old.
+    what is missing, with the command that installs it. The exit code is 1 if a required package is missing or
+    too old.
     """
     facts, findings = _facts(), list(_findings())
     if json:
@@ -146,7 +147,7 @@ def _print(facts: Mapping[str, Any], findings: list[Finding]) -> None:
         "extras": ", ".join(here) or "none",
         "engines": ", ".join(engines) or "none",
         "processor": f"{facts['processor']}: {', '.join(features) if features else 'features unknown'}",
-        "precision": "bfloat16 products" if facts["bfloat16"] else "float32",
+        "precision": "bfloat16 for matrix products" if facts["bfloat16"] else "float32",
         "threads": str(facts["threads"]),
         "compiler": facts["compiler"] or "none",
         "GPU": ", ".join(facts["gpus"]) or "none",

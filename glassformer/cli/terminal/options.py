@@ -92,21 +92,21 @@ OUT = "Where to write the output."
 
 def out_option(more: str = "") -> Any:
     """The option --out for a file; `more` names the other formats that a verb writes."""
-    formats = f"A file, whose extension sets the format: {TABLES}{more}; with any other extension, plain text."
+    formats = f"The file extension sets the format: {TABLES}{more}; any other extension gives plain text."
     return typer.Option("--out", "-o", writable=True, help=f"{OUT}  {formats}  [default: standard output]")
 
 
 Out = Annotated[Path | None, out_option()]
 RunFolder = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="FOLDER", help=f"{OUT}  A folder.  [default: a new folder in runs/]"),
+    typer.Option("--out", "-o", metavar="FOLDER", help=f"{OUT}  [default: a new folder in runs/]"),
 ]
-EXPECT = "Expected word, to show the probability and rank of its tokens. Repeat it for each [MASK], in order."
+EXPECT = "Expected word; the output shows the probability and rank of its tokens. Repeat it for each [MASK], in order."
 Expect = Annotated[list[str] | None, typer.Option("--expect", metavar="WORD", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
 REJECTS = "Write invalid records to this file, as JSON Lines with file, line, reason and record, and skip them."
 STOPS = "stop at the first invalid record"
-START = f"Model before fine-tuning: {WHICH}."
+START = f"Model that fine-tuning starts from: {WHICH}."
 Rejects = Annotated[Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: {STOPS}]")]
 COLUMNS = {
     "text": "Column with the text: a name, or a number counted from 0.",
@@ -179,9 +179,9 @@ HeldOut = Annotated[
 def held_out_texts(default: str) -> Any:
     """The option --held-out; `default` is what a verb reads without it."""
     help_ = (
-        "File of texts that were not seen in training (repeatable), on which the loss is measured with each attention "
-        "head switched off in turn. One text per line, or a table with a column text and, for an encoder–decoder, a "
-        "column target."
+        "File of texts not seen in training (repeatable). The loss on them is measured with each attention head "
+        "switched off in turn. One text per line, or a table with a column text and, for an encoder–decoder, a column "
+        "target."
     )
     return typer.Option("--held-out", metavar="FILE", help=f"{help_}  {default}")
 
@@ -236,8 +236,8 @@ Int8 = Annotated[bool, typer.Option("--int8", help=INT8)]
 LOCAL = "local"
 """The address of a Ray that is started on this machine, for this command."""
 RAY = (
-    f"Answer with Ray: {LOCAL} (a Ray of this machine, started for this command; also without ADDRESS), auto (the one "
-    "that runs here) or HOST:PORT of a cluster. Reads --file and writes records to --out; serve starts --replicas."
+    f"Run with Ray: {LOCAL} (start Ray on this machine for this command; also without ADDRESS), auto (use the Ray that "
+    "runs on this machine) or HOST:PORT of a cluster. Reads --file and writes --out; serve starts --replicas processes."
 )
 Ray = Annotated[str | None, typer.Option("--ray", metavar="[ADDRESS]", help=f"{RAY}  [default: none]")]
 _SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."

@@ -79,10 +79,10 @@ def distil(
     json: Annotated[bool, json_option("The record has the folder and the scores of the student.")] = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
-    """Train a smaller model (the student) from a larger one (the teacher) and your data, as for DistilBERT. The student
+    """Train a smaller model (the student) from a larger one (the teacher) and your data, as in DistilBERT. The student
     learns the teacher's task, from the data and from the teacher's predictions. It starts with some of the teacher's
     layers, or from the model --start. With --vectors, the student learns from plain text to predict masked words and to
-    give the teacher's text vectors; it starts from --start, or from random weights.
+    reproduce the teacher's text vectors; it starts from --start, or from random weights.
     """
     from glassformer.api.load import load
     from glassformer.saved.recipe import parse_changes

@@ -35,7 +35,7 @@ def train(
             "--processes",
             metavar="N",
             min=1,
-            help="Train in N processes of this machine, each with a share of every batch. To train on "
+            help="Train in N processes on this machine, each with a share of every batch. To train on "
             "several machines, start the command with torchrun.  [default: 1]",
         ),
     ] = None,

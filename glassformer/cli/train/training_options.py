@@ -180,7 +180,6 @@ _FOR_TASKS: dict[str, Callable[[Collection[str]], str]] = {
         if tasks and all("words" in TASKS[task].columns for task in tasks)
         else ""
     ),
-    "model.start": lambda tasks: "Training starts from its weights.",
     "train.batch": lambda tasks: (
         "For encoder–decoders use --set train.batch_tokens=4096 (target tokens per step) instead."
         if any(TASKS[task].pairs for task in tasks)
@@ -238,7 +237,8 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "track",
         list[str],
         "train.track",
-        "Program that shows the losses and scores as curves: tensorboard or mlflow (repeatable). Each needs its extra.",
+        "Program that shows the losses and scores as curves: tensorboard or mlflow (repeatable). Install the extra of "
+        "that name.",
     ),
     (
         "seeds",
@@ -297,7 +297,7 @@ _OF_THE_TEACHER = ("model.family",)
 OF_VECTORS = {"model.size": "--size", "tokenizer.vocabulary": "--vocabulary"}
 _ONLY = "Only with --vectors and without --start."
 _STUDENTS = {
-    "model.start": "The student starts from its weights.  [default: some of the teacher's layers]",
+    "model.start": "[default: some of the teacher's layers]",
     "model.size": f"{_ONLY} Sizes of modernbert: tiny, mini, small, medium, base, large.  [default: {_SUITS}]",
     "tokenizer.vocabulary": f"{_ONLY}  [default: {_SUITS}]",
 }

@@ -74,7 +74,7 @@ def embed_compare(
         typer.Option(
             "--rows",
             min=10,
-            help=f"{options.ROWS}  With --per-word, it is the number of words. If there are more, they are sampled.",
+            help=f"{options.ROWS}  With --per-word, the limit counts words. Larger inputs are sampled.",
         ),
     ] = MOST_ROWS,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
@@ -96,8 +96,8 @@ def embed_compare(
         typer.Option(
             "--probe-out",
             writable=True,
-            help="Write a logistic regression on the best vectors, fitted on all labels, to this file. explain --html "
-            "and explore show it with --probe FILE.  [default: none]",
+            help="Fit a logistic regression to the best vectors and all labels, and write it to this file. With "
+            "--probe FILE, explain --html and explore show it.  [default: none]",
         ),
     ] = None,
     out: options.Out = None,

@@ -34,7 +34,7 @@ def search_build(
         ),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  A new folder.")],
+    out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  It must be a new folder.")],
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
     strategy: options.OneStrategy = None,
@@ -46,9 +46,7 @@ def search_build(
     device: options.Device = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Build a search index of texts, by their vectors and their words. The folder of the index records which model made
-    the vectors.
-    """
+    """Build a search index from the vectors and words of texts. The index records which model computed the vectors."""
     which, paths = split_model(
         "search build", files, model, is_data=lambda path: Path(path).exists(), data="a file of texts"
     )

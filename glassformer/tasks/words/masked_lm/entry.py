@@ -16,14 +16,14 @@ VERBS = (
         help="predict masked words",
         predictor=".fill:Fill",
         method=True,
-        top="Each [MASK] has this many predictions.",
+        top="The limit applies to each [MASK].",
         masks=True,
         watched=WatchEntry(options={"top": 5}, example="The [MASK] sat on the mat."),
     ),
     VerbEntry(
         name="score",
-        help="compute the log-probability of each token of a text or of a translation; an encoder masks each token in "
-        "turn, which gives the pseudo-log-likelihood",
+        help="compute the log-probability of each token of a text or translation (an encoder masks each token in turn: "
+        "pseudo-log-likelihood)",
         predictor=".likelihood:PseudoLikelihood",
         method=True,
         columns=("text", "target"),
