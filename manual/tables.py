@@ -1,11 +1,11 @@
-"""The generated pages of docs/reference and docs/how: `python -m manual tables` writes all of them."""
+"""The generated pages of docs/reference, docs/how and docs/learn: `python -m manual tables` writes all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from experiments.page import write as write_page
-from manual import commands, formulas, python, recipes
+from manual import commands, formulas, python, quiz, recipes
 from manual.stage import DOCS
 
 GENERATED: dict[str, Callable[[], str]] = {
@@ -15,6 +15,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "reference/recipes.md": recipes.bundled,
     "reference/options-by-command.md": commands.page,
     "how/formulas.md": formulas.page,
+    "learn/quiz.md": quiz.page,
 }
 
 

@@ -1,6 +1,6 @@
 // Tells tours of pages with the built page's own code: node tell_tour.mjs TOURS
-// TOURS is JSON, {tour: [page, ...], ...}. Prints for each page of each tour its steps: what is said, where it leads, every
-// number of the run in it; and why steps are left out.
+// TOURS is JSON, {tour: [page, ...], ...}. Prints for each page of each tour its title and its steps: what is said, where it
+// leads, every number of the run in it; and why steps are left out. `python -m manual worksheets` uses it too.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { readTensors, Store, scoutOf, stepsOf, TOURS, textsOf, told, withDerived } from "../../glassformer/page/built/explorer.js";
@@ -56,7 +56,7 @@ async function tell(tour, path) {
     }
   }
   const left = tour.steps.filter((step) => !steps.includes(step)).map((step) => [step.key, texts[step.key].lacks ?? ""]);
-  return { rows, left };
+  return { title: tour.title, rows, left };
 }
 
 const answers = {};
