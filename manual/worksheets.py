@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from experiments.chromium import ARGUMENTS, MISSING, path
 from manual.quiz import chapter_title, questions
@@ -44,7 +44,8 @@ h3 { font: bold 1em system-ui, sans-serif; margin: 0 0 .2em }
 li { margin: 0 0 1.2em; break-inside: avoid } ol ul { list-style: none; padding: 0 } ol ul li { margin: .2em 0 }
 .told { color: #444; margin: 0 } .question { font-weight: bold; margin: .3em 0 }
 .space { height: 3.4em; border-bottom: 1px solid #999; border-top: 1px dotted #bbb } .answers { break-before: page }
-.answers li { margin-bottom: .6em } @page { margin: 18mm } @media print { body { margin: 0; max-width: none } }
+.answers li { margin-bottom: .6em } @page { size: A4; margin: 18mm }
+@media print { body { margin: 0; max-width: none } }
 """
 
 
@@ -111,14 +112,14 @@ def tour_sheets(tours: Sequence[str]) -> dict[str, str]:
     return {tour: _tour_sheet(tour, told) for tour, (told,) in json.loads(done.stdout).items()}
 
 
-def _tour_sheet(tour: str, told: Mapping[str, object]) -> str:
-    rows: list[dict[str, str]] = [row for row in told["rows"] if row["sentence"] == 0]  # type: ignore[attr-defined]
+def _tour_sheet(tour: str, told: Mapping[str, Any]) -> str:
     prefix = "" if tour == "slides" else f"{tour}."
+    rows = [(row["title"], row["marked"]) for row in told["rows"] if row["sentence"] == 0]
     items = [
-        Item(f"{row['title']} (#tour={prefix}{step})", row["text"], row["question"], (),
-             " ".join(part for part in (row["answer"], row["note"]) if part))
-        for step, row in enumerate(rows, start=1)
-        if row["question"]
+        Item(f"{title} (#tour={prefix}{step})", said["text"], said["question"], (),
+             " ".join(part for part in (said["answer"], said["note"]) if part))
+        for step, (title, said) in enumerate(rows, start=1)
+        if said["question"]
     ]  # fmt: skip
     run = RUNS[tour].removesuffix(" --megabytes 8")
     about = (

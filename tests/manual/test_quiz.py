@@ -130,6 +130,7 @@ def test_the_sheets_of_tours_are_written(
     asked, answered = parts((tmp_path / "sheets" / "slides.html").read_text(encoding="utf-8"))
     assert len(asked) == len(answered) >= 25
     assert "1 × 5 × 6 = 30" in " ".join(answered)
+    assert "Which id has <em>better</em>?" in " ".join(asked)
     assert not re.search(r"undefined|[{}]", " ".join(asked + answered))
     assert len(parts((tmp_path / "sheets" / "post.html").read_text(encoding="utf-8"))[0]) == len(tour_texts()["post"])
 

@@ -13,6 +13,8 @@ function blockOf(html, id) {
 
 const finite = (value) => (Number.isFinite(value) ? value : String(value));
 const aloud = (parts) => parts.map((part) => (typeof part === "string" ? part : part.text)).join("");
+// A word of the text stands between asterisks, a number of the run does not.
+const marked = (part) => (typeof part === "string" || "name" in part ? part : `*${part.text}*`);
 
 const opened = new Map();
 
@@ -50,6 +52,7 @@ async function tell(tour, path) {
         question: aloud(found.question),
         answer: aloud(found.answer),
         note: aloud(found.note),
+        marked: Object.fromEntries(["text", "question", "answer", "note"].map((name) => [name, aloud(found[name].map(marked))])),
         at: found.at,
         numbers: numbers.map(({ name, cell, value, text }) => ({ name, cell, value: finite(value), text })),
       });
