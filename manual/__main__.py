@@ -25,7 +25,7 @@ def run(words: list[str]) -> None:
         print(report())
         return
     if words[:1] == ["worksheets"]:
-        from manual.worksheets import write as write_sheets
+        from manual.teaching.worksheets import write as write_sheets
 
         if len(words) != 2:
             raise SystemExit("Which folder? python -m manual worksheets FOLDER")

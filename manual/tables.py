@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from experiments.page import write as write_page
-from manual import commands, formulas, python, quiz, recipes
+from manual import commands, formulas, python, recipes
 from manual.stage import DOCS
+from manual.teaching import quiz
 
 GENERATED: dict[str, Callable[[], str]] = {
     **{f"reference/{name}.md": lambda name=name: python.page(name) for name in python.PAGES},  # type: ignore[misc]

@@ -17,8 +17,8 @@ from glassformer.cli.__main__ import main
 from glassformer.page.tour import tour_texts
 from manual.__main__ import run
 from manual.book import BOOK, live
-from manual.quiz import LETTERS, Question, questions
-from manual.worksheets import RUNS, Item, quiz_sheet, sheet, write
+from manual.teaching.quiz import LETTERS, Question, questions
+from manual.teaching.worksheets import RUNS, Item, quiz_sheet, sheet, write
 from tests.docs.test_commands import commands, wrong
 
 WEB = BOOK.parents[1] / "web" / "src"
@@ -123,7 +123,7 @@ def test_each_tour_has_a_sheet() -> None:
 def test_the_sheets_of_tours_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("manual.worksheets.path", lambda: None)
+    monkeypatch.setattr("manual.teaching.worksheets.path", lambda: None)
     files = write(tmp_path / "sheets", ("slides", "post"))
     assert sorted(file.name for file in files) == ["post.html", "quiz.html", "slides.html"]
     assert MISSING in capsys.readouterr().out

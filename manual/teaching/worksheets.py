@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.chromium import ARGUMENTS, MISSING, path
-from manual.quiz import chapter_title, questions
 from manual.stage import REPOSITORY
+from manual.teaching.quiz import chapter_title, questions
 
 _SLIDES = 'slides "She [MASK] [MASK] summer better"'
 _ENGLISH = 'english "He opened the [MASK] and went out." --megabytes 8'
