@@ -1,9 +1,12 @@
-"""`python -m manual` builds the site; `python -m manual tables` writes the generated pages of docs/ again."""
+"""`python -m manual` builds the site; `python -m manual tables` writes the generated pages of docs/ again, and
+`python -m manual worksheets FOLDER` the sheets to print.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 from manual.build import build
 
@@ -20,6 +23,13 @@ def run(words: list[str]) -> None:
         from manual.words import report
 
         print(report())
+        return
+    if words[:1] == ["worksheets"]:
+        from manual.teaching.worksheets import write as write_sheets
+
+        if len(words) != 2:
+            raise SystemExit("Which folder? python -m manual worksheets FOLDER")
+        print(*write_sheets(Path(words[1])), sep="\n")
         return
     folder = build(live="--quick" not in words)
     pages = len(list(folder.rglob("*.html")))

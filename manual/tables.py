@@ -1,4 +1,4 @@
-"""The generated pages of docs/reference and docs/how: `python -m manual tables` writes all of them."""
+"""The generated pages of docs/reference, docs/how and docs/learn: `python -m manual tables` writes all of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from experiments.page import write as write_page
 from manual import commands, formulas, python, recipes
 from manual.stage import DOCS
+from manual.teaching import quiz
 
 GENERATED: dict[str, Callable[[], str]] = {
     **{f"reference/{name}.md": lambda name=name: python.page(name) for name in python.PAGES},  # type: ignore[misc]
@@ -15,6 +16,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "reference/recipes.md": recipes.bundled,
     "reference/options-by-command.md": commands.page,
     "how/formulas.md": formulas.page,
+    "learn/quiz.md": quiz.page,
 }
 
 

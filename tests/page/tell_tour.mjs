@@ -1,6 +1,6 @@
 // Tells tours of pages with the built page's own code: node tell_tour.mjs TOURS
-// TOURS is JSON, {tour: [page, ...], ...}. Prints for each page of each tour its steps: what is said, where it leads, every
-// number of the run in it; and why steps are left out.
+// TOURS is JSON, {tour: [page, ...], ...}. Prints for each page of each tour its title and its steps: what is said, where it
+// leads, every number of the run in it; and why steps are left out. `python -m manual worksheets` uses it too.
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { readTensors, Store, scoutOf, stepsOf, TOURS, textsOf, told, withDerived } from "../../glassformer/page/built/explorer.js";
@@ -13,6 +13,8 @@ function blockOf(html, id) {
 
 const finite = (value) => (Number.isFinite(value) ? value : String(value));
 const aloud = (parts) => parts.map((part) => (typeof part === "string" ? part : part.text)).join("");
+// A word of the text stands between asterisks, a number of the run does not.
+const marked = (part) => (typeof part === "string" || "name" in part ? part : `*${part.text}*`);
 
 const opened = new Map();
 
@@ -50,13 +52,14 @@ async function tell(tour, path) {
         question: aloud(found.question),
         answer: aloud(found.answer),
         note: aloud(found.note),
+        marked: Object.fromEntries(["text", "question", "answer", "note"].map((name) => [name, aloud(found[name].map(marked))])),
         at: found.at,
         numbers: numbers.map(({ name, cell, value, text }) => ({ name, cell, value: finite(value), text })),
       });
     }
   }
   const left = tour.steps.filter((step) => !steps.includes(step)).map((step) => [step.key, texts[step.key].lacks ?? ""]);
-  return { rows, left };
+  return { title: tour.title, rows, left };
 }
 
 const answers = {};

@@ -1,0 +1,1 @@
+"""What a teacher needs: the quiz, and the worksheets."""
