@@ -28,7 +28,8 @@ WALK = [(verb, of.default) for verb in COMMANDS for of in outputs_of(PARAMETERS[
 # Options and arguments of a path that is read, and those of a folder, which is made or refused as a whole.
 READ = {("explain", "probe"), ("explain", "index"), ("explore", "probe"), ("explore", "index"), ("search ask", "index")}
 FOLDERS = {(verb, "out") for verb in ("demo", "train", "distil", "import", "export", "search build")} | {
-    ("claims", "runs_folder")
+    ("claims", "runs_folder"),
+    ("explore", "publish"),
 }
 
 

@@ -153,7 +153,7 @@ def picture(key: str) -> Any:
 
 def notebook(name: str) -> Any:
     """A notebook of docs/."""
-    return json.loads((PAGE.parent / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    return json.loads((PAGE.parents[1] / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")

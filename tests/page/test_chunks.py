@@ -53,7 +53,7 @@ def test_every_file_is_reached_from_the_core_and_none_is_missing() -> None:
         reached |= new
     # The styles are asked for by their names.
     assert reached == {name for name in script_files() if name.endswith(".js")} - HOME
-    assert {"core.css", "chunks.css"} == {name for name in script_files() if name.endswith(".css")}
+    assert {"core.css", "chunks.css", "home.css"} == {name for name in script_files() if name.endswith(".css")}
 
 
 def test_the_core_waits_for_no_other_file() -> None:

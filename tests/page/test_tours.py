@@ -73,7 +73,7 @@ def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, told: To
     assert f"has {math.exp(sum(sums)) * 100:.0f} %" in texts["beam"]
     assert "15: a triangle" in texts["triangle"]
     # The head that looks most at words: each source word stands for the target word that is written there.
-    assert "for Je at I (" in texts["looks"]
+    assert "for suis at am (" in texts["looks"]
     assert "for étudiant at student (" in texts["looks"]
     sharpest = max(
         (float(student[f"decoder.blocks.{block}.cross_attention.weights"][0, head, 2, 3]), block, head)

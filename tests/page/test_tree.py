@@ -201,7 +201,9 @@ def test_any_node_of_a_live_page_opens_as_its_run(window: Page, translator: Mode
         run = model.trace(text, target_ids=tree.decoder_ids(lost))
         row = window.locator(f'tr[data-token="{lost.token}"] a')
         row.wait_for(timeout=WAIT)
-        assert same(row.get_attribute("data-value"), float(run["head.probabilities"][2, lost.token]))
+        value = float(row.get_attribute("data-value") or "nan")
+        # The server ran a batch of other lengths: float32 adds in another order.
+        assert value == pytest.approx(float(run["head.probabilities"][2, lost.token]), rel=2e-6)
         # Another way to search is another tree.
         window.keyboard.press("Escape")
         window.locator(".tree-ways select").nth(1).select_option("2", timeout=WAIT)

@@ -58,7 +58,7 @@ def test_what_is_too_large_does_not_travel(run: Model, tmp_path: Path, monkeypat
     ("name", "sets"),
     [
         ("english", {"text_books", "text_state_union"}),
-        ("en-fr", {"tatoeba_en_fr"}),
+        ("en-fr", {"tatoeba_en_fr", "words"}),
         ("writer", {"text_books"}),
         ("chat", {"self_dialogue", "chatterbot_english", "documents"}),
     ],
