@@ -1,4 +1,4 @@
-"""The tables of kills (docs/security/index.md) and of serving (docs/bench.md)."""
+"""The tables of kills (docs/security/index.md) and of serving (docs/measured/bench.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """docs/look/views.md: every view of the explorer, and the models on which a test opens it: python -m manual.views.
 
-`tests/page/test_views.py` opens each cell of this table in a browser and follows a number from there; a cell that
-is left empty has its reason here, and the test holds that there is nothing to be drawn.
+`tests/page/test_views.py` opens each cell in a browser and follows a number from there; an empty cell has its reason.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def test_verbs_models_tasks_options_and_values(script: Path) -> None:
 
 
 def test_every_option_of_every_verb_is_completed(script: Path) -> None:
-    """Against the options of docs/options.md, which are found in another way."""
+    """Against the options of docs/reference/options.md, which are found in another way."""
     of_verbs: dict[str, set[str]] = {}
     for each in options():
         of_verbs.setdefault(each.verb, set()).update(name for name in each.names for name in name.split("/"))

@@ -77,7 +77,7 @@ def contributions_of(trace: Tensors, name: str, cell: Mapping[str, int]) -> Cont
     value = trace.tensor(name)[tuple(cell.values())]
     if not math.isfinite(value):
         raise ConfigError("direct contributions are those to a finite number", got=f"{float(value)}")
-    walk = _Walk(trace, *_place(trace, cell))
+    walk = _Walk(trace, *place_of(trace, cell))
     *_, last = trace.axes(name)
     one = torch.zeros(trace.tensor(name).shape[-1], dtype=torch.float64)
     one[cell[last]] = 1.0
@@ -85,9 +85,9 @@ def contributions_of(trace: Tensors, name: str, cell: Mapping[str, int]) -> Cont
     return Contributions(name, dict(cell), float(value), tuple(walk.parts), walk.constant)
 
 
-def _place(trace: Tensors, cell: Mapping[str, int]) -> tuple[int, int | None]:
+def place_of(trace: Tensors, cell: Mapping[str, int]) -> tuple[int, int | None]:
     """The sentence and the token that a cell belongs to; no token where it is about a whole sentence."""
-    return trace.chosen_tokens[cell["place"]] if "place" in cell else (cell["sentence"], cell.get("token"))
+    return trace.chosen_tokens[cell["place"]] if "place" in cell else (cell.get("sentence", 0), cell.get("token"))
 
 
 @dataclass

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError, ShapeError, UnknownNameError
 from glassformer.look.summaries.attributions import NOTE, Attributions, attribute, goals
-from glassformer.look.summaries.contributions import Part, contributions_of
+from glassformer.look.summaries.contributions import Part, contributions_of, place_of
 from glassformer.look.summaries.head_jobs import JOBS, RULE, heads
 from glassformer.look.summaries.integrated import integrate
 from glassformer.look.summaries.lens import Lens, chosen_places, logit_lens, side_of
@@ -143,8 +143,7 @@ def attributions_section(trace: Trace) -> sums.AttributionsSection:
 def goal(trace: Trace, found: Attributions) -> sums.Goal:
     """One answer and what it owes to the tokens of its own text."""
     axes, cell = trace.axes(found.goal), found.cell
-    at = trace.chosen_tokens[cell["place"]] if "place" in cell else (cell.get("sentence", 0), cell.get("token"))
-    sentence, token = at
+    sentence, token = place_of(trace, cell)
     last = axes[-1]
     answer = word_at(trace.words.listed(last), cell[last])
     side = trace.statement.formulas[found.goal].tokens
@@ -189,7 +188,7 @@ def integrated_section(trace: Trace, order: int) -> sums.IntegratedSection:
     if order >= len(asked):
         raise ConfigError(f"the run has {len(asked)} answers", got=f"number {order}")
     found = integrate(trace, *asked[order])
-    sentence = goal(trace, attribute(trace, [asked[order]])[0])["sentence"]
+    sentence, _ = place_of(trace, found.cell)
     return {
         "value": digit(found.value),
         "baseline": digit(found.baseline),
