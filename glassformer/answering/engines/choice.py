@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from glassformer.answering.engines.compared import equal, same_tokens
+from glassformer.answering.engines.compared import agreement, equal
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
 from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
 from glassformer.base.cache import not_kept
@@ -229,8 +229,7 @@ class Trial:
         ours, torch_seconds = timed(lambda: dict(answer_rows(self.predictor, self.module, some, fast=self.fast)))
         before = stand_in.used
         theirs, seconds = timed(lambda: dict(answer_rows(self.predictor, stand_in.model, some, fast=self.fast)))
-        same = equal if self.engine.exact else same_tokens
-        right = sum(same(ours[place], theirs[place]) for place in range(len(some)))
+        right = sum(equal(ours[place], theirs[place]) for place in range(len(some)))
         stand_in.tells = False  # what was compared was read here
         faster = torch_seconds / max(seconds, 1e-9)
         if stand_in.used == before:
@@ -240,8 +239,9 @@ class Trial:
         if not self.asked and faster < self.engine.least:
             return _SLOW
         name = f"{self.engine.name} {version(self.engine)}"
-        shown = f"{len(some)}" if self.engine.exact else f"{right} of {len(some)}"
-        self._say(f"{name} answers: {shown} rows as torch does, {faster:.1f} times as fast")
+        both = [[found[place] for place in range(len(some))] for found in (ours, theirs)]
+        shown = f"{len(some)} rows as torch does" if self.engine.exact else agreement(*both)
+        self._say(f"{name} answers: {shown}, {faster:.1f} times as fast")
         return len(some), faster
 
     def _torch(self, reason: str) -> None:
