@@ -29,7 +29,7 @@ from glassformer.page.sections.carried import PLANES, Carried, compressed, plane
 from glassformer.page.sections.choosing import carry
 from glassformer.page.sections.editing import editing_record
 from glassformer.page.sections.record import run_record
-from glassformer.page.tour import pictures, tour_texts
+from glassformer.page.tour import pictures, quiz, tour_texts
 
 if TYPE_CHECKING:
     from glassformer.look.trace.trace import Trace
@@ -174,8 +174,8 @@ def title_of(trace: Trace) -> str:
 
 
 def texts_of_page() -> dict[str, bytes]:
-    """What every page of a model has beside its script: the texts of the tours, and the list of pictures."""
-    texts = {"tour": tour_texts(), "pictures": pictures()}
+    """What every page of a model has beside its script: the texts of the tours, the list of pictures, the quiz."""
+    texts = {"tour": tour_texts(), "pictures": pictures(), "quiz": quiz()}
     return {name: json.dumps(each, ensure_ascii=False).encode() for name, each in texts.items()}
 
 

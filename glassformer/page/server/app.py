@@ -26,7 +26,7 @@ from glassformer.page.server.home import AskedModel, Home
 from glassformer.page.server.overview import packed, unfinished
 from glassformer.page.server.pictures import Scale, weights_of
 from glassformer.page.server.trees import read_asked_tree
-from glassformer.page.tour import pictures, tour_texts
+from glassformer.page.tour import pictures, quiz, tour_texts
 from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.refusals import MethodError, MissingError, RequestError, refused
 
@@ -111,6 +111,10 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     @app.get("/api/pictures")
     async def listed_pictures(request: Request) -> Response:
         return in_json(request, packed(pictures()))
+
+    @app.get("/api/quiz")
+    async def asked_quiz(request: Request) -> Response:
+        return in_json(request, packed(quiz()))
 
     # ----------------------------------------------------------------- the home page
 

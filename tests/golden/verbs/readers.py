@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 _DATA = re.compile(r'<script type="(application/(?:json|gzip))" id="([^"]*)">(.*?)</script>', re.DOTALL)
 # Parts of a page that are texts of the documents, the same for every model.
-_WORDING, _OWN = {"tour", "pictures", "documents"}, {"page-style", "page-script"}
+_WORDING, _OWN = {"tour", "pictures", "quiz", "documents"}, {"page-style", "page-script"}
 
 
 def digest(content: bytes) -> str:

@@ -120,7 +120,11 @@ function Page(): VNode {
   const view = useMemo(() => <View answer={read} />, [View, read]);
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
   return (
-    <div class="frame" data-tour={state.value.tour !== ""}>
+    <div
+      class="frame"
+      data-tour={state.value.tour !== ""}
+      data-present={state.value.tour !== "" && state.value.present}
+    >
       <Beside>
         {top}
         <BusyLine />
