@@ -135,7 +135,7 @@ function Page(): VNode {
       <main class="main" ref={main} data-level={level} data-stale={stale && level === "number"}>
         {stale && level === "number" && <Working on={`Loading ${names.title(tensor)}, ${names.cell(tensor, held)}`} />}
         {lost ? <NoTensor name={tensor} /> : view}
-        {chunk !== undefined && <Awaited chunk={chunk} />}
+        {chunk !== undefined && <Awaited chunk={chunk} lacks={LEVELS[level].lacks?.(store.source) ?? ""} />}
       </main>
       <Beside>
         <Inspector

@@ -96,7 +96,6 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   const away = Object.keys(found.at).length > 0 && !at(found.at, state.value);
   const next = steps[number];
   const notes: Note[] = [
-    { label: "Ask", parts: found.question },
     { label: "The answer", parts: found.answer },
     { label: `Where a document is imprecise (${found.correction})`, parts: found.note },
     { label: "In the document", parts: source === "" ? [] : [`${tour.follows}${source}`] },
