@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -46,7 +46,12 @@ def test_numbers_that_cannot_be_are_refused(page: Page, key: str, numbers: str, 
 def test_an_explanation_is_worked_out_once_for_all_pages(page: Page, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     own = Run.explanation
-    monkeypatch.setattr(Run, "explanation", lambda run, name, cell: (made.append(name), own(run, name, cell))[1])
+
+    def explanation(run: Run, name: str, cell: Sequence[int]) -> bytes:
+        made.append(name)
+        return own(run, name, cell)
+
+    monkeypatch.setattr(Run, "explanation", explanation)
     cell = {"name": f"{ATTENTION}.key", "cell": "1,0,0,1"}
     first, *others = (page.get(f"api/runs/{key}/explain", **cell).json() for _ in range(4))
     assert others == [first] * 3
