@@ -6,7 +6,7 @@
     python -m bench.page --try      few samples, printed and not written: whether all of it works
 
 A row is written to docs/results/bench-page-ROW.json as soon as it is measured. Views that are measured are the rows of
-`views.py`. Chromium reaches this machine alone. Meant for an idle machine of two cores: about eight minutes in all.
+`views.py`. Chromium reaches this machine alone. Meant for an idle machine of two cores: about ten minutes in all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bench.page import opening, replaying, searching, sizes, staying, touching
+from bench.page import learning, opening, replaying, searching, sizes, staying, touching
 from bench.page.models import Models, models
 from bench.page.window import ARGUMENTS, Case, Samples
 from experiments import results
@@ -45,6 +45,7 @@ ROWS: dict[str, Measure] = {
     "change-word": touching.change_word,
     "search": searching.search,
     "replay": replaying.replay,
+    "learn": learning.learning,
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bench.page.models import Models, Served, text_of
 from bench.page.views import VIEWS
 from bench.page.window import AHEAD, TOLD, WAIT, Case, Samples, middle, settle, window
-from glassformer.page.page import built, script_files
+from glassformer.page.page import script_files, script_of_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -44,7 +44,7 @@ def bundle(browser: Browser, models: Models, samples: Samples) -> list[Case]:
     scripts = script_files()
     cases = [
         *weighed("a served page begins with", scripts.pop("core.js") + scripts.pop("core.css"), (250_000, 80_000)),
-        *weighed("all of it, in an exported page", built("explorer.js") + built("explorer.css")),
+        *weighed("all of it, in an exported page", "".join(script_of_page().values())),
         *weighed("style of the chunks", scripts.pop("chunks.css")),
     ]
     # Behind a name stand letters that change with what is in the file; what several chunks need has no other name.

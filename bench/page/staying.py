@@ -84,7 +84,7 @@ def pages(browser: Browser, models: Models, samples: Samples) -> list[Case]:
         for page in all_pages:
             times += page.evaluate("() => globalThis.followed")
     return [
-        late(f"{samples.pages} pages open, each explains a number a second", times, 100.0),
+        late(f"{samples.pages} pages open, each explains a number a second", times, 300.0),
         Case("memory of the server with them", memory(served.process), "MB"),
         alone(served, samples.pages, samples.seconds),
     ]

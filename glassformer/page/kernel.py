@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from glassformer.base.errors import GlassformerError
 from glassformer.look.trace.saved import WordsRecord
 from glassformer.page.server.answers import Run
-from glassformer.page.server.asked import MOST_TEXTS, Asked, read_asked
+from glassformer.page.server.asked import MOST_TEXTS, Asked, cells_in, read_asked
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.overview import overview_of
 from glassformer.page.server.pictures import Scale, packed_weights
@@ -103,6 +103,7 @@ class Kernel:
             ),
             "section": lambda: gzip.decompress(run.section(name)),
             "explain": lambda: gzip.decompress(run.explain(name, indices(query.get("cell", "")))),
+            "explained": lambda: gzip.decompress(run.explained(cells_in(query.get("numbers", "")))),
         }
         if what not in answers:
             raise MissingError("there is nothing at this address", got=what[:80])

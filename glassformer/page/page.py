@@ -24,12 +24,13 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
+from glassformer.page.parts import ID, LOADER, STYLE, parts_of
 from glassformer.page.sections import gradients
 from glassformer.page.sections.carried import PLANES, Carried, compressed, planes
 from glassformer.page.sections.choosing import carry
 from glassformer.page.sections.editing import editing_record
 from glassformer.page.sections.record import run_record
-from glassformer.page.tour import pictures, tour_texts
+from glassformer.page.tour import pictures, quiz, tour_texts
 
 if TYPE_CHECKING:
     from glassformer.look.trace.trace import Trace
@@ -40,31 +41,6 @@ beyond which it is not written unless that is asked for.
 """
 NAMES = 20_000
 """About what the names of the tensors that are left out add."""
-UNPACKED = ("page-style", "page-script")
-UNPACK = """
-const unpacked = async (id) => {
-  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (sign) => sign.charCodeAt(0));
-  const stream = new DecompressionStream("gzip");
-  const writer = stream.writable.getWriter();
-  writer.write(bytes);
-  writer.close();
-  return new Response(stream.readable).text();
-};
-const put = (tag, text, type) => {
-  const element = document.createElement(tag);
-  if (type) element.type = type;
-  element.dataset.unpacked = "";
-  element.textContent = text;
-  document.head.append(element);
-};
-try {
-  const [style, script] = await Promise.all(["page-style", "page-script"].map(unpacked));
-  put("style", style);
-  put("script", script, "module");
-} catch {
-  document.getElementById("explorer").textContent = "This page needs a browser of 2023 or later: it is compressed.";
-}
-"""
 
 PUT_SHARED = """/* glassformer */ ((blocks) => {
   for (const [id, data] of Object.entries(blocks)) {
@@ -134,6 +110,7 @@ def page(
         megabytes = counted(megabytes, "the maximum size of a page in megabytes")
     title = title or title_of(trace)
     blocks = {} if shared else texts_of_page()
+    without = not_shown(trace)
     if "loss" in trace.gradients:
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     for name, section in (sections or {}).items():
@@ -146,7 +123,7 @@ def page(
             record = run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True), "limit": limit}
             numbers = {"tensors": save_planes(carried.tensors), "weights": save_planes(carried.weights)}
             told = {"record": json.dumps(record, allow_nan=False).encode(), **numbers, **blocks}
-            return document(title, told, place=place, shared=shared, more=more)
+            return document(title, told, place=place, shared=shared, more=more, without=without)
 
         room = limit - len(made(Carried(0))) - NAMES
         text = made(carried := carry(trace, room))
@@ -173,9 +150,18 @@ def title_of(trace: Trace) -> str:
     return (trace.origin and trace.origin.name) or f"{trace.config.family} model"
 
 
+def not_shown(trace: Trace) -> frozenset[str]:
+    """The chunks of the script that draw what this run does not have: its page goes without them."""
+    here = {
+        "tree": trace.config.decoder is not None,
+        "learning": trace.config.family == "slides",
+    }
+    return frozenset(chunk for chunk, shown in here.items() if not shown)
+
+
 def texts_of_page() -> dict[str, bytes]:
-    """What every page of a model has beside its script: the texts of the tours, and the list of pictures."""
-    texts = {"tour": tour_texts(), "pictures": pictures()}
+    """What every page of a model has beside its script: the texts of the tours, the list of pictures, the quiz."""
+    texts = {"tour": tour_texts(), "pictures": pictures(), "quiz": quiz()}
     return {name: json.dumps(each, ensure_ascii=False).encode() for name, each in texts.items()}
 
 
@@ -184,8 +170,8 @@ def shared_script() -> str:
     alone has of its own, then takes itself out, so that a page that is saved from the browser needs it no longer.
     """
     told = {name: base64.b64encode(compressed(data)).decode() for name, data in texts_of_page().items()}
-    for name, file in zip(UNPACKED, ("explorer.css", "explorer.js"), strict=True):
-        told[name] = base64.b64encode(compressed(built(file).encode())).decode()
+    for name, text in script_of_page().items():
+        told[name] = base64.b64encode(compressed(text.encode())).decode()
     return f"{PUT_SHARED}({json.dumps(told)});\n"
 
 
@@ -197,12 +183,14 @@ def document(
     place: str = "",
     shared: str = "",
     more: str = "",
+    without: frozenset[str] = frozenset(),
 ) -> str:
     """The page's script and style with these blocks: a record as JSON, tensors and weights as safetensors.
 
-    `root` begins the element that the views fill; `place` is where it opens; `shared` and `more` as in `page`.
+    `root` begins the element that the views fill; `place` is where it opens; `shared` and `more` as in `page`. It lacks
+    the chunks `without`.
     """
-    own, policy = frame_of_page()
+    own, policy = frame_of_page(frozenset() if shared else without)
     if shared:
         own = [f'<script src="{escape(shared)}"></script>']
         # A browser may take a file from disk for one of another site.
@@ -222,7 +210,7 @@ def document(
             "<body>",
             f"{root}<noscript>{WITHOUT_SCRIPT}</noscript></div>",
             *scripts,
-            f'<script type="module">{UNPACK}</script>',
+            f'<script type="module">{LOADER}</script>',
             "</body>",
             "</html>",
             "",
@@ -231,15 +219,21 @@ def document(
 
 
 @cache
-def frame_of_page() -> tuple[list[str], str]:
+def script_of_page(without: frozenset[str] = frozenset()) -> dict[str, str]:
+    """Style and script of a page by the names of their blocks, the script in parts."""
+    parts = parts_of(script_files(), without)
+    return {STYLE: built("explorer.css")} | {f"{ID}{name.removesuffix('.js')}": text for name, text in parts.items()}
+
+
+@cache
+def frame_of_page(without: frozenset[str] = frozenset()) -> tuple[list[str], str]:
     """The blocks of style and script, and the content policy that allows them."""
-    style, script = built("explorer.css"), built("explorer.js")
-    own = zip(UNPACKED, (style, script), strict=True)
+    style, *parts = (own := script_of_page(without)).values()
     policy = (
-        f"default-src 'none'; script-src {digest(UNPACK)} {digest(script)}; style-src {digest(style)}; "
+        f"default-src 'none'; script-src {' '.join(map(digest, (LOADER, *parts)))}; style-src {digest(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
-    return [block_of(name, compressed(data.encode())) for name, data in own], policy
+    return [block_of(name, compressed(data.encode())) for name, data in own.items()], policy
 
 
 def built(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The texts that travel beside a page: those of the tours, and the list of the documents' pictures."""
+"""The texts that travel beside a page: those of the tours, the list of the documents' pictures, and the quiz."""
 
 from __future__ import annotations
 
@@ -16,5 +16,13 @@ def tour_texts() -> dict[str, Any]:
 
 def pictures() -> dict[str, Any]:
     """The pictures of the source documents and where each is alive in the page, as `pictures.toml` has them."""
-    file = resources.files(__package__).joinpath("pictures.toml")
-    return tomllib.loads(file.read_text(encoding="utf-8"))
+    return _read("pictures.toml")
+
+
+def quiz() -> dict[str, Any]:
+    """The ten questions, each with its choices, as `quiz.toml` has them."""
+    return _read("quiz.toml")
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))

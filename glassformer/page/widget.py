@@ -8,7 +8,7 @@ import anywidget
 import traitlets
 
 from glassformer.page.kernel import Kernel
-from glassformer.page.page import built, document
+from glassformer.page.page import built, document, texts_of_page
 
 if TYPE_CHECKING:
     from glassformer.look.trace.trace import Trace
@@ -26,7 +26,7 @@ class LivePage(anywidget.AnyWidget):  # type: ignore[misc]  # its package is not
         self.kernel = Kernel(trace, title)
         self.told = repr(trace)
         root = '<div id="explorer" data-host="kernel">'
-        super().__init__(page=document(title, {}, root), title=self.told, height=height)
+        super().__init__(page=document(title, texts_of_page(), root), title=self.told, height=height)
         self.on_msg(self.answer)
 
     def __repr__(self) -> str:

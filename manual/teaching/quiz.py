@@ -1,10 +1,10 @@
-"""docs/learn/quiz.md: the questions of docs/learn/quiz.toml, with their answers folded."""
+"""docs/learn/quiz.md: the questions of the page's quiz, with their answers folded."""
 
 from __future__ import annotations
 
-import tomllib
 from typing import NamedTuple
 
+from glassformer.page.tour import quiz
 from manual.book import BOOK, live
 from manual.stage import title
 
@@ -17,13 +17,14 @@ your letters first, then open the answers. Each answer links to the chapter that
 it.
 
 Teachers: `python -m manual worksheets FOLDER` writes the quiz as a sheet to print. The [lesson plans](teaching.md) say
-when to use it. This page is written by `python -m manual tables` from `quiz.toml`.
+when to use it. The live page has the same questions, at `#level=quiz`. This page is written by
+`python -m manual tables` from `glassformer/page/quiz.toml`.
 """
 
 
 class Question(NamedTuple):
     """A question, its choices, the letter of the right one and why it is right. `view` is an address on the live page
-    of the chapter with the name `chapter`.
+    of the chapter with the name `chapter`, and on a page of the bundled model `model`.
     """
 
     question: str
@@ -32,6 +33,7 @@ class Question(NamedTuple):
     because: str
     chapter: str
     view: str
+    model: str
 
     @property
     def lettered(self) -> tuple[tuple[str, str], ...]:
@@ -41,8 +43,7 @@ class Question(NamedTuple):
 
 def questions() -> list[Question]:
     """All questions, in their order."""
-    table = tomllib.loads((BOOK / "quiz.toml").read_text(encoding="utf-8"))
-    return [Question(**{**each, "choices": tuple(each["choices"])}) for each in table["question"]]
+    return [Question(**{**each, "choices": tuple(each["choices"])}) for each in quiz()["question"]]
 
 
 def chapter_title(chapter: str) -> str:

@@ -56,6 +56,15 @@ EXERCISES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+SMALL = {"width": 16, "query_size": 8, "value_size": 8, "feed_forward": 64}
+NORMED = {"norm": True, "feed_forward_residual": True}
+WRITERS: Mapping[str, Mapping[str, Any]] = {
+    "letters": SMALL,
+    "letters-norms": {**SMALL, **NORMED, "layers": 2},
+    "letters-large": {"width": 64, "query_size": 32, "value_size": 32, "feed_forward": 240, **NORMED, "layers": 4},
+}
+
+
 def record_of(html: str) -> dict[str, Any]:
     """What a page knows of its run beside its numbers."""
     found = re.search(r'<script type="application/gzip" id="record">([^<]*)</script>', html)
@@ -92,8 +101,8 @@ class Torch:
         self.model: Transformer = build(slides(vocabulary=len(words), **EXERCISES[exercise]), seed=seed).double()
 
     @classmethod
-    def of_letters(cls, lines: list[list[str]], seed: int) -> Torch:
-        """The second model: nothing is hidden and nobody looks ahead."""
+    def of_letters(cls, lines: list[list[str]], seed: int, size: Mapping[str, Any]) -> Torch:
+        """A second model: nothing is hidden and nobody looks ahead."""
         self = cls("slides", SENTENCES, HIDDEN, [], seed)
         letters = ["", *sorted({letter for line in lines for letter in line})]
         width = 1 + max(map(len, lines))
@@ -102,9 +111,7 @@ class Torch:
         real = torch.tensor([[token <= len(line) for token in range(width)] for line in lines])
         self.scored_at, self.labels = real.flatten().nonzero()[:, 0], after[real]
         self.inputs = Inputs(ids=ids, real=None if bool(real.all()) else real)
-        config = slides(
-            vocabulary=len(letters), width=16, heads=2, query_size=8, value_size=8, feed_forward=64, hide=False
-        )
+        config = slides(vocabulary=len(letters), heads=2, hide=False, **size)
         assert config.encoder is not None
         causal = config.encoder.model_copy(update={"causal": True})
         self.model = build(config.model_copy(update={"encoder": causal}), seed=seed).double()
@@ -176,6 +183,8 @@ CASES = [
     pytest.param("slides", OWN, OWN_HIDDEN, 4, 40, id="own-slides"),
     pytest.param("letters", [list("monday"), list("sunday"), list("friday")], [], 6, 30, id="letters-even"),
     pytest.param("letters", [list(day) for day in ("monday", "tuesday", "wednesday")], [], 7, 30, id="letters"),
+    pytest.param("letters-norms", [list(day) for day in ("monday", "tuesday", "friday")], [], 8, 20, id="norms"),
+    pytest.param("letters-large", [list("monday"), list("friday!")], [], 9, 20, id="large", marks=LONG),
     *[
         pytest.param(each, OWN, OWN_HIDDEN, 5, 40, id=f"own-{each}", marks=LONG)
         for each in EXERCISES
@@ -196,8 +205,12 @@ def test_equals_torch(
 ) -> None:
     """At 20 random steps the gradients, after the last one the weights; the formulas are those of the package."""
     vocabulary: list[str] = record["words"]["vocabulary"]
-    letters = exercise == "letters"
-    reference = Torch.of_letters(sentences, seed) if letters else Torch(exercise, sentences, hidden, vocabulary, seed)
+    letters = exercise in WRITERS
+    reference = (
+        Torch.of_letters(sentences, seed, WRITERS[exercise])
+        if letters
+        else Torch(exercise, sentences, hidden, vocabulary, seed)
+    )
     formulas = record_of(page(trace(reference.model, reference.inputs, scored_at=reference.scored_at)))["formulas"]
     first = reference.weights
     expected = reference.train(steps, set(random.Random(seed).sample(range(steps), 20)))

@@ -22,7 +22,7 @@ from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.evaluator import Rule
 from glassformer.look.trace.cell import Words
 from glassformer.models.inputs import Inputs
-from glassformer.page.page import built, digest, page
+from glassformer.page.page import built, digest, page, script_of_page
 from glassformer.page.sections.carried import BEYOND_LIMIT, NOT_SAVED, SIGNED, lossless
 from glassformer.page.sections.choosing import carry
 from glassformer.page.sections.statement import rule_record
@@ -146,12 +146,13 @@ def test_the_policy_allows_the_own_script_and_style_and_nothing_else() -> None:
     script = re.search(r'<script type="module">(.*?)</script>', html, re.DOTALL)
     assert policy is not None
     assert script is not None
-    own, style = (blocks(html)[f"page-{name}"].decode() for name in ("script", "style"))
-    assert own == built("explorer.js")
+    own = {name: data.decode() for name, data in blocks(html).items() if re.match("page-style|part-", name)}
+    assert own == script_of_page(frozenset({"tree"}))
+    style = own.pop("page-style")
     assert style == built("explorer.css")
     assert policy[1].split("; ") == [
         "default-src 'none'",
-        f"script-src {digest(script[1])} {digest(own)}",
+        f"script-src {' '.join(map(digest, (script[1], *own.values())))}",
         f"style-src {digest(style)}",
         "base-uri 'none'",
         "form-action 'none'",

@@ -82,7 +82,7 @@ def test_every_link_of_a_site_leads_to_a_file_of_it(site: Path) -> None:
 
 def test_pages_of_a_site_share_their_script(site: Path) -> None:
     shared = (site / "shared.js").read_text()
-    for name in ("page-script", "page-style", "tour", "pictures"):
+    for name in ("part-core", "page-style", "tour", "pictures", "quiz"):
         assert f'"{name}"' in shared
         assert all(f'id="{name}"' not in page.read_text() for page in site.glob("*.html"))
     assert (site / "slides.html").stat().st_size < 60_000

@@ -12,11 +12,19 @@ import { keepNotice } from "./leave/notice.ts";
 import { Store } from "./run/store.ts";
 import { reachKernel } from "./sources/carrier.ts";
 import { HttpSource } from "./sources/http_source.ts";
+import type { Source } from "./sources/source.ts";
+
+/** The run that the page carries; the address may ask for one view of it within another page. */
+async function ofItsOwn(): Promise<Source> {
+  const { EmbeddedSource, embed } = await CHUNKS.alone.load();
+  embed();
+  return EmbeddedSource.open();
+}
 
 async function start(root: HTMLElement): Promise<void> {
   if (root.dataset["host"] === "kernel") await reachKernel();
   const alone = document.getElementById("record") !== null;
-  const source = alone ? await (await CHUNKS.alone.load()).EmbeddedSource.open() : await HttpSource.open();
+  const source = alone ? await ofItsOwn() : await HttpSource.open();
   const store = new Store(source);
   follow();
   const address = given();

@@ -1,7 +1,6 @@
 /** The page in one file, for an exported page and a notebook; its parts are given out for whoever has no page. */
 
 import "./main.tsx";
-import { embed } from "./leave/embedded.ts";
 import { inNotebook } from "./leave/widget.ts";
 
 export { parseChanges } from "./edit/changes/changes.ts";
@@ -24,5 +23,3 @@ export { TOURS, textsOf } from "./tour/tours.ts";
 
 /** What anywidget calls to show a trace in a notebook. */
 export default { render: inNotebook };
-
-if (typeof document !== "undefined") embed();

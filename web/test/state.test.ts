@@ -19,6 +19,7 @@ test("an address leads back to its state", () => {
     at: [3, 7],
     scene: "cells",
     tour: "decoder.7",
+    present: "notes",
     kept: "2,,mask,inputs,0,1,-",
     shown: "A-B",
     theme: "dark",

@@ -14,6 +14,7 @@ QUERIES: dict[str, tuple[str, ...]] = {
     "section": ("name",),
     "largest": ("name", "part", "count"),
     "explain": ("name", "cell"),
+    "explained": ("numbers",),
 }
 """What can be asked for, and what each is asked with, in the order in which an address has it."""
 

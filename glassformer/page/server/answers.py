@@ -35,8 +35,9 @@ from glassformer.page.server.addresses import (
     QUERIES,
     RUN_PATH,
 )
+from glassformer.page.server.kept import Kept
 from glassformer.page.server.numbers import Numbers, largest_places, sum_without
-from glassformer.page.server.overview import OF_MODEL, packed, packed_numbers
+from glassformer.page.server.overview import OF_MODEL, compressed_json, json_numbers, packed, packed_numbers
 from glassformer.page.server.pictures import (
     Scale,
     full_strength,
@@ -75,6 +76,7 @@ class Run:
     makers: Mapping[str, Maker] = field(default_factory=dict)
     ahead: dict[str, tuple[dict[str, torch.Tensor], dict[str, str]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    worked: Kept[tuple[str, tuple[int, ...]]] = field(default_factory=Kept)
     computing: dict[str, threading.Lock] = field(default_factory=dict)
     """Of each unit, held while its tensors are computed again."""
 
@@ -221,17 +223,30 @@ class Run:
 
     def explain(self, name: str, asked: Sequence[int]) -> bytes:
         """One number, its formula worked out on its operands: the largest terms, and what the others add up to."""
+        return compressed_json(self.worked_out(name, tuple(asked)))
+
+    def explained(self, numbers: Sequence[tuple[str, Sequence[int]]]) -> bytes:
+        """Several numbers in one answer, as a list: those that read the number that a page shows."""
+        self.have([name for name, _ in numbers])
+        found = [self.worked_out(name, tuple(asked)) for name, asked in numbers]
+        return compressed_json(b"[" + b",".join(found) + b"]")
+
+    def worked_out(self, name: str, asked: tuple[int, ...]) -> bytes:
+        """An explanation as JSON, kept for other pages."""
+        return self.worked.fetch((name, asked), lambda: self.explanation(name, asked))
+
+    def explanation(self, name: str, asked: Sequence[int]) -> bytes:
+        """The same, worked out. Raises UnknownNameError for a tensor or a cell that this run does not have."""
         trace = self.trace
         formula = trace.statement.formulas.get(name)
         read = [] if formula is None else [operand.name for operand in formula.rule.operands.values()]
         self.have([name, *read])
-        axes, _ = self.described(name)
+        axes = self.described(name)[0]
         if len(asked) != len(axes.names):
             raise UnknownNameError(f"{name} has the axes {', '.join(axes.names)}", got=f"a cell of {len(asked)}")
         cell = {}
         for axis, size, index in zip(axes.names, axes.sizes, asked, strict=True):
-            whole = axes.shared.get(axis, size)
-            if not 0 <= index < whole:
+            if not 0 <= index < (whole := axes.shared.get(axis, size)):
                 raise UnknownNameError(f"{axis} of {name} counts from 0 to {whole - 1}", got=str(index))
             cell[axis] = index
         worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
@@ -256,7 +271,7 @@ class Run:
             "difference": worked.difference,
             "error": worked.error,
         }
-        return packed_numbers(told)
+        return json_numbers(told)
 
     def largest(self, name: str, asked: str, count: int) -> bytes:
         """The largest numbers of a part of a tensor, with their places in it: the answers of a vocabulary."""

@@ -17,16 +17,16 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from glassformer.base.errors import GlassformerError
-from glassformer.page.page import WITHOUT_SCRIPT, block_of, script_files
+from glassformer.page.page import WITHOUT_SCRIPT, block_of, script_files, texts_of_page
 from glassformer.page.sections.carried import compressed
-from glassformer.page.server.asked import KEY, Asked, read_asked
+from glassformer.page.server.asked import KEY, Asked, cells_in, read_asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import Guard
 from glassformer.page.server.home import AskedModel, Home
 from glassformer.page.server.overview import packed, unfinished
 from glassformer.page.server.pictures import Scale, weights_of
+from glassformer.page.server.sent import in_json, packed_as, text_route
 from glassformer.page.server.trees import read_asked_tree
-from glassformer.page.tour import pictures, tour_texts
 from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.refusals import MethodError, MissingError, RequestError, refused
 
@@ -104,13 +104,8 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
             request, packed_scripts[name], f"text/{'css' if name.endswith('.css') else 'javascript'}", headers
         )
 
-    @app.get("/api/tour")
-    async def tour(request: Request) -> Response:
-        return in_json(request, packed(tour_texts()))
-
-    @app.get("/api/pictures")
-    async def listed_pictures(request: Request) -> Response:
-        return in_json(request, packed(pictures()))
+    for name in texts_of_page():
+        app.get(f"/api/{name}")(text_route(name))
 
     # ----------------------------------------------------------------- the home page
 
@@ -242,6 +237,11 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         index = [int(step) for step in cell.split(",")] if cell else []
         return in_json(request, await desk.explain(key, name, index), NEVER_CHANGES)
 
+    @app.get("/api/runs/{key}/explained")
+    async def explained(request: Request, key: RunKey, numbers: TensorNames) -> Response:
+        run = desk.run(key)
+        return in_json(request, await desk.answer(lambda: run.explained(cells_in(numbers))), NEVER_CHANGES)
+
     return app
 
 
@@ -309,19 +309,6 @@ def shell(title: str, elements: Sequence[str]) -> str:
             "",
         )
     )
-
-
-def in_json(request: Request, data: bytes, headers: dict[str, str] | None = None) -> Response:
-    """Compressed JSON."""
-    return packed_as(request, data, "application/json", headers)
-
-
-def packed_as(request: Request, data: bytes, kind: str, headers: dict[str, str] | None = None) -> Response:
-    """What is compressed, as it is or unpacked for one who does not take it so."""
-    headers = {"Vary": "Accept-Encoding", **(headers or {})}
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(data, 200, {**headers, "Content-Encoding": "gzip"}, kind)
-    return Response(gzip.decompress(data), 200, headers, kind)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

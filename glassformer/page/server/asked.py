@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from typing import Annotated, Literal
 
@@ -13,7 +14,7 @@ from glassformer.base.settings import Settings
 from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskWord, Replace, Visibility, patch
 from glassformer.look.trace.trace import Trace
 from glassformer.run.serving.bodies import read_body
-from glassformer.run.serving.refusals import TooLargeError
+from glassformer.run.serving.refusals import RequestError, TooLargeError
 
 MOST_TEXTS = 16
 MOST_CHARACTERS = 20_000
@@ -140,3 +141,15 @@ def read_asked(body: bytes) -> Asked:
             f"all texts together must have at most {MOST_CHARACTERS:,} characters", got=f"{characters:,}"
         )
     return asked
+
+
+_NUMBER = re.compile(r"([^:;]{1,200}):(\d{1,9}(?:,\d{1,9})*)?")
+MOST_NUMBERS = 64
+
+
+def cells_in(text: str) -> list[tuple[str, list[int]]]:
+    """Tensors and cells, as `NAME:0,3;NAME:1`. Raises RequestError for another text, or more than 64 of them."""
+    found = [_NUMBER.fullmatch(each) for each in text.split(";", MOST_NUMBERS)]
+    if len(found) > MOST_NUMBERS or None in found:
+        raise RequestError(f"numbers in the address must be 1 to {MOST_NUMBERS}, as NAME:0,3;NAME:1", got=text[:80])
+    return [(each[1], [int(step) for step in (each[2] or "").split(",") if step]) for each in found if each]

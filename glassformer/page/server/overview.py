@@ -96,10 +96,20 @@ def packed(values: object, *, level: int = 3) -> bytes:
 
 def packed_numbers(values: object) -> bytes:
     """The same of what may hold numbers that JSON lacks, and has many: pydantic writes them in a fifth of the time."""
+    return compressed_json(json_numbers(values))
+
+
+def json_numbers(values: object) -> bytes:
+    """The same before it is compressed."""
     try:
-        return gzip.compress(to_json(values, inf_nan_mode="strings"), compresslevel=3, mtime=0)
+        return to_json(values, inf_nan_mode="strings")
     except PydanticSerializationError:  # a text with half of a surrogate pair, which `json` escapes
-        return packed(as_json(values))
+        return json.dumps(as_json(values), allow_nan=False, separators=(",", ":")).encode()
+
+
+def compressed_json(text: bytes) -> bytes:
+    """JSON as it is sent."""
+    return gzip.compress(text, compresslevel=3, mtime=0)
 
 
 def weight_bytes(trace: Trace) -> int:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 _DATA = re.compile(r'<script type="(application/(?:json|gzip))" id="([^"]*)">(.*?)</script>', re.DOTALL)
 # Parts of a page that are texts of the documents, the same for every model.
-_WORDING, _OWN = {"tour", "pictures", "documents"}, {"page-style", "page-script"}
+_WORDING, _OWN = {"tour", "pictures", "quiz", "documents"}, re.compile(r"page-style|part-.*")
 
 
 def digest(content: bytes) -> str:
@@ -70,7 +70,7 @@ def page(text: str) -> dict[str, Any]:
     """The sections of data in a page; not its script and style."""
     found: dict[str, Any] = {}
     for kind, name, content in _DATA.findall(text):
-        if name in _OWN:
+        if _OWN.fullmatch(name):
             continue
         if name in _WORDING:
             found[name] = None

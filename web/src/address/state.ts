@@ -18,7 +18,8 @@ export type Level =
   | "pictures"
   | "tree"
   | "training"
-  | "learn";
+  | "learn"
+  | "quiz";
 export type Theme = "auto" | "light" | "dark" | "contrast";
 
 /** Of two runs: the one of now, the one that was kept, or the first subtracted from the second. */
@@ -54,6 +55,8 @@ export interface State {
   readonly scene: string;
   /** The tour and its step, counted from 1: `decoder.3`, of the slides' tour `3`; empty: no tour. */
   readonly tour: string;
+  /** How the tour is presented: with `notes` next to the slide, or the `slide` alone; empty: it is not. */
+  readonly present: string;
   readonly theme: Theme;
   /** The model, of those that a server offers; empty: the one it began with. */
   readonly model: string;
@@ -81,7 +84,9 @@ const LEVELS: readonly string[] = [
   "tree",
   "training",
   "learn",
+  "quiz",
 ] satisfies Level[];
+const PRESENTED: readonly string[] = ["notes", "slide"];
 const SHOWN: readonly Shown[] = ["", "A", "A-B"];
 const THEMES: readonly string[] = ["auto", "light", "dark", "contrast"] satisfies Theme[];
 
@@ -101,6 +106,7 @@ export const START: State = {
   at: [],
   scene: "",
   tour: "",
+  present: "",
   theme: "auto",
   model: "",
   changes: "",
@@ -129,6 +135,7 @@ export function parse(hash: string): State {
     at: numbersIn(given.get("at")),
     scene: given.get("scene") ?? "",
     tour: tourIn(given.get("tour") ?? ""),
+    present: PRESENTED.find((each) => each === given.get("present")) ?? "",
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
     model: given.get("model") ?? START.model,
     changes: given.get("changes") ?? START.changes,

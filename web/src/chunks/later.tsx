@@ -15,13 +15,24 @@ export function viewIn<Module, Props extends object>(
   };
 }
 
-/** Has a chunk fetched; says so if that takes long, and if it fails why, and what to do. Nothing once it is here. */
-export function Awaited({ chunk }: { chunk: Chunk<unknown> }): VNode | null {
+/**
+ * Has a chunk fetched; says so if that takes long, and if it fails why, and what to do. Nothing once it is here. `lacks`:
+ * why this run has nothing to show there; an exported page does not carry the chunk then.
+ */
+export function Awaited({ chunk, lacks = "" }: { chunk: Chunk<unknown>; lacks?: string }): VNode | null {
   const [here, wrong] = [chunk.here.value, chunk.wrong.value];
   const [told, setTold] = useState("");
   useEffect(() => void chunk.load().catch(() => null), [chunk]);
   if (here !== null) return null;
   if (wrong === "") return <p class="quiet awaited">This part of the page is being fetched …</p>;
+  if (lacks !== "") {
+    return (
+      <>
+        <h1 class="big">Nothing to see here</h1>
+        <p class="says plain">This page has one run, and what would draw this is not in it: {lacks}.</p>
+      </>
+    );
+  }
   // A browser remembers that a file did not come: the page has to be opened again, once there is somebody to send it.
   const again = (): void => {
     setTold("");

@@ -1,5 +1,6 @@
-/** The tours: their steps, the strip that tells them, and where they begin. */
+/** The tours: their steps, the strip that tells them, and where they begin; the quiz, which leads to them. */
 
+export { QuizView } from "../quiz/quiz_view.tsx";
 export { Offers } from "../tour/choice.tsx";
 export { intoSight } from "../tour/sight.ts";
 export { Strip } from "../tour/strip.tsx";

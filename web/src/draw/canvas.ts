@@ -10,8 +10,9 @@ export function sceneOn(canvas: HTMLCanvasElement): Scene | undefined {
 }
 
 export function paint(context: CanvasRenderingContext2D, scene: Scene, sans: string): void {
-  const ratio = Math.max(1, Math.min(globalThis.devicePixelRatio || 1, 3));
   const { canvas } = context;
+  const dots = (globalThis.devicePixelRatio || 1) * (canvas.currentCSSZoom ?? 1);
+  const ratio = Math.max(1, Math.min(dots, 3));
   painted.set(canvas, scene);
   const [width, height] = [Math.ceil(scene.width * ratio), Math.ceil(scene.height * ratio)];
   if (canvas.width !== width || canvas.height !== height) {

@@ -81,6 +81,39 @@ const softmax =
     }
   };
 
+/** Each number of a row moves the mean and the variance, and with them every result of the row. */
+const normed =
+  (centred: boolean): Derivative =>
+  (loop, made, upstream, sinks) => {
+    const [x, weight, bias] = [loop.operand("x"), loop.operand("weight"), loop.maybe("bias")];
+    const [ofX, ofWeight] = [sinks(x, null), sinks(weight, null)];
+    const { starts, count, step } = loop.rows(loop.fields.text("over"));
+    const epsilon = loop.fields.number("epsilon");
+    const even = new Float64Array(count);
+    for (const start of starts) {
+      const number = (index: number): number => x.data[x.at[start + index * step] as number] as number;
+      let [mean, spread] = [0, 0];
+      for (let index = 0; centred && index < count; index++) mean += number(index) / count;
+      for (let index = 0; index < count; index++) spread += (number(index) - mean) ** 2 / count;
+      const deviation = Math.sqrt(spread + epsilon);
+      for (let index = 0; index < count; index++) even[index] = (number(index) - mean) / deviation;
+      for (let result = 0; result < count; result++) {
+        const flat = start + result * step;
+        if (upstream[flat] === 0) continue;
+        const own = even[result] as number;
+        const at = weight.at[flat] as number;
+        if (ofWeight !== null) ofWeight.add(at, flat, own, -1);
+        if (ofX === null) continue;
+        const scale = (weight.data[at] as number) / deviation;
+        for (let read = 0; read < count; read++) {
+          const less = ((centred ? 1 : 0) + own * (even[read] as number)) / count;
+          ofX.add(x.at[start + read * step] as number, flat, scale * ((read === result ? 1 : 0) - less), -1);
+        }
+      }
+    }
+    if (bias !== null) passed(made, upstream, sinks(bias, null), (flat) => bias.at[flat] ?? 0);
+  };
+
 const filled: Derivative = (loop, made, upstream, sinks) => {
   const [{ at }, sink] = ofX(loop, sinks);
   const looks = loop.operand("may_look");
@@ -146,6 +179,8 @@ export const DERIVATIVES: Readonly<Record<string, Derivative>> = {
   activation,
   softmax: softmax(false),
   log_softmax: softmax(true),
+  layer_norm: normed(true),
+  rms_norm: normed(false),
   concatenate: (loop, made, upstream, sinks) => passed(made, upstream, ofX(loop, sinks)[1], joinedFrom(loop)),
   fill_set: filled,
   fill_add: filled,
@@ -160,6 +195,8 @@ export const PARTIALS: Readonly<Record<string, string>> = {
   activation: "the slope of the activation function",
   softmax: "how this share moves with the score",
   log_softmax: "how this log probability moves with the logit",
+  layer_norm: "how this normed number moves",
+  rms_norm: "how this normed number moves",
   concatenate: "taken over",
   fill_set: "the score is kept",
   fill_add: "the score is kept",

@@ -120,7 +120,11 @@ function Page(): VNode {
   const view = useMemo(() => <View answer={read} />, [View, read]);
   const value = answer === null ? null : answer.kind === "computed" ? answer.found.value : answer.value;
   return (
-    <div class="frame" data-tour={state.value.tour !== ""}>
+    <div
+      class="frame"
+      data-tour={state.value.tour !== ""}
+      data-present={state.value.tour !== "" && state.value.present}
+    >
       <Beside>
         {top}
         <BusyLine />
@@ -131,7 +135,7 @@ function Page(): VNode {
       <main class="main" ref={main} data-level={level} data-stale={stale && level === "number"}>
         {stale && level === "number" && <Working on={`Loading ${names.title(tensor)}, ${names.cell(tensor, held)}`} />}
         {lost ? <NoTensor name={tensor} /> : view}
-        {chunk !== undefined && <Awaited chunk={chunk} />}
+        {chunk !== undefined && <Awaited chunk={chunk} lacks={LEVELS[level].lacks?.(store.source) ?? ""} />}
       </main>
       <Beside>
         <Inspector

@@ -14,6 +14,7 @@ import { ModelBeside } from "../levels/model/model_beside.tsx";
 import { ModelView } from "../levels/model/model_view.tsx";
 import type { Answer } from "../run/store.ts";
 import type { Source } from "../sources/source.ts";
+import { useStore } from "../views/hooks.ts";
 import { TourButton } from "./tour_button.tsx";
 
 export interface LevelView {
@@ -38,6 +39,7 @@ export interface LevelView {
 /** The path above names these levels, in this order, down to the one that is shown. */
 export const ORDER: readonly Level[] = ["model", "heads", "block", "scene", "head", "tensor", "number"];
 
+const Quiz = viewIn(CHUNKS.tours, (chunk) => chunk.QuizView);
 const Insight = viewIn(CHUNKS.summed_up, (chunk) => chunk.Insight);
 
 export const LEVELS: Readonly<Record<Level, LevelView>> = {
@@ -190,6 +192,16 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     Beside: { title: "The gradient in hand", View: viewIn(CHUNKS.learning, (chunk) => chunk.LearnBeside) },
     hint: "Space: play. ← → a step. Home, End: the first and the last. Click a weight: its gradient",
     crumb: () => ({ text: "learning", href: link({ level: "learn" }) }),
+    up: () => ({ level: "model", options: [], at: [] }),
+  },
+  quiz: {
+    chunk: CHUNKS.tours,
+    View: () => {
+      const { source } = useStore();
+      return h(Quiz, { lacks: (level) => LEVELS[level].lacks?.(source) ?? "" });
+    },
+    hint: "Tab: the next question. Arrow keys: another choice. Escape: the whole model",
+    crumb: () => ({ text: "quiz", href: link({ level: "quiz" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
 };

@@ -97,6 +97,9 @@ export function Rail(): VNode {
           <a class="choice" href={link({ level: "pictures", picture: "" })} aria-current={level === "pictures"}>
             Pictures of the documents
           </a>
+          <a class="choice" href={link({ level: "quiz", options: [], at: [] })} aria-current={level === "quiz"}>
+            Quiz: ten questions
+          </a>
         </nav>
         {!bare && <Changes />}
         {names.run.formulas.length > 0 && <Compare />}

@@ -9,9 +9,17 @@ export const LONGEST = 8;
 /** So many lines of so many letters are learned letter by letter: a step of them takes some milliseconds. */
 export const [MOST_LINES, LONGEST_LINE] = [8, 12];
 
-/** `letters` is a second model, a decoder that learns to write the lines; the others are the slides' model. */
-export const EXERCISES = ["slides", "nothing-hidden", "no-positions", "one-head", "zero-after", "letters"] as const;
+/** Decoders that learn to write the lines, by size. */
+export const WRITERS = ["letters", "letters-norms", "letters-large"] as const;
+export type Writes = (typeof WRITERS)[number];
+
+/** The others are the slides' model. */
+export const EXERCISES = ["slides", "nothing-hidden", "no-positions", "one-head", "zero-after", ...WRITERS] as const;
 export type Exercise = (typeof EXERCISES)[number];
+
+export function isWriter(exercise: Exercise): exercise is Writes {
+  return WRITERS.some((each) => each === exercise);
+}
 
 export interface Choice {
   readonly sentences: readonly (readonly string[])[];
@@ -32,7 +40,7 @@ export interface Setup {
 
 /** Why a training cannot begin with these sentences; empty: it can. */
 export function refusal({ sentences, hidden, exercise }: Choice): string {
-  if (exercise === "letters") return refusalOfLines(sentences);
+  if (isWriter(exercise)) return refusalOfLines(sentences);
   const empty = sentences.findIndex((words) => words.length === 0);
   if (empty >= 0) return `Sentence ${empty} is empty: it needs at least one word.`;
   const long = sentences.findIndex((words) => words.length > LONGEST);

@@ -17,8 +17,8 @@ export interface FiniteCheck {
   readonly quotient: number;
 }
 
-/** So many weights are looked at, at most about: each takes two losses. */
-const MOST = 600;
+/** So many weights are looked at, at most about: each takes two losses. Of a large model, whose loss takes long, fewer. */
+const [MOST, LARGE, OF_LARGE] = [600, 50_000, 24];
 
 /** Looks at every weight of a small program; its weights are as before afterwards. */
 export function checkedByDifferences(program: Program): FiniteCheck {
@@ -28,7 +28,7 @@ export function checkedByDifferences(program: Program): FiniteCheck {
   const gradient = program.gradient.slice();
   const scale = gradient.reduce((largest, each) => Math.max(largest, Math.abs(each)), 0) || 1;
   let [worst, difference, found] = [0, -1, 0];
-  const every = Math.ceil(weights.length / MOST);
+  const every = Math.ceil(weights.length / (weights.length > LARGE ? OF_LARGE : MOST));
   for (let at = 0; at < weights.length; at += every) {
     const quotient = quotientOf(program, at);
     const apart = Math.abs(quotient - (gradient[at] ?? 0)) / scale;

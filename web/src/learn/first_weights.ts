@@ -15,10 +15,17 @@ export function numbersFrom(seed: number): () => number {
   return next;
 }
 
-/** Evenly between ± √(6 ÷ (rows + columns)), as the slides' model begins (Glorot and Bengio 2010). */
-export function drawWeights(weights: Float64Array, stretches: Iterable<Stretch>, seed: number): void {
+/**
+ * Evenly between ± √(6 ÷ (rows + columns)), as the slides' model begins (Glorot and Bengio 2010); norms begin with weights of
+ * 1 and biases of 0.
+ */
+export function drawWeights(weights: Float64Array, stretches: ReadonlyMap<string, Stretch>, seed: number): void {
   const next = numbersFrom(seed);
-  for (const { start, size, shape } of stretches) {
+  for (const [name, { start, size, shape }] of stretches) {
+    if (shape.length === 1) {
+      weights.fill(name.endsWith(".weight") ? 1 : 0, start, start + size);
+      continue;
+    }
     const bound = Math.sqrt(6 / shape.reduce((sum, each) => sum + each, 0));
     for (let at = start; at < start + size; at++) weights[at] = (2 * next() - 1) * bound;
   }

@@ -54,7 +54,7 @@ export class Learner {
     this.#stages = [{ from: 0, setup, rate }];
     const { weights, stretches } = this.#program;
     if (first !== undefined) weights.set(first);
-    else drawWeights(weights, stretches.values(), seed);
+    else drawWeights(weights, stretches, seed);
     this.#now = { step: 0, weights, mean: new Float64Array(weights.length), square: new Float64Array(weights.length) };
     this.#moments = new Thinned(Math.min(MOMENTS, Math.floor(NUMBERS / 3 / weights.length)));
     this.#moments.offer(0, () => copied(this.#now));

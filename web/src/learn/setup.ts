@@ -4,14 +4,14 @@ import { isOperand, operandsOf } from "../formulas/evaluator.ts";
 import { LABELS } from "../formulas/program.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import type { Formula, Operand, Rule, RunRecord } from "../record/record.ts";
-import { type Choice, type Exercise, refusal, type Setup } from "./choice.ts";
+import { type Choice, type Exercise, isWriter, refusal, type Setup } from "./choice.ts";
 import { setUpLetters } from "./letters.ts";
 
 /** `base` is a run of the slides' model; throws where the choice is to be refused. */
 export function setUp(base: RunRecord, choice: Choice): Setup {
   const wrong = refusal(choice);
   if (wrong !== "") throw new Error(wrong);
-  if (choice.exercise === "letters") return setUpLetters(base, choice);
+  if (isWriter(choice.exercise)) return setUpLetters(base, choice, choice.exercise);
   const { sentences, hidden, exercise } = choice;
   const known = base.words.vocabulary;
   const added = [...new Set(sentences.flat())].filter((word) => !known.includes(word));

@@ -1,6 +1,6 @@
 /** A training as the address has it: sentences, hidden words, exercise, seed and rate. */
 
-import { type Choice, EXERCISES, type Exercise } from "./choice.ts";
+import { type Choice, EXERCISES, type Exercise, isWriter } from "./choice.ts";
 import { DAYS } from "./letters.ts";
 import type { Thinned } from "./thinned.ts";
 
@@ -16,7 +16,7 @@ export function writtenLesson({ choice, seed, rate }: Begun, first: Begun): stri
   if (choice.exercise !== first.choice.exercise) found.push(`x.${choice.exercise}`);
   if (seed !== first.seed) found.push(`seed.${seed}`);
   if (rate !== first.rate) found.push(`rate.${rate}`);
-  const usual = choice.exercise === "letters" ? { ...first.choice, sentences: DAYS, hidden: [] } : first.choice;
+  const usual = isWriter(choice.exercise) ? { ...first.choice, sentences: DAYS, hidden: [] } : first.choice;
   const [texts, before] = [textsOf(choice), textsOf(usual)];
   if (texts.join() !== before.join()) for (const text of texts) found.push(`text.${text}`);
   if (hiddenOf(choice) !== hiddenOf(usual)) found.push(`hidden.${hiddenOf(choice)}`);
@@ -31,7 +31,7 @@ export function parseLesson(options: readonly string[], first: Begun): Begun {
   const exercise = EXERCISES.find((each): each is Exercise => each === under("x")[0]) ?? first.choice.exercise;
   const [seed, rate] = [Number(under("seed")[0] ?? Number.NaN), Number(under("rate")[0] ?? Number.NaN)];
   const texts = under("text").map(readWords);
-  const letters = exercise === "letters";
+  const letters = isWriter(exercise);
   const usual = letters ? DAYS : first.choice.sentences;
   const sentences = texts.length === usual.length || (letters && texts.length > 0) ? texts : usual;
   const places = under("hidden")[0]

@@ -215,14 +215,12 @@ export class Store {
     const inside = cell.length === shape.length && cell.every((index, axis) => index < (shape[axis] ?? 0));
     if (!inside) return { kind: "missing", name, cell, value: null, missing: name };
     const formula = this.names.formulas.get(name);
+    const known = this.#answers.get(keyOf(name, cell));
+    if (known !== undefined) return known;
     if (formula !== undefined) {
       const found = await this.source.explain(formula, this.#named(name, cell), signal);
       const answer = this.#found(name, cell, found.value, found);
-      this.#answers.set(keyOf(name, cell), answer);
-      for (const oldest of this.#answers.keys()) {
-        if (this.#answers.size <= ANSWERS) break;
-        this.#answers.delete(oldest);
-      }
+      this.#keep(name, cell, answer);
       return answer;
     }
     const part = await large.window(
@@ -232,6 +230,34 @@ export class Store {
       signal,
     );
     return { kind: "given", name, cell, value: part.value(cell) };
+  }
+
+  /** Asks for what the next answers need in one request, where each of them would be one; the last answers are kept. */
+  async askTogether(
+    numbers: readonly (readonly [name: string, cell: readonly number[]])[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const wanted = numbers.flatMap(([name, cell]) => {
+      const formula = this.names.formulas.get(name);
+      const asked = formula !== undefined && this.source.large?.shape(name) !== undefined;
+      return asked && !this.#answers.has(keyOf(name, cell))
+        ? [{ formula, index: cell, cell: this.#named(name, cell) }]
+        : [];
+    });
+    if (wanted.length < 2 || this.source.explainAll === undefined) return;
+    const found = await this.source.explainAll(wanted, signal);
+    found.forEach((each, at) => {
+      const index = wanted[at]?.index ?? [];
+      this.#keep(each.name, index, this.#found(each.name, index, each.value, each));
+    });
+  }
+
+  #keep(name: string, cell: readonly number[], answer: Answer): void {
+    this.#answers.set(keyOf(name, cell), answer);
+    for (const oldest of this.#answers.keys()) {
+      if (this.#answers.size <= ANSWERS) break;
+      this.#answers.delete(oldest);
+    }
   }
 
   #named(name: string, cell: readonly number[]): Record<string, number> {

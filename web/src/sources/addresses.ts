@@ -15,6 +15,7 @@ export const QUERIES = {
   section: ["name"],
   largest: ["name", "part", "count"],
   explain: ["name", "cell"],
+  explained: ["numbers"],
 } as const;
 
 /** Of so many attentions a page asks for the heads in one request. */

@@ -11,7 +11,7 @@ import type { Offer, Overview, TreeWish, Wish } from "../record/wishes.ts";
 import type { QUERIES } from "./addresses.ts";
 import { inBytes, inJson, modelPath, type Query, RefusedError, request, runPath } from "./requests.ts";
 import { ServedHeads } from "./served_heads.ts";
-import { bytesBeside, type Large, numbersIn, type Source, toldBeside } from "./source.ts";
+import { bytesBeside, type Large, numbersIn, type Source, toldBeside, type Wanted } from "./source.ts";
 import { Together } from "./together.ts";
 import { explanationOf, type Shortened, type Told, type Written } from "./told.ts";
 
@@ -277,14 +277,23 @@ export class HttpSource implements Source {
     }
   }
 
+  /** Several numbers in one request: a server answers two requests at a time. */
+  async explainAll(wanted: readonly Wanted[], signal?: AbortSignal): Promise<Explanation[]> {
+    const numbers = wanted.map(({ formula, cell }) => `${formula.name}:${indexOf(formula, cell)}`).join(";");
+    const told = (await this.#again(() => inJson(this.#path("explained", { numbers }), signal))) as Told[];
+    return wanted.flatMap(({ formula, cell }, at) => {
+      const each = told[at];
+      return each === undefined ? [] : [explanationOf(each, formula, cell)];
+    });
+  }
+
   /** The page of this run as one file. */
   async page(): Promise<string> {
     return this.#again(async () => (await request(this.#path("page", {}))).text());
   }
 
   async #explained(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Shortened> {
-    const index = axisNames(formula.axes).map((axis) => cell[axis] ?? 0);
-    const query = { name: formula.name, cell: index.join(",") };
+    const query = { name: formula.name, cell: indexOf(formula, cell) };
     const told = (await this.#again(() => inJson(this.#path("explain", query), signal))) as Told;
     return explanationOf(told, formula, cell);
   }
@@ -303,4 +312,11 @@ export class HttpSource implements Source {
       return work();
     }
   }
+}
+
+/** A cell along the axes of its tensor, as an address has it. */
+function indexOf(formula: Formula, cell: Cell): string {
+  return axisNames(formula.axes)
+    .map((axis) => cell[axis] ?? 0)
+    .join(",");
 }

@@ -29,6 +29,8 @@ export interface Source {
   section(name: string): Promise<unknown>;
   /** Whether it is known, before it is asked for, that there is no such section. */
   lacks?(name: string): boolean;
+  /** Several numbers at once, where each alone would be a request. */
+  explainAll?(wanted: readonly Wanted[], signal?: AbortSignal): Promise<Explanation[]>;
   /** The honesty gate, where it is measured when it is asked for and not told with the run. */
   honesty?(): Promise<Honesty | null>;
   /**
@@ -38,6 +40,12 @@ export interface Source {
   training?(mark: string): Promise<unknown>;
   /** Where tensors are too large to be had whole: their sizes, pictures and parts; undefined where all are. */
   readonly large?: Large | undefined;
+}
+
+/** One number, by its formula. */
+export interface Wanted {
+  readonly formula: Formula;
+  readonly cell: Cell;
 }
 
 /** What is told of tensors that are not sent whole. A request whose signal is aborted is given up. */

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { state } from "../address/state.ts";
+import { link, state } from "../address/state.ts";
 import { useStore } from "../views/hooks.ts";
 import { intoSight } from "./sight.ts";
 import { enter } from "./tour.ts";
@@ -68,6 +68,11 @@ export function Offers({ open, onClose }: { open: boolean; onClose: () => void }
           </>
         );
       })}
+      <p>
+        <a href={link({ level: "quiz", tour: "", options: [], at: [] })} onClick={close}>
+          Quiz: ten questions, before and after
+        </a>
+      </p>
       <button type="button" onClick={close}>
         Close <kbd>Esc</kbd>
       </button>

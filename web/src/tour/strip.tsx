@@ -1,14 +1,15 @@
 /** The strip of the tour: one idea, a question, the answer; the picture below is the live page's own. */
 
 import type { VNode } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { toNumber } from "../address/links.ts";
-import { go, type State, state } from "../address/state.ts";
+import { go, link, type State, state } from "../address/state.ts";
 import type { Said } from "../scout/said.ts";
 import { scoutOf } from "../scout/scout.ts";
 import { unbroken } from "../views/command.tsx";
 import { useOpened, useStore } from "../views/hooks.ts";
 import { Choice } from "./choice.tsx";
+import { type Note, Notes, PresenterLine, present, usePresenterKeys } from "./presenter.tsx";
 import { intoSight } from "./sight.ts";
 import type { Told } from "./step.ts";
 import { field, loadTexts, type Texts } from "./texts.ts";
@@ -58,12 +59,19 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
       if (event.key === "n") void enter(store, addressOf(tour, at + 1)).then(() => intoSight(true));
       if (event.key === "p") void enter(store, addressOf(tour, at - 1)).then(() => intoSight(true));
       if (event.key === "q") leave();
+      if (event.key === "P") present();
       if (event.key === "a") setAsked((known) => (known === placeOfAnswer() ? "" : placeOfAnswer()));
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
   }, [store, tour]);
   useEffect(() => intoSight(), [tour, number]);
+  const by = useCallback(
+    (steps: number) =>
+      void enter(store, addressOf(tour, placeIn(state.value.tour).step + steps)).then(() => intoSight()),
+    [store, tour],
+  );
+  usePresenterKeys(by);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     // The button that started the tour is gone: what is read next is the step.
@@ -86,91 +94,111 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   const answered = asked === here || (found.touched?.(state.value) ?? false);
   const to = (place: number): void => void enter(store, addressOf(tour, place)).then(() => intoSight());
   const away = Object.keys(found.at).length > 0 && !at(found.at, state.value);
+  const next = steps[number];
+  const notes: Note[] = [
+    { label: "The answer", parts: found.answer },
+    { label: `Where a document is imprecise (${found.correction})`, parts: found.note },
+    { label: "In the document", parts: source === "" ? [] : [`${tour.follows}${source}`] },
+    { label: "Next", parts: next === undefined ? [] : [title(next.key)] },
+  ].flatMap(({ label, parts }) => (parts.length === 0 ? [] : [{ label, text: <Sentence parts={parts} /> }]));
   return (
-    <section class="tour" aria-label="tour">
-      <div class="tour-says" aria-live="polite" aria-atomic="true">
-        <p class="label">
-          {source !== "" && `In ${tour.follows}${source}`}
-          {source === "" && (
-            <span class="tour-extra">{`not in ${tour.follows === "" ? "the" : "this"} document${tour.follows === "" ? "s" : ""}`}</span>
+    <>
+      <section class="tour" aria-label="tour">
+        <div class="tour-says" aria-live="polite" aria-atomic="true">
+          <p class="label">
+            {source !== "" && `In ${tour.follows}${source}`}
+            {source === "" && (
+              <span class="tour-extra">{`not in ${tour.follows === "" ? "the" : "this"} document${tour.follows === "" ? "s" : ""}`}</span>
+            )}
+          </p>
+          <h2 ref={heading} tabIndex={-1}>
+            <span class="away">{`${tour.title}, step ${number} of ${steps.length}: `}</span>
+            {title(step.key)}
+          </h2>
+          <p>
+            <Sentence parts={found.text} />
+          </p>
+          {found.note.length > 0 && (
+            <p class="tour-note">
+              <b>Where a document is imprecise ({found.correction}):</b> <Sentence parts={found.note} />
+            </p>
           )}
-        </p>
-        <h2 ref={heading} tabIndex={-1}>
-          <span class="away">{`${tour.title}, step ${number} of ${steps.length}: `}</span>
-          {title(step.key)}
-        </h2>
-        <p>
-          <Sentence parts={found.text} />
-        </p>
-        {found.note.length > 0 && (
-          <p class="tour-note">
-            <b>Where a document is imprecise ({found.correction}):</b> <Sentence parts={found.note} />
+        </div>
+        <div class="tour-asks">
+          {found.question.length > 0 && (
+            <p class="tour-question">
+              <Sentence parts={found.question} />
+            </p>
+          )}
+          {found.act !== undefined && state.value.scene !== found.act.scene && (
+            <button type="button" class="tour-act" onClick={() => go(found.act ?? {}, true)}>
+              {act}
+            </button>
+          )}
+          <p class="tour-answer" aria-live="polite">
+            {answered && <Sentence parts={found.answer} />}
           </p>
-        )}
-      </div>
-      <div class="tour-asks">
-        {found.question.length > 0 && (
-          <p class="tour-question">
-            <Sentence parts={found.question} />
-          </p>
-        )}
-        {found.act !== undefined && state.value.scene !== found.act.scene && (
-          <button type="button" class="tour-act" onClick={() => go(found.act ?? {}, true)}>
-            {act}
+          {!answered && found.answer.length > 0 && (
+            <button type="button" class="tour-show" onClick={() => setAsked(here)}>
+              Show the answer <kbd>a</kbd>
+            </button>
+          )}
+        </div>
+        <div class="tour-ways">
+          <button type="button" disabled={number <= 1} onClick={() => to(number - 1)}>
+            ← <kbd>p</kbd>
+            <span class="away">previous step</span>
           </button>
-        )}
-        <p class="tour-answer" aria-live="polite">
-          {answered && <Sentence parts={found.answer} />}
-        </p>
-        {!answered && found.answer.length > 0 && (
-          <button type="button" class="tour-show" onClick={() => setAsked(here)}>
-            Show the answer <kbd>a</kbd>
+          <ol class="dots" aria-label="steps">
+            {steps.map((each, order) => (
+              <li key={each.key}>
+                <button
+                  type="button"
+                  tabIndex={-1}
+                  title={`${order + 1} · ${title(each.key)}`}
+                  aria-label={`step ${order + 1}: ${title(each.key)}`}
+                  aria-current={order + 1 === number ? "step" : undefined}
+                  data-extra={field(texts[each.key], "source") === ""}
+                  onClick={() => to(order + 1)}
+                />
+              </li>
+            ))}
+          </ol>
+          <select
+            aria-label="step of the tour"
+            value={number}
+            onChange={(event) => to(Number(event.currentTarget.value))}
+          >
+            {steps.map((each, order) => (
+              <option value={order + 1}>{`${order + 1} of ${steps.length} · ${title(each.key)}`}</option>
+            ))}
+          </select>
+          {away && (
+            <button type="button" onClick={() => to(number)}>
+              Back to this step’s picture
+            </button>
+          )}
+          <Choice text="Other tours" />
+          <button type="button" onClick={leave}>
+            Leave <kbd>q</kbd>
           </button>
-        )}
-      </div>
-      <div class="tour-ways">
-        <button type="button" disabled={number <= 1} onClick={() => to(number - 1)}>
-          ← <kbd>p</kbd>
-          <span class="away">previous step</span>
-        </button>
-        <ol class="dots" aria-label="steps">
-          {steps.map((each, order) => (
-            <li key={each.key}>
-              <button
-                type="button"
-                tabIndex={-1}
-                title={`${order + 1} · ${title(each.key)}`}
-                aria-label={`step ${order + 1}: ${title(each.key)}`}
-                aria-current={order + 1 === number ? "step" : undefined}
-                data-extra={field(texts[each.key], "source") === ""}
-                onClick={() => to(order + 1)}
-              />
-            </li>
-          ))}
-        </ol>
-        <select
-          aria-label="step of the tour"
-          value={number}
-          onChange={(event) => to(Number(event.currentTarget.value))}
-        >
-          {steps.map((each, order) => (
-            <option value={order + 1}>{`${order + 1} of ${steps.length} · ${title(each.key)}`}</option>
-          ))}
-        </select>
-        {away && (
-          <button type="button" onClick={() => to(number)}>
-            Back to this step’s picture
+          <button type="button" onClick={present}>
+            Present <kbd>P</kbd>
           </button>
-        )}
-        <Choice text="Other tours" />
-        <button type="button" onClick={leave}>
-          Leave <kbd>q</kbd>
-        </button>
-        <button type="button" class="tour-next" disabled={number >= steps.length} onClick={() => to(number + 1)}>
-          Next <kbd>n</kbd> →
-        </button>
-      </div>
-    </section>
+          {next === undefined ? (
+            <a class="tour-next" href={link({ level: "quiz", tour: "", options: [], at: [] })}>
+              Take the quiz →
+            </a>
+          ) : (
+            <button type="button" class="tour-next" onClick={() => to(number + 1)}>
+              Next <kbd>n</kbd> →
+            </button>
+          )}
+        </div>
+        {state.value.present !== "" && <PresenterLine at={number} of={steps.length} />}
+      </section>
+      {state.value.present === "notes" && <Notes notes={notes} />}
+    </>
   );
 }
 

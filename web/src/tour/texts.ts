@@ -17,7 +17,7 @@ export function loadTexts(): Promise<Readonly<Record<string, Texts>>> {
 }
 
 /** What travels beside a page: a block of an exported file, an answer of a server. */
-export function loadBlock<Block>(name: "tour" | "pictures"): Promise<Block> {
+export function loadBlock<Block>(name: "tour" | "pictures" | "quiz"): Promise<Block> {
   const asked = known.get(name) ?? load(name);
   known.set(name, asked);
   asked.catch(() => known.delete(name));

@@ -24,6 +24,9 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
     ["Space, ← →", "in a training: play, the step before and after"],
     ["n, p", "in the tour: the next step, the one before"],
     ["a, q", "in the tour: the answer; leave"],
+    ["P", "in the tour: present it, in large type with notes"],
+    ["← →, Space, Page Up, Page Down", "while it is presented: the step before and after"],
+    ["o, Escape", "while it is presented: the notes away or back; leave the presentation"],
   ];
   return (
     <dialog ref={dialog} aria-label="keys">

@@ -54,7 +54,11 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose, o
     if (context != null) paint(context, scene, SANS);
   }, [scene]);
   const inHand = placeOf(scene, tensor, cell);
-  const under = (event: MouseEvent): Place | null => panelAt(scene, event.offsetX, event.offsetY);
+  const under = (event: MouseEvent): Place | null => {
+    // In a presentation the picture is enlarged, and the event is not told so.
+    const zoom = canvas.current?.currentCSSZoom ?? 1;
+    return panelAt(scene, event.offsetX / zoom, event.offsetY / zoom);
+  };
   const dropped = ({ panel, row, column }: Place): Dropped => ({ name: panel.tensor, cell: panel.cell(row, column) });
   const drop = (from: Place, to: Place, whole: boolean): void => {
     const same = from.panel === to.panel && from.row === to.row && (whole || from.column === to.column);

@@ -20,6 +20,14 @@ import {
 /** What each exercise changes, in a few words, and what it asks. */
 export const TITLES: Readonly<Record<Exercise, readonly [title: string, asks: string]>> = {
   letters: ["write letter by letter", "A second model, a decoder: it learns the lines and writes such ones itself."],
+  "letters-norms": [
+    "two blocks, with norms",
+    "The same lines, with norms and a second residual: does it need fewer steps?",
+  ],
+  "letters-large": [
+    "192,000 weights",
+    "Four wide blocks: a step takes as long as some forty of the small model, and the rate is smaller.",
+  ],
   slides: ["as in the slides", "Hidden words are zeroed, and nobody looks at them."],
   "nothing-hidden": ["nothing hidden", "The model reads the words that it has to guess. What is there left to learn?"],
   "no-positions": ["no positions", "Nothing tells the model where a word stands. Which guesses become the same?"],

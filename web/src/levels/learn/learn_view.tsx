@@ -3,14 +3,15 @@
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { link, state } from "../../address/state.ts";
-import { power, short } from "../../numbers/written.ts";
+import { isWriter } from "../../learn/choice.ts";
+import { grouped, power, short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Controls } from "./controls.tsx";
 import { Curve } from "./curve.tsx";
 import { FiniteDifferences } from "./finite_differences.tsx";
 import { back, begin, goTo, type Lesson, lesson, make, play, shown, spoken, tick, wrong } from "./lesson.ts";
 import { Lines } from "./lines.tsx";
-import { Boxes, Weights } from "./pictures.tsx";
+import { Boxes, LARGE, Weights } from "./pictures.tsx";
 import { Sentences } from "./sentences.tsx";
 
 export function LearnView(): VNode {
@@ -57,7 +58,8 @@ function Learning({ now }: { now: Lesson }): VNode {
   void tick.value;
   const { learner } = now;
   const program = shown(now);
-  const letters = learner.setup.choice.exercise === "letters";
+  const large = learner.weights.length > LARGE;
+  const letters = isWriter(learner.setup.choice.exercise);
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -95,10 +97,12 @@ function Learning({ now }: { now: Lesson }): VNode {
         {letters ? <Lines now={now} /> : <Sentences now={now} />}
         <Curve now={now} loss={program.loss} />
       </div>
-      <h2>Everything it computes</h2>
+      <h2>{large ? "What its first block computes" : "Everything it computes"}</h2>
       <p class="quiet label">Click a cell, or press Enter on it: how the loss moves with this number.</p>
       <Boxes now={now} />
-      <h2>Its {program.weights.length} weights</h2>
+      <h2>
+        Its {grouped(program.weights.length)} weights{large && ": those of the first block"}
+      </h2>
       <p class="quiet label">
         Click a weight, or press Enter on it: the gradient that moved it, and the terms of that gradient.
       </p>
@@ -116,7 +120,7 @@ function headline({ learner }: Lesson, loss: number): string {
 function beneath(now: Lesson): string {
   const { learner, names } = now;
   const words = names.run.words.vocabulary.length;
-  const letters = learner.setup.choice.exercise === "letters";
+  const letters = isWriter(learner.setup.choice.exercise);
   const parts = [
     `The same probability for each of the ${words} ${letters ? "letters" : "words"} would have a loss of ${short(Math.log(words))}.`,
   ];

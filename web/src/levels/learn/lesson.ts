@@ -5,7 +5,7 @@ import { go } from "../../address/state.ts";
 import { Names } from "../../formulas/names.ts";
 import type { Program } from "../../formulas/program.ts";
 import { RATE } from "../../learn/adam.ts";
-import { type Choice, refusal } from "../../learn/choice.ts";
+import { type Choice, type Exercise, isWriter, refusal } from "../../learn/choice.ts";
 import { checkedByDifferences, type FiniteCheck } from "../../learn/finite.ts";
 import { Learner } from "../../learn/learner.ts";
 import { DAYS } from "../../learn/letters.ts";
@@ -115,8 +115,9 @@ export function again(other: Partial<Choice> & { readonly seed?: number }): void
   const { seed = learner.seed, ...rest } = other;
   // The second model learns lines, the slides' model sentences.
   const { exercise = choice.exercise } = rest;
-  const crossed = (exercise === "letters") !== (choice.exercise === "letters");
-  const texts = !crossed ? {} : exercise === "letters" ? { sentences: DAYS, hidden: [] } : firstChoice(base);
+  const crossed = isWriter(exercise) !== isWriter(choice.exercise);
+  const texts = !crossed ? {} : isWriter(exercise) ? { sentences: DAYS, hidden: [] } : firstChoice(base);
+  const resized = usualRate(exercise) !== usualRate(choice.exercise);
   const { losses } = learner;
   const past = crossed
     ? null
@@ -125,8 +126,13 @@ export function again(other: Partial<Choice> & { readonly seed?: number }): void
       : now.past;
   const next = { ...choice, ...texts, ...rest };
   if (refusal(next) !== "") wrong.value = refusal(next);
-  else start(base, next, seed, learner.stopped === null ? learner.rate : RATE, past);
+  else start(base, next, seed, learner.stopped === null && !resized ? learner.rate : usualRate(next.exercise), past);
   remember();
+}
+
+/** At the rate of the others the largest model overshoots. */
+function usualRate(exercise: Exercise): number {
+  return exercise === "letters-large" ? 0.001 : RATE;
 }
 
 /** Hides a word, or shows it again; the weights stay as they are. */

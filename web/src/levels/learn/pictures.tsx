@@ -25,15 +25,24 @@ export function cellOf(shape: readonly number[], flat: number): number[] {
   return shape.map((size, axis) => Math.floor(flat / sizeOf(shape.slice(axis + 1))) % size);
 }
 
+/** From so many weights on the first of the blocks is drawn, in small cells. */
+export const LARGE = 50_000;
+
+/** Whether a tensor is of a block after the first. */
+const further = (name: string): boolean => /\.blocks\.[1-9]/.test(name);
+
 export function Boxes({ now }: { now: Lesson }): VNode {
   const { run } = now.names;
-  const draw = (fetch: Fetch, look: Look, width: number): Scene =>
-    blockScene(run.formulas, now.names, fetch, look, width);
+  const large = now.learner.weights.length > LARGE;
+  const formulas = large ? run.formulas.filter(({ name }) => !further(name)) : run.formulas;
+  const draw = (fetch: Fetch, look: Look, width: number): Scene => blockScene(formulas, now.names, fetch, look, width);
   return <Drawn now={now} draw={draw} label="Everything the model computes at this step" />;
 }
 
 export function Weights({ now }: { now: Lesson }): VNode {
-  const draw = (fetch: Fetch, look: Look, width: number): Scene => weightsScene(now.names, fetch, look, width);
+  const all = Object.keys(now.names.run.weights);
+  const names = now.learner.weights.length > LARGE ? all.filter((name) => !further(name)) : all;
+  const draw = (fetch: Fetch, look: Look, width: number): Scene => weightsScene(names, now.names, fetch, look, width);
   return <Drawn now={now} draw={draw} label="The weights at this step" />;
 }
 
@@ -53,7 +62,8 @@ function Drawn({
   const scene = useMemo(() => {
     if (width === 0) return null;
     const small = width < 560;
-    const sides = { side: small ? 12 : 13, step: small ? 4 : 6 };
+    const large = now.learner.weights.length > LARGE;
+    const sides = large ? { side: 5, step: 2 } : { side: small ? 12 : 13, step: small ? 4 : 6 };
     // A tensor of its own for each picture: the scale of a tensor is kept with it.
     const fresh = new Map<string, Tensor>();
     const fetch: Fetch = (name) => {
@@ -92,11 +102,11 @@ function Drawn({
 const [BESIDE, BELOW] = [32, 24];
 
 /** Weights as boxes in the order in which they are read, in as many rows as are needed. */
-function weightsScene(names: Names, fetch: Fetch, look: Look, width: number): Scene {
+function weightsScene(shown: readonly string[], names: Names, fetch: Fetch, look: Look, width: number): Scene {
   const items: Item[] = [];
   const panels: Panel[] = [];
   let [x, y, tall, widest] = [0, 0, 0, 0];
-  for (const name of Object.keys(names.run.weights)) {
+  for (const name of shown) {
     const sheet = sheetOf(name, names, fetch);
     if (sheet === null) continue;
     const box: Box = measureBox(sheet, titleOf(name), look, true);

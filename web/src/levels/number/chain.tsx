@@ -170,7 +170,8 @@ async function workedOut(store: Store, name: string, cell: readonly number[], si
   const read = [...store.names.readers(name).map(([formula]) => formula.name), name];
   await store.open(read.filter((each) => store.source.large?.shape(each) === undefined));
   const uses = usedBy(name, cell, store.names, store.shape, 4);
-  // All at once: a page that is served asks over the network for each.
+  const cells = uses.flatMap((use) => use.cells.map((at) => [use.formula.name, at] as const));
+  await store.askTogether(cells, signal);
   const found = await Promise.all(
     uses.map(async (use) => ({ use, cells: await taking(store, use, name, cell, signal) })),
   );

@@ -1,0 +1,101 @@
+"""The script of an exported page in the parts in which a server sends it: a core, and chunks that are run when a view
+needs them.
+
+A server's files import each other by name. In a page that is one file each stands in an inert block, as a function
+that makes what the file exports from what it imports. The few lines of `LOADER` unpack a part, run it, and keep what it
+made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from functools import cache
+
+NAMED = r"([\w.-]+\.js)"
+_IMPORT = re.compile(rf'\bimport\s*(?:\{{([^}}]*)\}}\s*from\s*)?"\./{NAMED}";?')
+_LATER = re.compile(rf'\bimport\("\./{NAMED}"\)')
+_EXPORT = re.compile(r"\bexport\s*\{([^}]*)\};?\s*$")
+
+CORE, STYLE = "core.js", "page-style"
+ID = "part-"
+"""Before the name of a part in the id of its block."""
+
+LOADER = """
+const unpacked = async (id) => {
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (sign) => sign.charCodeAt(0));
+  const stream = new DecompressionStream("gzip");
+  const writer = stream.writable.getWriter();
+  writer.write(bytes);
+  writer.close();
+  return new Response(stream.readable).text();
+};
+const put = (tag, text) => {
+  const element = document.createElement(tag);
+  element.dataset.unpacked = "";
+  element.textContent = text;
+  document.head.append(element);
+};
+const [given, made, asked] = [{}, {}, {}];
+globalThis.glassformer = (name, needs, make) => (given[name] = [needs, make]);
+const get = (name) => (asked[name] ??= part(name));
+const part = async (name) => {
+  put("script", await unpacked("part-" + name.replace(".js", "")));
+  const [needs, make] = given[name];
+  await Promise.all(needs.map(get));
+  return (made[name] = make(made, get));
+};
+try {
+  put("style", await unpacked("page-style"));
+  await get("core.js");
+} catch (error) {
+  const old = typeof DecompressionStream === "undefined";
+  document.getElementById("explorer").textContent = old
+    ? "This page needs a browser of 2023 or later: it is compressed."
+    : "This page cannot be shown: " + error;
+}
+"""
+
+
+def as_part(name: str, text: str) -> str:
+    """A file of the served script as a part of a page. Raises ValueError for a file that imports in another way."""
+    needs: list[str] = []
+
+    def bound(found: re.Match[str]) -> str:
+        needs.append(found[2])
+        return "" if found[1] is None else f'const{{{_pairs(found[1])}}}=$made["{found[2]}"];'
+
+    exported = _EXPORT.search(text)
+    body = text[: exported.start()] if exported else text
+    body = _LATER.sub(r'$get("\1")', _IMPORT.sub(bound, body))
+    if re.search(r'\b(?:import|export)\s*[{*]|\bimport\.meta|\bfrom\s*"\./', body):
+        raise ValueError(f"{name} imports or exports in a way that a page cannot")
+    told = _pairs(exported[1], turned=True) if exported else ""
+    listed = ",".join(f'"{need}"' for need in dict.fromkeys(needs))
+    return f'glassformer("{name}",[{listed}],($made,$get)=>{{"use strict";{body}\nreturn{{{told}}}}});'
+
+
+def _pairs(names: str, *, turned: bool = False) -> str:
+    """`a as b,c` as `a:b,c`; turned as `b:a,c`."""
+    pairs = [each.strip().split(" as ") for each in names.split(",") if each.strip()]
+    return ",".join(":".join(reversed(pair) if turned else pair) for pair in pairs)
+
+
+@cache
+def reached(files: frozenset[tuple[str, str]], without: frozenset[str]) -> tuple[str, ...]:
+    """The names of the files that a page needs, the core first, if it lacks the chunks of these names."""
+    texts = dict(files)
+    lacking = {name for name in texts if name.partition("-")[0] in without}
+    found, new = [CORE], [CORE]
+    while new:
+        named = re.findall(rf'"\./{NAMED}"', texts[new.pop()])
+        more = [name for name in dict.fromkeys(named) if name not in found and name not in lacking]
+        found += more
+        new += more
+    return tuple(found)
+
+
+def parts_of(files: Mapping[str, str], without: Collection[str] = ()) -> dict[str, str]:
+    """The parts of a page that lacks some chunks, by their names. `files` are those of a served page."""
+    scripts = frozenset((name, text) for name, text in files.items() if name.endswith(".js"))
+    return {name: as_part(name, files[name]) for name in reached(scripts, frozenset(without))}
