@@ -28,13 +28,17 @@ class Plan:
 
 @runtime_checkable
 class StandIn(Protocol):
-    """A model that an engine computes, how often it has, and whether it tells scores of tokens as it goes."""
+    """A model that an engine computes, how often it has, and whether it tells scores of tokens as it goes. `alone`
+    gives what a predictor finds for a row that comes by itself; None where that takes the model.
+    """
 
     model: Transformer
     tells: bool
 
     @property
     def used(self) -> int: ...
+
+    def alone(self, predictor: Predictor[Any, Any], row: Row) -> Any: ...
 
 
 class Engine(Protocol):
