@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from glassformer.answering.engines.compared import equal, same_tokens
+from glassformer.answering.engines.compared import agreement, equal
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
 from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
 from glassformer.answering.engines.watched import State, Watched
@@ -228,47 +228,50 @@ class Trial:
         was found is kept with the converted files.
         """
         folder, what = self._place(plan), self._what(plan)
-        known = self.engine.exact and what in (before := comparisons(folder))
-        found = before[what] if known else self._compared(stand_in)
-        if isinstance(found, str):
-            return found
-        rows, right, faster = found
-        if self.engine.exact and not known and rows == COMPARED:
-            keep_comparison(folder, what, found)
+        name = f"{self.engine.name} {version(self.engine)}"
+        if self.engine.exact and what in (before := comparisons(folder)):
+            rows, faster = before[what]
+            shown = f"at its first use {rows:.0f} rows as torch does"
+        else:
+            found = self._compared(stand_in)
+            if isinstance(found, str):
+                return found
+            rows, faster, shown = found
+            if self.engine.exact and rows == COMPARED:
+                keep_comparison(folder, what, (COMPARED, faster))
         if not self.asked and faster < self.engine.least:
             return _SLOW
-        shown = f"{rows:.0f}" if self.engine.exact else f"{right:.0f} of {rows:.0f}"
-        each = ", one by one" if self.alone else ""
-        when = "at its first use " if known else ""
-        name = f"{self.engine.name} {version(self.engine)}"
-        self._say(f"{name} answers: {when}{shown} rows as torch does{each}, {faster:.1f} times as fast")
+        self._say(f"{name} answers: {shown}{', one by one' if self.alone else ''}, {faster:.1f} times as fast")
         return ""
 
-    def _compared(self, stand_in: StandIn) -> str | tuple[float, float, float]:
+    def _compared(self, stand_in: StandIn) -> str | tuple[float, float, str]:
         """Some rows are answered by both, together or each alone, as the rows come that are asked for: why the engine
-        is not to answer, or how many rows they were, how many of them are equal, and how much faster it was.
+        is not to answer, or how many rows they were, how much faster it was, and how far they agree.
         """
         last = known_of(self.model).last.get((type(self.predictor), self.predictor.asks), ())
         rows = self.rows if len(self.rows) >= COMPARED else [*last]
         some = [rows[place] for place in spread([len(row.ids) for row in rows])]
-        before, same = stand_in.used, equal if self.engine.exact else same_tokens
-        right, times = 0, list[float]()
-        # A row alone is answered in turn, and twice: at the first time a part of the engine is still to be set up.
-        for asked in [some] if not self.alone else [[row] for row in some for _ in range(2)]:
-            ours, torch_seconds = timed(lambda asked=asked: self._answered(None, asked))
-            theirs, seconds = timed(lambda asked=asked: self._answered(stand_in, asked))
-            right += sum(same(ours[place], theirs[place]) for place in range(len(asked)))
+        before, ours, theirs, times = stand_in.used, list[Any](), list[Any](), list[float]()
+        if self.alone:  # an engine's first answer sets up a part of it
+            self._answered(stand_in, some[:1])
+        for asked in [[row] for row in some] if self.alone else [some]:
+            mine, torch_seconds = timed(lambda asked=asked: self._answered(None, asked))
+            its, seconds = timed(lambda asked=asked: self._answered(stand_in, asked))
+            ours, theirs = ours + mine, theirs + its
             times.append(torch_seconds / max(seconds, 1e-9))
-        right //= 1 + self.alone
+        right = sum(map(equal, ours, theirs))
         stand_in.tells = False  # what was compared was read here
         if stand_in.used == before:
             return "it answers nothing of what is asked"
         if self.engine.exact and right < len(some):
             return f"it answers {len(some) - right} of {len(some)} rows otherwise than torch"
-        return len(some), right, median(times)
+        shown = f"{len(some)} rows as torch does" if self.engine.exact else agreement(ours, theirs)
+        return len(some), median(times), shown
 
-    def _answered(self, stand_in: StandIn | None, rows: Sequence[Row]) -> dict[int, Any]:
-        return dict(answered_by(stand_in, self.module, self.predictor, rows, fast=self.fast))
+    def _answered(self, stand_in: StandIn | None, rows: Sequence[Row]) -> list[Any]:
+        """The answers to rows, in their order."""
+        found = dict(answered_by(stand_in, self.module, self.predictor, rows, fast=self.fast))
+        return [found[place] for place in range(len(rows))]
 
     def _torch(self, reason: str) -> None:
         self._say(f"torch answers, not {self.engine.name}: {reason}")
@@ -288,7 +291,7 @@ def spread(lengths: Sequence[int]) -> list[int]:
     return [order[place * (len(order) - 1) // max(count - 1, 1)] for place in range(count)]
 
 
-def timed(work: Callable[[], dict[int, Any]]) -> tuple[dict[int, Any], float]:
+def timed(work: Callable[[], list[Any]]) -> tuple[list[Any], float]:
     started = time.perf_counter()
     found = work()
     return found, time.perf_counter() - started

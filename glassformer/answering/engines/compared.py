@@ -1,8 +1,9 @@
 """Whether an engine gives what our own stack gives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from math import isclose
+from math import hypot, isclose
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,37 @@ def equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def same_tokens(one: Sequence[Hypothesis], other: Sequence[Hypothesis]) -> bool:
-    """Whether the best answers have the same tokens, whatever their numbers."""
-    return [each.ids for each in one[:1]] == [each.ids for each in other[:1]]
+def agreement(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
+    """How far the answers of a rounded engine agree with our own, as words: of texts, how many have the same tokens; of
+    numbers, the least cosine of those of a row.
+    """
+    if isinstance(ours[0], Sequence) and ours[0] and isinstance(ours[0][0], Hypothesis):
+        best = [[[each.ids for each in answers[:1]] for answers in found] for found in (ours, theirs)]
+        return f"{sum(map(eq, *best))} of {len(ours)} rows as torch does"
+    least = min(_cosine(list(_numbers(one)), list(_numbers(other))) for one, other in zip(ours, theirs, strict=True))
+    return f"{len(ours)} rows with a cosine of at least {least:.4f} to torch's numbers"
+
+
+def _numbers(answer: Any) -> Iterator[float]:
+    """All numbers of an answer that are no counts, in its order."""
+    if isinstance(answer, float):
+        yield answer
+    elif isinstance(answer, Tensor):
+        yield from _numbers(answer.detach().cpu().numpy())
+    elif isinstance(answer, np.ndarray):
+        yield from answer.flatten().tolist() if answer.dtype.kind == "f" else ()
+    elif is_dataclass(answer):
+        for each in fields(answer):
+            yield from _numbers(getattr(answer, each.name))
+    elif isinstance(answer, Mapping | Sequence) and not isinstance(answer, str | bytes):
+        for each in answer.values() if isinstance(answer, Mapping) else answer:
+            yield from _numbers(each)
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """0 where there are not as many numbers."""
+    size = hypot(*one) * hypot(*other)
+    return float(np.dot(one, other)) / size if len(one) == len(other) and size else float(list(one) == list(other))
 
 
 def _arrays(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:

@@ -80,4 +80,5 @@ ENGINES: dict[str, Callable[[], Engine]] = {
     "ctranslate2": partial(_engine, "glassformer.answering.engines.writing", "CTranslate2"),
     "ctranslate2-int8": partial(_engine, "glassformer.answering.engines.writing", "CTranslate2", exact=False),
     "onnxruntime": partial(_engine, "glassformer.answering.engines.reading", "OnnxRuntime"),
+    "onnxruntime-int8": partial(_engine, "glassformer.answering.engines.reading", "OnnxRuntime", exact=False),
 }

@@ -53,18 +53,16 @@ def kept(folder: Path, convert: Callable[[Path], None], *, model: str = "", weig
     _forget_older(folder, model, weights)
 
 
-def comparisons(folder: Path) -> dict[str, tuple[float, float, float]]:
-    """What comparisons with torch have found of a converted model, by what was compared: rows, how many of them were
-    equal, how many times as fast.
-    """
+def comparisons(folder: Path) -> dict[str, list[float]]:
+    """What comparisons with torch have found of a converted model, by what was compared."""
     try:
         found: dict[str, list[float]] = json.loads((folder / _COMPARED).read_text(encoding="utf-8"))
-        return {str(what): (float(one), float(two), float(three)) for what, (one, two, three) in found.items()}
+        return {str(what): [float(rows), float(faster)] for what, (rows, faster) in found.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
 
-def keep_comparison(folder: Path, what: str, found: tuple[float, float, float]) -> None:
+def keep_comparison(folder: Path, what: str, found: tuple[int, float]) -> None:
     """Add one; where it cannot be kept, it is made again in another process."""
     with contextlib.suppress(OSError), atomic_write(folder / _COMPARED) as draft:
         draft.write_text(json.dumps({**comparisons(folder), what: found}), encoding="utf-8")

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from torch import Tensor
@@ -16,6 +17,7 @@ from glassformer.answering.engines.engine import Plan
 from glassformer.convert.onnx.heads import Answer, ExportedHead
 from glassformer.convert.onnx.network import Network, treats_masks, write_graph
 from glassformer.convert.onnx.session import Session
+from glassformer.convert.onnx.smaller import write_int8
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Predictor
@@ -24,15 +26,18 @@ from glassformer.tasks.rows import Row
 _STATES = "last_hidden_state"
 _HEAD = ExportedHead("states", (), (Answer(_STATES, ("batch", "sequence", "width"), "states"),))
 _GRAPH = "model.onnx"
+_INT8 = "onnxruntime-int8", False
 # Products of rows with the weights of the blocks from which it pays to open a graph (0.7 s: 370 sentences of 15 tokens
 # through six layers of 384), and to write one before (3.3 s: 1,900 of them): docs/do/engines.md.
 _OPENED, _CONVERTED = 6e10, 3e11
 
 
 class OnnxRuntime:
-    name, packages, least, exact = "onnxruntime", ("onnxruntime", "onnx"), 1.1, True
+    packages, least = ("onnxruntime", "onnx"), 1.1
 
-    def __init__(self) -> None:
+    def __init__(self, *, exact: bool = True) -> None:
+        """In float32 where it is to be `exact`, else with matrices and their inputs of 8 bits."""
+        self.name, self.exact = ("onnxruntime", True) if exact else _INT8
         self.weights: int | None = None  # of the blocks, once they are counted: an engine is that of one model
 
     def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
@@ -45,11 +50,17 @@ class OnnxRuntime:
             return "it computes encoders alone"
         if treats_masks(model.config):
             return "the model treats masked words differently"
-        return Plan(json.dumps(_HEAD.name), partial(_convert, model), lambda folder: OnnxModel(model, folder))
+        depends = json.dumps(_HEAD.name if self.exact else [_HEAD.name, "int8"])
+        return Plan(depends, partial(_convert, model, self.exact), lambda folder: OnnxModel(model, folder))
 
 
-def _convert(model: Transformer, folder: Path) -> None:
-    write_graph(folder / _GRAPH, Network(model, _HEAD))
+def _convert(model: Transformer, exact: bool, folder: Path) -> None:
+    if exact:
+        write_graph(folder / _GRAPH, Network(model, _HEAD))
+        return
+    with TemporaryDirectory() as draft:
+        write_graph(Path(draft) / _GRAPH, Network(model, _HEAD))
+        write_int8(Path(draft) / _GRAPH, folder / _GRAPH)
 
 
 class OnnxModel:

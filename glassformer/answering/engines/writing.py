@@ -40,6 +40,8 @@ _TOKENS = 2048
 _READ, _SCORES = 32, 128
 # Answers that the engine scores at once.
 _SCORED = 32
+# Weights from which on the threads share one batch: more than a processor keeps next to it.
+_LARGE = 50_000_000
 # It leaves a search early where the penalty is exactly 0; this one changes no score by more than 1e-8 of it.
 _NO_PENALTY = 1e-9
 
@@ -102,16 +104,19 @@ class _Answer(NamedTuple):
 
 
 class CTranslated:
-    """A model that CTranslate2 writes for, on as many threads as torch has."""
+    """A model that CTranslate2 writes for, on as many threads as torch has: each searches a batch of its own, but where
+    a step takes the time in which the weights are read from memory, they share one.
+    """
 
     def __init__(self, model: Transformer, folder: Path, numbers: str = "float32") -> None:
         import ctranslate2
 
         kind = ctranslate2.Generator if model.encoder is None else ctranslate2.Translator
-        self.threads, self.plain, self.used, self.most = torch.get_num_threads(), model, 0, longest(model.config)
-        self.engine: Any = kind(
-            str(folder), device="cpu", compute_type=numbers, inter_threads=self.threads, intra_threads=1
-        )
+        threads = torch.get_num_threads()
+        self.workers = 1 if sum(each.numel() for each in model.parameters()) > _LARGE else threads
+        self.plain, self.used, self.most = model, 0, longest(model.config)
+        split = {"inter_threads": self.workers, "intra_threads": threads // self.workers}
+        self.engine: Any = kind(str(folder), device="cpu", compute_type=numbers, **split)
         self.model = copy.copy(model)
         self.model.loop = self.write
         # Whether somebody has read scores of tokens: a greedy search then tells them as it goes.
@@ -124,15 +129,15 @@ class CTranslated:
         """Requests are searched a few batches ahead of the answers; those that it cannot answer come last."""
         left: list[Request] = []
         waiting: deque[_Batch] = deque()
-        for some in together(requests, self.threads):
+        for some in together(requests, self.workers):
             mine = [request for request in some if self.can(request, wanted)]
             left += [request for request in some if not self.can(request, wanted)]
-            size = max(1, -(-len(mine) // self.threads))
+            size = max(1, -(-len(mine) // self.workers))
             # Among prompts of several lengths it would take the rest of the longer ones for its own words.
             for _, alike in groupby(mine, key=lambda request: len(request.prompt or ())):
                 while batch := list(islice(alike, size)):
                     waiting.append(self.begun(batch, wanted))
-            while len(waiting) > 2 * self.threads:
+            while len(waiting) > 2 * self.workers:
                 yield self.ended(waiting.popleft(), wanted, left)
         while waiting:
             yield self.ended(waiting.popleft(), wanted, left)
@@ -275,8 +280,7 @@ def _best(
     """The best answers to a request, given what scores are divided by for each number of tokens; None where some were
     cut elsewhere than at its own limit.
     """
-    limit = _limit(request, wanted)
-    settings = wanted.settings
+    limit, settings = _limit(request, wanted), wanted.settings
     beam, ends = settings.method == "beam", {str(each) for each in wanted.ids.end}
     found: list[tuple[float, float | None, list[str], bool]] = []
     for tokens, total in zip(getattr(result, "hypotheses", None) or result.sequences, result.scores, strict=True):
@@ -333,8 +337,7 @@ def _reread(
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> Inputs:
-    batch = collate([Row(ids=row) for row in rows], pad_id=0)
-    return batch.inputs
+    return collate([Row(ids=row) for row in rows], pad_id=0).inputs
 
 
 def _hypothesis(found: _Answer, logs: Sequence[float], looks: Tensor | None, wanted: Wanted) -> Hypothesis:

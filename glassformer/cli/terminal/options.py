@@ -227,8 +227,8 @@ Engine = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="Inference engine: torch, ctranslate2, ctranslate2-int8, onnxruntime, or auto (the fastest one that gives "
-        "the same answers as torch).",
+        help="Inference engine: torch, ctranslate2, ctranslate2-int8, onnxruntime, onnxruntime-int8, or auto (the "
+        "fastest one that gives the same answers as torch).",
     ),
 ]
 INT8 = "Use 8-bit weight matrices: smaller and faster, less accurate."
