@@ -55,7 +55,7 @@ def prepare(folder: Path) -> None:
 def words() -> list[str]:
     """Words that are one token each."""
     tokenizer = gf.load(vectors.encoder(), device="cpu").tokenizer
-    plain = [word for word in tokenizer.vocabulary if word.isascii() and word.isalpha()]
+    plain = [word for word in tokenizer.vocabulary() if word.isascii() and word.isalpha()]
     return [word for word in plain[:4000] if len(tokenizer.ids(word)) == 1]
 
 

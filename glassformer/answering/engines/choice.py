@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -97,7 +97,7 @@ def answered_by(
     """As `answer_rows`, by an engine or by torch; a row that comes alone in the shortest way that the engine has."""
     if stand_in is None:
         return answer_rows(predictor, module, rows, fast=fast)
-    found = stand_in.alone(predictor, rows[0]) if len(rows) == 1 else None
+    found = stand_in.alone(predictor, rows[0]) if stand_in.alone is not None and len(rows) == 1 else None
     if found is None:
         return answer_rows(predictor, stand_in.model, rows, fast=fast)
     return (each for each in ((0, found),))
@@ -255,8 +255,8 @@ class Trial:
         if self.alone:  # an engine's first answer sets up a part of it
             self._answered(stand_in, some[:1])
         for asked in [[row] for row in some] if self.alone else [some]:
-            mine, torch_seconds = timed(lambda asked=asked: self._answered(None, asked))
-            its, seconds = timed(lambda asked=asked: self._answered(stand_in, asked))
+            mine, torch_seconds = timed(partial(self._answered, None, asked))
+            its, seconds = timed(partial(self._answered, stand_in, asked))
             ours, theirs = ours + mine, theirs + its
             times.append(torch_seconds / max(seconds, 1e-9))
         right = sum(map(equal, ours, theirs))

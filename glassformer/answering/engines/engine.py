@@ -29,7 +29,8 @@ class Plan:
 @runtime_checkable
 class StandIn(Protocol):
     """A model that an engine computes, how often it has, and whether it tells scores of tokens as it goes. `alone`
-    gives what a predictor finds for a row that comes by itself; None where that takes the model.
+    gives what a predictor finds for a row that comes by itself; None where it needs the model for that, as where it is
+    None.
     """
 
     model: Transformer
@@ -38,7 +39,8 @@ class StandIn(Protocol):
     @property
     def used(self) -> int: ...
 
-    def alone(self, predictor: Predictor[Any, Any], row: Row) -> Any: ...
+    @property
+    def alone(self) -> Callable[[Predictor[Any, Any], Row], Any] | None: ...
 
 
 class Engine(Protocol):

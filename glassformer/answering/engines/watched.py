@@ -1,6 +1,5 @@
 """Whether the weights of a model are still those that an engine was made from: asked before each answer."""
 
-from collections.abc import Mapping
 from itertools import chain
 from operator import attrgetter, is_
 from typing import Any
@@ -30,7 +29,7 @@ class Watched:
         return list(map(Tensor.data_ptr, self._weights)), list(map(_version, self._counted))
 
     def _look(self) -> None:
-        self._slots: list[Mapping[str, Any]] = [
+        self._slots: list[dict[str, Any]] = [
             slots for part in self.module.modules() for slots in (part._modules, part._parameters) if slots
         ]
         self._seen = self._parts()
