@@ -8,7 +8,7 @@ import argparse
 import subprocess
 import sys
 
-from bench.engines.lengths import LENGTHS
+from bench.engines import LENGTHS
 from experiments.chromium import MISSING, path
 
 ROWS: dict[str, tuple[str, ...]] = {

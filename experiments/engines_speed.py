@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bench.engines import LENGTHS
 from experiments import results
 from experiments.page import NOT_YET, made_by, table
 
@@ -15,7 +16,6 @@ ENGINES = {
     "tasks": "Labels, tags and answers",
     "generation": "Writing",
 }
-LENGTHS = tuple(f"lengths-{length}" for length in (128, 256, 512, 1024, 2048, 4096))
 _HEAD = ["", "ours", "times as fast as (least … largest of the turns)", "a second", "of the limit", "answers"]
 _TEXT = """\
 Each line is one of our engines; above 1 it is faster. A peer that can be used in several ways counts with its fastest
@@ -135,7 +135,8 @@ def _lengths() -> str:
     ]
     head += ["ours, onnxruntime: a second", "peak, MB: ours", "transformers", "onnxruntime"]
     rows, made = [], []
-    for name in LENGTHS:
+    for length in LENGTHS:
+        name = f"lengths-{length}"
         row = results.read(f"bench-engines-{name}")
         if row is None:
             continue
@@ -144,7 +145,7 @@ def _lengths() -> str:
             peak, speed, times = of["peak_megabytes"], of["per_second"], of["times"]["ours, torch"]
             rows.append(
                 [
-                    name.partition("-")[2],
+                    f"{length:,}",
                     case.split()[0],
                     f"{speed['ours, torch']:,.0f}",
                     f"{of['share_of_limit']['ours, torch']:.0%}",

@@ -13,7 +13,7 @@ import argparse
 import json
 import os
 
-from bench.engines.lengths import LENGTHS
+from bench.engines import LENGTHS
 from bench.engines.row import forget, measured
 from experiments import results
 

@@ -33,7 +33,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(len(parts))
         return passes.in_threads(work, parts, threads)
 
-    monkeypatch.setattr(writers, "_LEAST", 8)
+    monkeypatch.setattr(writers, "_LEAST", 16)
+    monkeypatch.setattr(writers, "_PART", 8)
     monkeypatch.setattr(writers, "in_threads", counted)
     monkeypatch.setattr(writers, "own_threads_are_faster", lambda width: True)
     return found

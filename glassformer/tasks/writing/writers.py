@@ -135,8 +135,9 @@ def answered(
                 yield row, finished.hypotheses
 
 
-# Requests of a part that a thread answers by itself, and the fewest: so few, or fewer than two parts, are not divided.
-_PART, _LEAST = 128, 32
+# Requests of a part that a thread answers by itself, at most; and so many that two parts of them are not too small: of
+# 32 rows a step takes a third longer for each row than of 128.
+_PART, _LEAST = 128, 128
 
 
 def divided(
@@ -151,10 +152,10 @@ def divided(
 
     def answered(asked: Iterator[Request]) -> Iterator[Step]:
         requests = list(asked)
-        if len(requests) < 2 * _LEAST or not own_threads_are_faster(model.word_table.shape[1]):
+        if len(requests) < _LEAST or not own_threads_are_faster(model.word_table.shape[1]):
             yield from steps(iter(requests), slots)
             return
-        size = min(_PART, max(_LEAST, -(-len(requests) // 8)))
+        size = -(-len(requests) // max(2, -(-len(requests) // _PART)))
         fast = torch.is_autocast_enabled("cpu")
 
         def work(parts: Iterable[range]) -> Iterator[tuple[int, Step]]:
