@@ -137,7 +137,7 @@ def answered(
 
 # Requests of a part that a thread answers by itself, at most; and so many that two parts of them are not too small: of
 # 32 rows a step takes a third longer for each row than of 128.
-_PART, _LEAST = 128, 128
+_PART, _LEAST = 256, 128
 
 
 def divided(
