@@ -166,9 +166,14 @@ def divided(
                             yield part.start, Step(step.finished)
 
         parts = [range(first, min(first + size, len(requests))) for first in range(0, len(requests), size)]
-        # Else the first thread that comes to it would do so for all of them, at any moment.
-        with laid_out(model):
-            yield from (step for _, step in in_threads(work, parts, torch.get_num_threads()))
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # for what is measured too: as many as each product has
+        try:
+            # Else the first thread that comes to it would do so for all of them, at any moment.
+            with laid_out(model):
+                yield from (step for _, step in in_threads(work, parts, threads))
+        finally:
+            torch.set_num_threads(threads)
 
     return answered
 
