@@ -77,8 +77,8 @@ def test_an_error_of_a_thread_is_that_of_the_call(
     model: gf.Model, ran: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: object, **__: object) -> Iterator[Step]:
+        yield Step([])
         raise ConfigError("a thread must be able to fail", got="nothing")
-        yield
 
     monkeypatch.setattr(translator, "decode", failing)
     with pytest.raises(ConfigError, match="a thread must"):
