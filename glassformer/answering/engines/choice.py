@@ -252,8 +252,9 @@ class Trial:
         rows = self.rows if len(self.rows) >= COMPARED else [*last]
         some = [rows[place] for place in spread([len(row.ids) for row in rows])]
         before, ours, theirs, times = stand_in.used, list[Any](), list[Any](), list[float]()
-        if self.alone:  # an engine's first answer sets up a part of it
+        if self.alone:  # the first answer of each sets up a part of it
             self._answered(stand_in, some[:1])
+            self._answered(None, some[:1])
         for asked in [[row] for row in some] if self.alone else [some]:
             mine, torch_seconds = timed(partial(self._answered, None, asked))
             its, seconds = timed(partial(self._answered, stand_in, asked))
