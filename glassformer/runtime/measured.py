@@ -10,8 +10,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import torch
-
 from glassformer.base.atomic import atomic_write
 from glassformer.base.cache import cache_folder, check_writable
 from glassformer.base.machine import processor
@@ -26,9 +24,11 @@ def fastest(what: str, ways: Mapping[str, Callable[[], object]]) -> str:
     """The name of the fastest way to do `what`; the first is the usual one, and is taken unless another is clearly
     faster. Where nothing can be kept, nothing is measured: the usual one is taken.
     """
+    import torch  # not at the top: what imports this may answer without torch
+
     usual = next(iter(ways))
     try:
-        place = _place(torch.get_num_threads())
+        place = _place(torch.get_num_threads(), torch.__version__)
         if (known := _read(place).get(what)) in ways:
             return str(known)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -41,8 +41,8 @@ def fastest(what: str, ways: Mapping[str, Callable[[], object]]) -> str:
         return usual
 
 
-def _place(threads: int) -> Path:
-    of = f"{_processor()}\0{torch.__version__}\0{threads}"
+def _place(threads: int, version: str) -> Path:
+    of = f"{_processor()}\0{version}\0{threads}"
     return cache_folder() / "measured" / f"{hashlib.sha256(of.encode()).hexdigest()[:16]}.json"
 
 
