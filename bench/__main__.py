@@ -8,6 +8,7 @@ import argparse
 import subprocess
 import sys
 
+from bench.engines import LENGTHS
 from experiments.chromium import MISSING, path
 
 ROWS: dict[str, tuple[str, ...]] = {
@@ -16,6 +17,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "engines-query": ("bench.engines", "query"),
     "engines-tasks": ("bench.engines", "tasks"),
     "engines-generation": ("bench.engines", "generation"),
+    **{f"engines-lengths-{length}": ("bench.engines", f"lengths-{length}") for length in LENGTHS},
     "startup": ("bench.startup",),
     "serving": ("bench.serving",),
     "looking": ("bench.looking",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bench.engines import LENGTHS
 from experiments import results
 from experiments.page import NOT_YET, made_by, table
 
@@ -119,7 +120,42 @@ def section() -> str:
     for name, title in ENGINES.items():
         row = results.read(f"bench-engines-{name}")
         parts += [f"### {title}", NOT_YET if row is None else _systems(row)]
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, "### Lengths and numbers of texts", _lengths()])
+
+
+def _lengths() -> str:
+    """Our tokens a second for each length and number of texts at once, next to those of the peers."""
+    head = [
+        "tokens of a text",
+        "at once",
+        "ours, torch: a second",
+        "of the limit",
+        "times transformers",
+        "times onnxruntime",
+    ]
+    head += ["ours, onnxruntime: a second", "peak, MB: ours", "transformers", "onnxruntime"]
+    rows, made = [], []
+    for length in LENGTHS:
+        name = f"lengths-{length}"
+        row = results.read(f"bench-engines-{name}")
+        if row is None:
+            continue
+        made.append(_limits(name, row))
+        for case, of in row["cases"].items():
+            peak, speed, times = of["peak_megabytes"], of["per_second"], of["times"]["ours, torch"]
+            rows.append(
+                [
+                    f"{length:,}",
+                    case.split()[0],
+                    f"{speed['ours, torch']:,.0f}",
+                    f"{of['share_of_limit']['ours, torch']:.0%}",
+                    f"**{times['transformers'][0]:.2f}**",
+                    f"**{times['onnxruntime'][0]:.2f}**",
+                    f"{speed['ours, onnxruntime']:,.0f}",
+                    *(f"{peak[system]:,.0f}" for system in ("ours, torch", "transformers", "onnxruntime")),
+                ]
+            )
+    return "\n\n".join([table(head, rows), "\n".join(made)]) if rows else NOT_YET
 
 
 def _systems(row: Mapping[str, Any]) -> str:
@@ -133,7 +169,7 @@ def _systems(row: Mapping[str, Any]) -> str:
                 " … ".join(f"{each:,.1f}" for each in of["spread"][system]),
                 f"{share:.0%}" if (share := of["share_of_limit"].get(system)) is not None else "",
                 _answers(of["as_the_judge"][system]),
-                f"{row['peak_megabytes'][system]:,.0f}",
+                f"{of.get('peak_megabytes', row['peak_megabytes'])[system]:,.0f}",
             ]
             for system, speed in of["per_second"].items()
         ]

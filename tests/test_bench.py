@@ -13,7 +13,8 @@ import torch
 
 from bench import __main__ as bench
 from bench import gpu
-from bench.engines.row import Answer, Case, Row, agreement, case_of, place
+from bench.engines import LENGTHS
+from bench.engines.row import Answer, Case, Row, agreement, case_of, place, row_of
 from experiments import engines_speed, results
 from tests.contracts.families import FAMILIES
 
@@ -100,6 +101,19 @@ def test_the_fastest_way_to_use_a_peer_counts(monkeypatch: pytest.MonkeyPatch, t
     assert "| vectors | torch | peer **3.00** (2.00 … 4.00) | 2 texts | 50% | cosine 1.000000 |" in shown
     assert "| vectors | torch bf16 | not measured: no bfloat16 instructions here |" in shown
     assert "| peer, other | 0.2 | 0.2 … 0.2 |" in engines_speed.section()
+
+
+def test_lengths_and_numbers_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {length: row_of(f"lengths-{length}") for length in LENGTHS}
+    assert [f"engines-lengths-{length}" in bench.ROWS for length in LENGTHS] == [True] * len(LENGTHS)
+    assert [len(row.names) for row in rows.values()] == [4, 4, 4, 4, 3, 2]
+    # Of a text of 512 tokens: six blocks of 12 times 384² weights, and attention to 512 tokens, scores and values.
+    of = rows[512].cases(Path(), 1)["1 at once"]
+    assert (of.count, of.unit) == (512, "tokens")
+    assert of.operations == 512 * (2 * 6 * 12 * 384**2 + 2 * 2 * 6 * 384 * 512)
+    assert of.bytes_read == 4 * 6 * 12 * 384**2
+    monkeypatch.setattr(results, "read", lambda name: None)
+    assert engines_speed.section().count("### ") == len(engines_speed.ENGINES) + 1
 
 
 def test_the_run_of_a_gpu_finds_nothing_wrong_on_the_cpu() -> None:

@@ -13,16 +13,17 @@ import argparse
 import json
 import os
 
+from bench.engines import LENGTHS
 from bench.engines.row import forget, measured
 from experiments import results
 
-NAMES = ("translation", "vectors", "query", "tasks", "generation")
+NAMES = ("translation", "vectors", "query", "tasks", "generation", *(f"lengths-{length}" for length in LENGTHS))
 
 
 def main() -> None:
     """One row."""
     parser = argparse.ArgumentParser(prog="python -m bench.engines")
-    parser.add_argument("row", choices=NAMES, help="each takes at most six minutes on two cores")
+    parser.add_argument("row", choices=NAMES, help="each takes at most ten minutes on two cores")
     parser.add_argument("--try", dest="tried", action="store_true", help="a short run that writes nothing")
     asked = parser.parse_args()
     load = os.getloadavg()[0]

@@ -63,19 +63,28 @@ def place(folder: Path, system: str, case: str) -> Path:
     return folder / f"{system} {case}.npy".replace(", ", "-").replace(" ", "-")
 
 
-def work(system: str, module: str, folder: Path, count: int, pipe: Connection) -> None:
-    """A worker: answers each turn with the seconds of each case, and leaves the answers in files."""
-    row: Row = importlib.import_module(module).ROW
+def row_of(name: str) -> Row:
+    """The row of a module, or the one of several that follows its name: `lengths-512`."""
+    module, _, which = name.partition("-")
+    of = importlib.import_module(f"bench.engines.{module}")
+    found: Row = of.ROWS[which] if which else of.ROW
+    return found
+
+
+def work(system: str, name: str, folder: Path, count: int, pipe: Connection) -> None:
+    """A worker: each turn it answers with the seconds and the most memory of each case, and leaves answers in files."""
+    row = row_of(name)
     answer = row.sides[system](folder, count)
     while pipe.recv():
-        seconds = {}
-        forget_peak()
+        seconds, megabytes = {}, {}
         for case in row.names:
+            forget_peak()
             started = time.perf_counter()
             found = answer(case)
             seconds[case] = time.perf_counter() - started
+            megabytes[case] = peak_megabytes()  # before the array that is summed
             np.save(place(folder, system, case), found)
-        given: Given = {"seconds": seconds, "megabytes": peak_megabytes()}  # before the array that is summed
+        given: Given = {"seconds": seconds, "megabytes": megabytes}
         if system == next(iter(row.sides)):
             given["limits"] = limits()
         pipe.send(given)
@@ -119,8 +128,7 @@ def flags() -> set[str]:
 
 def measured(name: str, *, tried: bool) -> dict[str, Any]:
     """All systems of a row in turn: how much a second, ratios within each turn, equal answers, shares of the limit."""
-    module = f"bench.engines.{name}"
-    row: Row = importlib.import_module(module).ROW
+    row = row_of(name)
     count, turns = row.count[tried], 1 if tried else TURNS
     folder = WORK / (f"{name}-tried" if tried else name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -134,13 +142,14 @@ def measured(name: str, *, tried: bool) -> dict[str, Any]:
         return ", ".join(f"{case} {seconds:.2f} s" for case, seconds in given["seconds"].items())
 
     kept = None if tried else folder / "turns.json"
-    asked = (module, folder, count)
+    asked = (name, folder, count)
     done, ready = in_turn(work, systems, asked, ask=1, turns=turns, kept=kept, reported=reported)
     most = {kind: max(turn[systems[0]]["limits"][kind] for turn in done) for kind in done[0][systems[0]]["limits"]}
     cases = {}
     for case, of in row.cases(folder, count).items():
         seconds = {each: [turn[each]["seconds"][case] for turn in done] for each in systems}
-        cases[case] = case_of(row, case, of, folder, seconds, most)
+        peaks = {each: max(turn[each]["megabytes"][case] for turn in done) for each in systems}
+        cases[case] = {**case_of(row, case, of, folder, seconds, most), "peak_megabytes": peaks}
     return {
         "title": row.title,
         "cases": cases,
@@ -148,7 +157,7 @@ def measured(name: str, *, tried: bool) -> dict[str, Any]:
         "left_out": left,
         "vnni": bool(flags() & {"avx512_vnni", "avx_vnni", "amx_int8", "i8mm"}),
         "threads": torch.get_num_threads(),
-        "peak_megabytes": {system: done[-1][system]["megabytes"] for system in systems},
+        "peak_megabytes": {system: max(of["peak_megabytes"][system] for of in cases.values()) for system in systems},
         "ready_after_seconds": ready,
         "turns": turns,
     }
@@ -190,13 +199,13 @@ def _ratio(speeds: Mapping[str, Sequence[float]], ours: str, peer: str) -> list[
 
 
 def _share(system: str, of: Case, seconds: float, most: Mapping[str, float]) -> float | None:
-    """How much of what the machine does at most a system reaches; None where no limit is known."""
+    """How much of what the machine does at most a system reaches, of operations or of bytes, whichever is the nearer
+    limit; None where none is known.
+    """
     if INT8 in system:
         return None
-    if of.bytes_read:
-        return of.bytes_read / seconds / most["memory"]
     rate = most[BFLOAT16 if BFLOAT16 in system else "float32"]
-    return of.operations / seconds / rate if of.operations else None
+    return max(of.bytes_read / most["memory"], of.operations / rate) / seconds or None
 
 
 def agreement(found: Array, judge: Array) -> dict[str, float]:

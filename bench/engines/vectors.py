@@ -58,11 +58,11 @@ def ours(engine: str = "torch", *, fast: bool = False, dtype: str | None = None)
     return opened
 
 
-def of_transformers(dtype: torch.dtype) -> States:
+def of_transformers(dtype: torch.dtype, model_folder: Path | None = None) -> States:
     """AutoModel."""
     from transformers import AutoModel
 
-    model = AutoModel.from_pretrained(encoder(), dtype=dtype).eval()
+    model = AutoModel.from_pretrained(model_folder or encoder(), dtype=dtype).eval()
 
     def states(given: dict[str, Array]) -> Array:
         with torch.inference_mode():
@@ -78,11 +78,11 @@ def of_onnx(path: Path) -> States:
     return lambda given: session(given)[0]
 
 
-def pooled(states: States) -> Callable[[Sequence[str]], Array]:
+def pooled(states: States, model_folder: Path | None = None) -> Callable[[Sequence[str]], Array]:
     """A batch of texts to the mean of their tokens that are no padding, [B, W]."""
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(encoder())
+    tokenizer = AutoTokenizer.from_pretrained(model_folder or encoder())
 
     def vectors(texts: Sequence[str]) -> Array:
         given = tokenizer(list(texts), truncation=True, padding=True, return_tensors="np", return_token_type_ids=True)

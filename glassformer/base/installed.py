@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,6 +29,8 @@ class Requirement:
     @property
     def installed(self) -> str | None:
         """The installed version; None if there is none."""
+        from importlib import metadata  # not at the top: it takes as long as the rest of a --help
+
         try:
             return metadata.version(self.name)
         except metadata.PackageNotFoundError:
@@ -49,6 +50,8 @@ class Requirement:
 @cache
 def requirements() -> tuple[Requirement, ...]:
     """What the installed glassformer needs; empty if only its files are there."""
+    from importlib import metadata
+
     try:
         lines = metadata.requires("glassformer") or []
     except metadata.PackageNotFoundError:

@@ -3,7 +3,7 @@
 B rows · S tokens of a row · F numbers of a vector · n tokens of the parts of a row · p parts of a row
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -63,6 +63,25 @@ class Pooler:
         tokens = counted.sum(dim=1).cpu().numpy()  # [B]
         for row in range(len(parts)):
             yield Pooled(0, tokens[row : row + 1], [of[row : row + 1] for of in values])
+
+    @property
+    def of_one_layer(self) -> bool:
+        """Whether each strategy takes the states of a layer as they are."""
+        return all(feature.strategy.join != "mix" and len(feature.strategy.layers) == 1 for feature in self.features)
+
+    def of_last(self, states: Reals, counted: npt.NDArray[np.bool_]) -> Pooled:
+        """As `of_texts` of one row alone, from the states of its tokens in one layer [S, W], some of them counted
+        [S].
+        """
+        places = counted.nonzero()[0]
+        found: dict[Pooling, Callable[[], Reals]] = {
+            "mean": lambda: counted.astype(states.dtype) @ states,  # [W], a sum
+            "max": lambda: states[places].max(axis=0),
+            "first": lambda: states[places[0]],
+            "last-token": lambda: states[places[-1]],
+        }
+        values = [found[feature.pooling]()[None] for feature in self.features]
+        return Pooled(0, np.array([len(places)]), values)
 
     def of_words(self, states: Mapping[int, Tensor], parts: Tensor) -> Iterator[Pooled]:
         """The words of each row: all tokens of a word are adjacent."""

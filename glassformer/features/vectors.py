@@ -149,7 +149,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             yield from super().cut(examples)
             return
         for some in _short_together(examples):
-            if len(some) == 1:
+            if len(some[0].text) > PART:
                 yield some[0], self.rows(some[0])
                 continue
             for example, raw in zip(some, self.tokenizer.raw_batch([each.text for each in some]), strict=True):
@@ -209,7 +209,13 @@ class VectorsOf(Predictor[Sentence, Vectors]):
                 pool = self.pooler.of_words if self.words else self.pooler.of_texts
                 yield from zip(batch.row_ids.tolist(), pool(states, batch.labels["part"]), strict=True)
 
-    def of_states(self, states: Mapping[int, Tensor], real: Tensor) -> Reals:
+    def of_states(self, row: Row, states: Callable[[], npt.NDArray[np.float32]]) -> Pooled | None:
+        """What a row contributes to its text, from its last states alone."""
+        if self.words or self.needed != [len(self.stack.blocks)] or not self.pooler.of_one_layer:
+            return None
+        return self.pooler.of_last(states(), np.asarray(row.labels["part"]) != IGNORED)
+
+    def of_layers(self, states: Mapping[int, Tensor], real: Tensor) -> Reals:
         """The vectors of whole texts, [B, F], from their states by layer [B, S, W], those of `needed`; `real` [B, S] is
         False for padding. The only feature, or the first.
         """

@@ -161,6 +161,11 @@ class Transformer(nn.Module):
         return torch.cat(read, dim=1) if read else None  # [B, A]
 
     @property
+    def writes_itself(self) -> bool:
+        """Whether its `loop` is that of this package."""
+        return self.loop is _ours
+
+    @property
     def output_stack(self) -> Stack:
         """The stack whose states the heads read."""
         stack = self.decoder if self.decoder is not None else self.encoder
@@ -169,7 +174,7 @@ class Transformer(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        return next(self.parameters()).dtype
+        return self.word_table.dtype
 
     @property
     def word_table(self) -> Tensor:

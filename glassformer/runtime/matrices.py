@@ -1,6 +1,7 @@
 """Matrices in another layout or type than in training, for prediction on a processor."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -12,6 +13,7 @@ from glassformer.models.heads import VocabularyHead
 from glassformer.models.transformer import Transformer
 from glassformer.parts.dropout import DropoutKey
 from glassformer.parts.projection import Projection
+from glassformer.runtime.measured import fastest
 
 # The largest whole number of 8 bits that has a negative.
 LARGEST = 127
@@ -98,17 +100,29 @@ MOST_BYTES = 2**30
 """The matrices are in memory twice; larger ones together than this are left unchanged."""
 
 
-class LaidOut:
-    """x Wᵀ + b of few rows in float32, equal to `F.linear` up to rounding; all else is left to `F.linear`."""
+# Numbers of rows for which both products are measured: each stands for those up to it.
+_MEASURED_ROWS = (1, 8, MOST_ROWS)
+# Rows of a matrix that are measured, of one that has more, and bytes of the matrices multiplied in turn: a text
+# reads all matrices of its model between two readings of one, which leaves the caches.
+_MEASURED_OUTPUTS, _MEASURED_BYTES = 8192, 1 << 25
 
-    def __init__(self, weight: Tensor) -> None:
+
+class LaidOut:
+    """x Wᵀ + b of few rows in float32, equal to `F.linear` up to rounding; all else is left to `F.linear`, and the
+    numbers of rows that are not `faster`: those up to each of _MEASURED_ROWS.
+    """
+
+    def __init__(self, weight: Tensor, faster: Sequence[bool] = (True,) * len(_MEASURED_ROWS)) -> None:
         """`weight` [O, I] in float32, on a processor."""
         self.matrix: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), 1)
+        self.faster = faster
 
     def __call__(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Inputs [..., I] to outputs [..., O]."""
         rows = x.numel() // x.shape[-1]
-        if rows > MOST_ROWS or x.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
+        if rows > MOST_ROWS or not self.faster[bisect_left(_MEASURED_ROWS, rows)]:
+            return F.linear(x, weight, bias)  # [..., O]
+        if x.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
             return F.linear(x, weight, bias)  # [..., O]
         found: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.matrix, bias, "none", [], "")
         return found  # [..., O]
@@ -116,7 +130,9 @@ class LaidOut:
 
 @contextmanager
 def laid_out(model: Transformer) -> Iterator[None]:
-    """Within, the large matrices of the stack that writes are laid out for float32 on a processor."""
+    """Within, those large matrices of the stack that writes are laid out whose product is faster so on this processor,
+    in float32.
+    """
     layers: list[tuple[Projection | VocabularyHead, Tensor]] = [
         (layer, layer.weight) for layer in model.output_stack.modules() if isinstance(layer, Projection)
     ]
@@ -131,11 +147,39 @@ def laid_out(model: Transformer) -> Iterator[None]:
         chosen = []
     try:
         for layer, weight in chosen:
-            layer.product = LaidOut(weight)
+            faster = laid_out_is_faster(weight.shape[0], weight.shape[1])
+            if any(faster):
+                layer.product = LaidOut(weight, faster)
         yield
     finally:
         for layer, _ in chosen:
             layer.product = F.linear
+
+
+def laid_out_is_faster(outputs: int, inputs: int) -> tuple[bool, ...]:
+    """Whether oneDNN's product with a matrix [O, I] that is laid out is faster than torch's own, for each of
+    _MEASURED_ROWS.
+    """
+    outputs = min(outputs, _MEASURED_OUTPUTS)
+    made: list[tuple[Tensor, LaidOut]] = []
+
+    def matrices() -> list[tuple[Tensor, LaidOut]]:
+        if not made:
+            generator = torch.Generator().manual_seed(0)
+            for _ in range(max(2, _MEASURED_BYTES // (4 * outputs * inputs))):
+                weight = torch.rand(outputs, inputs, generator=generator)
+                made.append((weight, LaidOut(weight)))
+        return made
+
+    def found(rows: int) -> bool:
+        x = torch.ones(rows, inputs)
+        ways = {
+            "laid out": lambda: [product(x, weight, None) for weight, product in matrices()],
+            "plain": lambda: [F.linear(x, weight) for weight, _ in matrices()],
+        }
+        return fastest(f"{rows} rows by {outputs} x {inputs}, float32", ways) == "laid out"
+
+    return tuple(map(found, _MEASURED_ROWS))
 
 
 def _can_be(weight: Tensor) -> bool:

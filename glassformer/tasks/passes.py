@@ -7,6 +7,8 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
+from glassformer.runtime.measured import fastest
+
 # Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
 BATCH_TOKENS = 8192
 # On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
@@ -36,6 +38,8 @@ def in_threads(
         try:
             for each in work(mine()):
                 found.put(each)
+                if stopped:  # nobody waits for the rest of a pass
+                    break
             found.put(None)
         except BaseException as error:
             found.put(error)
@@ -52,6 +56,39 @@ def in_threads(
         finally:
             stopped = True
             torch.set_num_threads(threads)
+
+
+# Vectors that go through a step of decoding together, of which each thread then has its share.
+_OF_A_STEP = 256
+
+
+def own_threads_are_faster(width: int) -> bool:
+    """Whether decoding by a model of this width is faster where each thread computes whole steps of its own sentences
+    than where all of them share each product. Measured once on a machine.
+    """
+    import torch
+    from torch.nn import functional as F
+
+    threads = torch.get_num_threads()
+    if threads == 1:
+        return True
+    generator = torch.Generator().manual_seed(0)
+    first, second = (torch.rand(shape, generator=generator) for shape in ((4 * width, width), (width, 4 * width)))
+
+    def steps(vectors: int) -> None:
+        x = torch.ones(vectors, width)
+        for _ in range(40):  # as many products as two steps of a small model have
+            x = F.layer_norm(F.linear(F.relu(F.linear(x, first)), second), (width,))
+
+    def work(mine: Iterable[range]) -> Iterator[tuple[int, Any]]:
+        for each in mine:
+            steps(len(each))
+            yield 0, None
+
+    each = _OF_A_STEP // threads
+    parts = [range(each) for _ in range(threads)]
+    ways = {"shared": lambda: steps(_OF_A_STEP), "alone": lambda: list(in_threads(work, parts, threads))}
+    return fastest(f"{_OF_A_STEP} vectors of {width} through the products of steps", ways) == "alone"
 
 
 def grouped(lengths: Sequence[int]) -> Iterator[range]:

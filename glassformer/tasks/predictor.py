@@ -148,6 +148,12 @@ class Predictor(ABC, Generic[Example, Prediction]):
         """
         raise NotImplementedError
 
+    def of_states(self, row: Row, states: Callable[[], npt.NDArray[np.float32]]) -> Any:
+        """The same from the `states` of its tokens, [S, W] behind the last block, whatever computes them; None where it
+        needs more, and they are not computed.
+        """
+        return None
+
     def settle(self, example: Example, found: list[Any]) -> tuple[Iterable[Prediction], list[Any]]:
         """Called before the next rows of an example that has more than are read ahead, with what is known of its rows:
         returns what can be answered already, and what `merge` still needs. Nothing, and all, by default.

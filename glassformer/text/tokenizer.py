@@ -159,6 +159,8 @@ class Tokenizer:
     def raw_batch(self, texts: Sequence[str], *, special: bool = False) -> list[tokenizers.Encoding]:
         """The library's own encodings, for millions of texts; their ids need `unalias`."""
         with self._cutting(texts):
+            if len(texts) == 1:  # a thread that is woken for one text takes longer than the text
+                return [self._backend.encode(texts[0], add_special_tokens=special)]
             return list(self._backend.encode_batch(texts, add_special_tokens=special))
 
     def word_ids(self, words: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:

@@ -17,6 +17,7 @@ import torch
 import glassformer as gf
 from glassformer.answering.engines import choice, engine, kept, reading, writing
 from glassformer.answering.engines.compared import TOLERANCE, equal
+from glassformer.answering.engines.watched import Watched
 from glassformer.base.errors import ConfigError, MissingExtraError
 from glassformer.convert.ctranslate import cannot_convert, write_ctranslate
 from glassformer.decode.loop import decode
@@ -368,6 +369,69 @@ def test_auto_counts_the_rows_of_all_calls(vectors: Any, monkeypatch: pytest.Mon
         assert len(said) == (number >= 5)
         assert np.abs(model.embed(sentence) - vectors[number]).max() < TOLERANCE
     assert ": 5 rows" in said[0]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "first", "last-token"])
+def test_a_text_alone_is_answered_without_torch(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = opened("english", "onnxruntime")
+    ours = gf.load("english", engine="torch")
+    texts = ["", "x", *SENTENCES[:3]]
+    expected = [ours.embed(text, pooling=pooling) for text in texts]
+    words = ours.embed(SENTENCES[0], words=True)
+    model.embed(texts[0], pooling=pooling)  # compared
+    monkeypatch.setattr(choice, "answer_rows", None)
+    for text, vector in zip(texts, expected, strict=True):
+        found = model.embed(text, pooling=pooling)
+        assert found.shape == vector.shape
+        assert np.abs(found - vector).max() < TOLERANCE
+    monkeypatch.undo()
+    assert equal(model.embed(SENTENCES[0], words=True), words)
+
+
+def test_one_row_and_many_are_different_questions(vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bool] = []
+
+    def found(trial: choice.Trial, stand_in: Any) -> tuple[float, float, str]:
+        compared.append(trial.alone)
+        return choice.COMPARED, 1.5 if trial.alone else 0.7, "32 rows as torch does"
+
+    monkeypatch.setattr(choice.Trial, "_compared", found)
+    monkeypatch.setattr(reading.OnnxRuntime, "pays", lambda *_, ready: True)
+    for _ in range(2):  # the second time what was found is kept, also that it is slower
+        model, said = opened("english", "auto")
+        assert np.array_equal(model.embed(SENTENCES[:40]), vectors)
+        assert not said
+        assert np.abs(model.embed(SENTENCES[1]) - vectors[1]).max() < TOLERANCE
+        assert len(said) == 1
+        assert np.array_equal(model.embed(SENTENCES[:40]), vectors)
+    assert compared == [False, True]
+
+
+def test_a_changed_weight_is_seen() -> None:
+    module = large(CONFIGS["gpt2"], 1)
+    watched = Watched(module)
+    states = [watched.state()]
+    assert watched.state() == states[0]
+
+    def replaced() -> None:
+        module.output_stack.blocks[0] = large(CONFIGS["gpt2"], 2).output_stack.blocks[0]
+
+    def another() -> None:
+        norm = module.output_stack.norm
+        assert norm is not None
+        norm.weight = torch.nn.Parameter(torch.ones(TINY["width"]))
+
+    with torch.no_grad():
+        for change in (
+            lambda: module.word_table.mul_(2),
+            lambda: setattr(module.get_parameter(WEIGHT), "data", torch.zeros(TINY["width"])),
+            another,
+            replaced,
+        ):
+            change()
+            states.append(watched.state())
+            assert watched.state() == states[-1]
+    assert all(one != other for one, other in itertools.combinations(states, 2))
 
 
 @pytest.mark.usefixtures("cache")

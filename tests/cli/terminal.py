@@ -75,7 +75,7 @@ if __name__ == "__main__":
     # What each would wait for.
     import glassformer.answering.answers
     import glassformer.api.load
-    import glassformer.cli.ask.ask  # noqa: F401  # imported for what it loads, before the forks
+    import glassformer.cli.ask.asked  # noqa: F401  # imported for what it loads, before the forks
     from glassformer.cli.__main__ import run
 
     cases = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))

@@ -29,7 +29,7 @@ STOPPED = """
 import json, os, signal, sys
 import typer, torch
 import glassformer.api.model, glassformer.saved.artefact, glassformer.training.progress, glassformer.look.trace.saved
-import glassformer.cli.ask.ask, glassformer.data.readers.files, glassformer.tasks.words.masked_lm.fill
+import glassformer.cli.ask.asked, glassformer.data.readers.files, glassformer.tasks.words.masked_lm.fill
 from glassformer.cli.__main__ import main
 from glassformer.cli.terminal.partial import Partial
 

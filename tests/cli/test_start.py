@@ -39,6 +39,12 @@ def test_help_of_a_verb_does_not_wait_for_torch(verb: str) -> None:
     assert "torch" not in seen
 
 
+@pytest.mark.parametrize("verb", ["fill", "translate", "embed", "evaluate"])
+def test_help_of_a_verb_draws_and_counts_nothing(verb: str) -> None:
+    seen = modules_after(f"from glassformer.cli.__main__ import main; assert main([{verb!r}, '--help']) == 0")
+    assert seen & {"rich.console", "numpy", "pydantic", "importlib.metadata"} == set()
+
+
 def test_every_other_verb_is_a_file_in_the_folder_of_its_purpose() -> None:
     from glassformer import tasks
     from glassformer.cli.verbs import FOLDERS, PARTS, VERBS

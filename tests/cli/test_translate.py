@@ -122,7 +122,7 @@ def test_a_stopped_command_goes_on(run: Run, translator: Path, tmp_path: Path, m
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("glassformer.cli.ask.ask.note_windows", interrupted)
+        patch.setattr("glassformer.cli.ask.asked.note_windows", interrupted)
         assert run(*words).code == 130
     assert not out.exists()
     assert run(*words, "--resume").code == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor
@@ -22,6 +24,7 @@ from glassformer.runtime.matrices import MOST_ROWS, LaidOut, laid_out
 def model(monkeypatch: pytest.MonkeyPatch) -> Transformer:
     """A small decoder, of which the matrices of the feed-forward networks and of the vocabulary count as large."""
     monkeypatch.setattr(module, "LEAST_NUMBERS", 20_000)
+    monkeypatch.setattr(module, "laid_out_is_faster", lambda outputs, inputs: (True, True, True))
     return build(gpt2(size="tiny", vocabulary=400, max_length=96), seed=3).eval()
 
 
@@ -58,6 +61,37 @@ def test_many_rows_and_other_types_are_multiplied_as_ever(dtype: torch.dtype) ->
     product = LaidOut(weight)
     x = torch.randn(MOST_ROWS + 1 if dtype == torch.float32 else 1, 48, generator=generator, dtype=dtype)
     assert torch.equal(product(x, weight.to(dtype), None), F.linear(x, weight.to(dtype)))
+
+
+def test_rows_that_are_not_faster_are_multiplied_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(3)
+    weight = torch.randn(80, 48, generator=generator)
+    product, ours = LaidOut(weight, (False, True, False)), list[int]()
+    plain = F.linear
+
+    def counted(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        ours.append(len(x))
+        return plain(x, weight, bias)
+
+    monkeypatch.setattr(module.F, "linear", counted)
+    for rows in (1, 2, 8, 9, MOST_ROWS):
+        product(torch.randn(rows, 48, generator=generator), weight, None)
+    assert ours == [1, 9, MOST_ROWS]
+
+
+def test_a_matrix_that_is_never_faster_is_not_laid_out(model: Transformer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "laid_out_is_faster", lambda outputs, inputs: (False, False, False))
+    with laid_out(model):
+        assert all(product is F.linear for product in products(model))
+
+
+def test_both_products_are_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GLASSFORMER_CACHE", str(tmp_path))
+    monkeypatch.setattr(module, "_MEASURED_BYTES", 1)
+    found = module.laid_out_is_faster(80, 48)
+    assert len(found) == len(module._MEASURED_ROWS)
+    monkeypatch.setattr(module, "LaidOut", None)  # what is known is not measured again
+    assert module.laid_out_is_faster(80, 48) == found
 
 
 def test_only_large_matrices_are_laid_out_and_that_ends(model: Transformer) -> None:

@@ -7,16 +7,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
-from torch import nn
 
 from glassformer.answering.engines.compared import agreement, equal
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
 from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
+from glassformer.answering.engines.watched import State, Watched
 from glassformer.base.cache import not_kept
 from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraError, did_you_mean
 from glassformer.base.machine import processor
@@ -52,7 +53,8 @@ class Chosen:
     answers, by what was asked; None for torch.
     """
 
-    weights: object = None
+    watched: Watched | None = None
+    weights: State | None = None
     digest: str = ""
     int8: bool = False
     opened: dict[object, StandIn] = field(default_factory=dict)
@@ -83,10 +85,22 @@ def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
         if engines:
             known_of(model).count((type(predictor), predictor.asks), rows)
         found = (Trial(model, engine, module, predictor, rows, fast, lasting).result() for engine in engines)
-        chosen = next((each for each in found if each is not None), module)
-        return answer_rows(predictor, chosen, rows, fast=fast)
+        chosen = next((each for each in found if each is not None), None)
+        return answered_by(chosen, module, predictor, rows, fast=fast)
 
     return answered
+
+
+def answered_by(
+    stand_in: StandIn | None, module: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row], *, fast: bool
+) -> Generator[tuple[int, Any], None, None]:
+    """As `answer_rows`, by an engine or by torch; a row that comes alone in the shortest way that the engine has."""
+    if stand_in is None:
+        return answer_rows(predictor, module, rows, fast=fast)
+    found = stand_in.alone(predictor, rows[0]) if stand_in.alone is not None and len(rows) == 1 else None
+    if found is None:
+        return answer_rows(predictor, stand_in.model, rows, fast=fast)
+    return (each for each in ((0, found),))
 
 
 def known_of(model: Artefact) -> Chosen:
@@ -125,8 +139,13 @@ class Trial:
     def asked(self) -> bool:
         return self.model.engine != AUTO
 
-    def result(self) -> Transformer | None:
-        """The model that answers the rows; None: not by this engine."""
+    @property
+    def alone(self) -> bool:
+        """Whether the rows are one: an engine may be faster for a row by itself and slower for many, or the reverse."""
+        return len(self.rows) == 1
+
+    def result(self) -> StandIn | None:
+        """What answers the rows; None: not this engine."""
         if not self._pays(ready=True):
             return None
         plan, chosen = self._plan(), self.chosen
@@ -134,7 +153,7 @@ class Trial:
             if self.asked:
                 self._torch(plan)
             return None
-        key = (self.engine.name, plan.depends, plan.asked, type(self.predictor), self.predictor.asks)
+        key = (self.engine.name, plan.depends, plan.asked, type(self.predictor), self.predictor.asks, self.alone)
         if key not in chosen.models:
             stand_in = self._opened(plan, chosen)
             if stand_in == "":
@@ -143,8 +162,7 @@ class Trial:
             chosen.models[key] = None if isinstance(stand_in, str) or reason else stand_in
             if reason and (self.asked or reason != _SLOW):
                 self._torch(reason)
-        known = chosen.models[key]
-        return None if known is None else known.model
+        return chosen.models[key]
 
     def _pays(self, *, ready: bool) -> bool:
         known = known_of(self.model)
@@ -173,9 +191,10 @@ class Trial:
     def _plan(self) -> Plan | str:
         if self.module.word_table.device.type != "cpu":
             return "it is used on the CPU"
-        if self.fast or self.module.dtype != torch.float32 or self.chosen.int8:
+        if self.fast or self.module.dtype != torch.float32:
             return "it computes in float32"
-        return self.engine.plan(self.module, self.predictor, self.rows)
+        plan = self.engine.plan(self.module, self.predictor, self.rows)
+        return "it computes in float32" if not isinstance(plan, str) and self.chosen.int8 else plan
 
     def _named(self) -> str:
         """What a model keeps when its weights change: where it was read from, else its config."""
@@ -186,7 +205,9 @@ class Trial:
     def chosen(self) -> Chosen:
         """What is known of the weights as they are now."""
         known = known_of(self.model)
-        weights = weights_of(self.module)
+        if known.watched is None or known.watched.module is not self.module:
+            known.watched = Watched(self.module)
+        weights = known.watched.state()
         if known.weights != weights:
             known.weights, known.digest, known.int8 = weights, "", self.model.int8
             known.opened, known.models = {}, {}
@@ -199,7 +220,7 @@ class Trial:
     def _what(self, plan: Plan) -> str:
         """What a comparison depends on besides the converted files: what is asked, the machine and the versions."""
         kind = type(self.predictor)
-        asked = (self.engine.name, plan.asked, kind.__module__, kind.__qualname__, self.predictor.asks)
+        asked = (self.engine.name, plan.asked, kind.__module__, kind.__qualname__, self.predictor.asks, self.alone)
         return hashlib.sha256(repr((asked, torch.__version__, processor())).encode()).hexdigest()
 
     def _proved(self, stand_in: StandIn, plan: Plan) -> str:
@@ -207,42 +228,51 @@ class Trial:
         was found is kept with the converted files.
         """
         folder, what = self._place(plan), self._what(plan)
-        if what in (before := comparisons(folder)) and self.engine.exact:
+        name = f"{self.engine.name} {version(self.engine)}"
+        if self.engine.exact and what in (before := comparisons(folder)):
             rows, faster = before[what]
-            name = f"{self.engine.name} {version(self.engine)}"
-            self._say(f"{name} answers: at its first use {rows:.0f} rows as torch does, {faster:.1f} times as fast")
-            return ""
-        found = self._compared(stand_in)
-        if isinstance(found, str):
-            return found
-        if self.engine.exact and found[0] == COMPARED:
-            keep_comparison(folder, what, found)
+            shown = f"at its first use {rows:.0f} rows as torch does"
+        else:
+            found = self._compared(stand_in)
+            if isinstance(found, str):
+                return found
+            rows, faster, shown = found
+            if self.engine.exact and rows == COMPARED:
+                keep_comparison(folder, what, (COMPARED, faster))
+        if not self.asked and faster < self.engine.least:
+            return _SLOW
+        self._say(f"{name} answers: {shown}{', one by one' if self.alone else ''}, {faster:.1f} times as fast")
         return ""
 
-    def _compared(self, stand_in: StandIn) -> str | tuple[int, float]:
-        """Some rows are answered by both: why the engine is not to answer, or how many rows they were and how much
-        faster it was.
+    def _compared(self, stand_in: StandIn) -> str | tuple[float, float, str]:
+        """Some rows are answered by both, together or each alone, as the rows come that are asked for: why the engine
+        is not to answer, or how many rows they were, how much faster it was, and how far they agree.
         """
         last = known_of(self.model).last.get((type(self.predictor), self.predictor.asks), ())
         rows = self.rows if len(self.rows) >= COMPARED else [*last]
         some = [rows[place] for place in spread([len(row.ids) for row in rows])]
-        ours, torch_seconds = timed(lambda: dict(answer_rows(self.predictor, self.module, some, fast=self.fast)))
-        before = stand_in.used
-        theirs, seconds = timed(lambda: dict(answer_rows(self.predictor, stand_in.model, some, fast=self.fast)))
-        right = sum(equal(ours[place], theirs[place]) for place in range(len(some)))
+        before, ours, theirs, times = stand_in.used, list[Any](), list[Any](), list[float]()
+        if self.alone:  # the first answer of each sets up a part of it
+            self._answered(stand_in, some[:1])
+            self._answered(None, some[:1])
+        for asked in [[row] for row in some] if self.alone else [some]:
+            mine, torch_seconds = timed(partial(self._answered, None, asked))
+            its, seconds = timed(partial(self._answered, stand_in, asked))
+            ours, theirs = ours + mine, theirs + its
+            times.append(torch_seconds / max(seconds, 1e-9))
+        right = sum(map(equal, ours, theirs))
         stand_in.tells = False  # what was compared was read here
-        faster = torch_seconds / max(seconds, 1e-9)
         if stand_in.used == before:
             return "it answers nothing of what is asked"
         if self.engine.exact and right < len(some):
             return f"it answers {len(some) - right} of {len(some)} rows otherwise than torch"
-        if not self.asked and faster < self.engine.least:
-            return _SLOW
-        name = f"{self.engine.name} {version(self.engine)}"
-        both = [[found[place] for place in range(len(some))] for found in (ours, theirs)]
-        shown = f"{len(some)} rows as torch does" if self.engine.exact else agreement(*both)
-        self._say(f"{name} answers: {shown}, {faster:.1f} times as fast")
-        return len(some), faster
+        shown = f"{len(some)} rows as torch does" if self.engine.exact else agreement(ours, theirs)
+        return len(some), median(times), shown
+
+    def _answered(self, stand_in: StandIn | None, rows: Sequence[Row]) -> list[Any]:
+        """The answers to rows, in their order."""
+        found = dict(answered_by(stand_in, self.module, self.predictor, rows, fast=self.fast))
+        return [found[place] for place in range(len(rows))]
 
     def _torch(self, reason: str) -> None:
         self._say(f"torch answers, not {self.engine.name}: {reason}")
@@ -255,22 +285,6 @@ class Trial:
             self.model.tell(sentence)
 
 
-def weights_of(module: nn.Module) -> list[tuple[int, int | None]]:
-    """What changes when a weight does. A walk of torch's own takes ten times as long, for each single text."""
-    found: list[tuple[int, int | None]] = []
-    waiting: list[nn.Module | None] = [module]
-    while waiting:
-        each = waiting.pop()
-        if each is not None:
-            found += [
-                (value.data_ptr(), None if value.is_inference() else value._version)
-                for value in each._parameters.values()
-                if value is not None
-            ]
-            waiting += each._modules.values()
-    return found
-
-
 def spread(lengths: Sequence[int]) -> list[int]:
     """The places of at most COMPARED rows, from the shortest to the longest in even steps."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
@@ -278,7 +292,7 @@ def spread(lengths: Sequence[int]) -> list[int]:
     return [order[place * (len(order) - 1) // max(count - 1, 1)] for place in range(count)]
 
 
-def timed(work: Callable[[], dict[int, Any]]) -> tuple[dict[int, Any], float]:
+def timed(work: Callable[[], list[Any]]) -> tuple[list[Any], float]:
     started = time.perf_counter()
     found = work()
     return found, time.perf_counter() - started

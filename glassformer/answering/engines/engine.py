@@ -28,13 +28,19 @@ class Plan:
 
 @runtime_checkable
 class StandIn(Protocol):
-    """A model that an engine computes, how often it has, and whether it tells scores of tokens as it goes."""
+    """A model that an engine computes, how often it has, and whether it tells scores of tokens as it goes. `alone`
+    gives what a predictor finds for a row that comes by itself; None where it needs the model for that, as where it is
+    None.
+    """
 
     model: Transformer
     tells: bool
 
     @property
     def used(self) -> int: ...
+
+    @property
+    def alone(self) -> Callable[[Predictor[Any, Any], Row], Any] | None: ...
 
 
 class Engine(Protocol):

@@ -74,6 +74,11 @@ class OnnxModel:
         self.model = copy.copy(model)
         self.model._modules = {**model._modules, "encoder": stack}
 
+    def alone(self, predictor: Predictor[Any, Any], row: Row) -> Any:
+        found = predictor.of_states(row, partial(self.session.of_row, row))
+        self.used += found is not None
+        return found
+
     def states(self, inputs: Inputs, alone: bool) -> Tensor | None:
         """The states [B, S, W] of inputs that the graph takes."""
         others = (inputs.vectors, inputs.positions, inputs.documents, inputs.may_look)

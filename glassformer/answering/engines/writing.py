@@ -120,7 +120,7 @@ class CTranslated:
         self.model = copy.copy(model)
         self.model.loop = self.write
         # Whether somebody has read scores of tokens: a greedy search then tells them as it goes.
-        self.tells = False
+        self.tells, self.alone = False, None
 
     def write(self, requests: Iterable[Request], wanted: Wanted, own: Answered) -> Iterator[Step]:
         """Requests are searched a few batches ahead of the answers; those that it cannot answer come last."""

@@ -1,14 +1,17 @@
+from __future__ import annotations
+
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from glassformer.cli.terminal.opened import open_model
 from glassformer.cli.terminal.options import FAST, Json, ModelFolder
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def info(
@@ -59,6 +62,8 @@ def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _show(screen: Console, title: str, rows: Mapping[str, Any]) -> None:
+    from rich.table import Table
+
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", min_width=16)
     table.add_column()

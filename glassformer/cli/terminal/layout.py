@@ -2,15 +2,17 @@
 the cells of a row stand below each other.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
-
-from rich.cells import cell_len
-from rich.console import Console
-from rich.markup import render
-from rich.table import Column, Table
+from typing import TYPE_CHECKING
 
 from glassformer.base.wrapping import wrapped
+
+if TYPE_CHECKING:  # rich is imported where something is drawn: --help needs none of it
+    from rich.console import Console
+    from rich.table import Column, Table
 
 BARS = "█▏▎▍▌▋▊▉"
 # The columns beside the cells of a table of `plain_table`: a blank at each end, three between two cells.
@@ -22,6 +24,8 @@ _LONGEST_WORD, _BESIDE_A_BAR, _BESIDE_NUMBERS = 24, 16, 12
 
 def print_table(screen: Console, table: Table) -> None:
     """Print a `plain_table` at the width of the screen; a file without rich, which would take twenty times as long."""
+    from rich.cells import cell_len
+
     columns = [_plain_cells(column) for column in table.columns]
     natural = [
         max([column.min_width or 0, *(cell_len(line) for cell in cells for line in cell.split("\n"))])
@@ -58,6 +62,8 @@ def _total(widths: list[int]) -> int:
 
 
 def _plain_cells(column: Column) -> list[str]:
+    from rich.markup import render
+
     cells = (str(cell) for cell in (column.header, *column.cells))
     return [render(cell, emoji=False).plain if "[" in cell or "\\" in cell else cell for cell in cells]
 
@@ -67,6 +73,8 @@ def _is_bar(cells: list[str]) -> bool:
 
 
 def _least(cells: list[str]) -> int:
+    from rich.cells import cell_len
+
     words = [word for cell in cells for word in cell.split()]
     return max(
         (cell_len(word) if word[-1:].isdigit() else min(cell_len(word), _LONGEST_WORD) for word in words), default=0
@@ -107,6 +115,8 @@ def _print_below_each_other(screen: Console, columns: list[list[str]]) -> None:
 
 
 def _write(screen: Console, table: Table, columns: list[list[str]], widths: list[int]) -> None:
+    from rich.cells import cell_len
+
     for cells, width, column in zip(columns, widths, table.columns, strict=True):
         right = column.justify == "right"
         for place, cell in enumerate(cells):

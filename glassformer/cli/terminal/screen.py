@@ -11,11 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError, from_system
 from glassformer.base.json_text import in_json
@@ -24,7 +19,10 @@ from glassformer.base.wrapping import CONTROL, for_reading, printable, table_wid
 from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
 from glassformer.cli.terminal.streams import is_utf8
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # rich is imported where something is drawn: --help and a note need none of it
+    from rich.console import Console
+    from rich.table import Table
+
     from glassformer.data.settings import DataSection
 
 # Characters that a terminal obeys, or at which programs end a line, and that JSON would leave as they are.
@@ -94,6 +92,8 @@ def results(out: Path | None, data: DataSection | None = None) -> Iterator[TextI
 
 def console(handle: TextIO | None = None) -> Console:
     """A console as wide as the terminal (COLUMNS or 80 for a file), which makes no picture of a `:word:`."""
+    from rich.console import Console
+
     handle = sys.stdout if handle is None else handle
     return Console(file=handle, highlight=False, emoji=False, width=table_width(handle))
 
@@ -107,6 +107,9 @@ def record(values: Mapping[str, Any], handle: TextIO) -> None:
 
 def plain_table(*columns: str, right: slice = slice(0)) -> Table:
     """A table without a frame, with the columns of numbers to the `right`."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column)
@@ -123,4 +126,6 @@ def bar(share: float, width: int = 12) -> str:
 
 def escaped(text: str) -> str:
     """A user's text on the screen: its brackets are no markup, and the terminal obeys none of its characters."""
+    from rich.markup import escape
+
     return escape(printable(text))

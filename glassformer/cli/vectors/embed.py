@@ -10,7 +10,6 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
-from rich.console import Console
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal import options
@@ -32,6 +31,8 @@ from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_un
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from glassformer.api.model import Model
     from glassformer.data.readers.lines import OnBad
     from glassformer.features.embed import SameWord

@@ -3,10 +3,12 @@
 B sentences · S tokens · A asked tokens
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -16,11 +18,14 @@ from glassformer.convert.onnx.network import IDS, REAL, SEGMENTS
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import KeyValueCache
+from glassformer.tasks.rows import Row
 
 
-def needs_onnx() -> None:
-    """Raise MissingExtraError without the packages onnx and onnxruntime."""
-    for package in ("onnx", "onnxruntime"):
+def needs_onnx(packages: Sequence[str] = ("onnx", "onnxruntime")) -> None:
+    """Raise MissingExtraError without these packages: a graph that is written already needs no onnx, which takes 0.1 s
+    to import.
+    """
+    for package in packages:
         try:
             __import__(package)
         except ImportError:
@@ -31,7 +36,7 @@ class Session:
     """A graph in a file, run on the processor with as many threads as torch has."""
 
     def __init__(self, path: Path) -> None:
-        needs_onnx()
+        needs_onnx(("onnxruntime",))
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -55,6 +60,16 @@ class Session:
         }
         arrays = self._session.run(self.outputs, {name: given[name].cpu().numpy() for name in self.inputs})
         return {name: torch.from_numpy(array) for name, array in zip(self.outputs, arrays, strict=True)}
+
+    def of_row(self, row: Row) -> npt.NDArray[np.float32]:
+        """The first output [S, W] for a row alone, without torch."""
+        ids = np.array([row.ids], np.int64)  # [1, S]
+        given = {IDS: ids, REAL: np.ones_like(ids)}
+        given[SEGMENTS] = np.zeros_like(ids) if row.segments is None else np.array([row.segments], np.int64)
+        found: list[npt.NDArray[np.float32]] = self._session.run(
+            self.outputs, {each: given[each] for each in self.inputs}
+        )
+        return found[0][0]
 
 
 class OnnxTransformer(Transformer):

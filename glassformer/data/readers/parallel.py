@@ -3,13 +3,13 @@
 L lines
 """
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
 from glassformer.base.wrapping import in_one_line
@@ -17,6 +17,10 @@ from glassformer.data.readers.lines import OnBad, ends_in_returns, failing, open
 from glassformer.data.readers.named_rows import Row
 from glassformer.data.readers.rows import Columns, names_of, read_table
 from glassformer.data.readers.table_format import TableFormat, find_format, is_number, names_columns
+
+if TYPE_CHECKING:  # numpy is imported where lines are compared: the settings of a translation need the names alone
+    import numpy as np
+    import numpy.typing as npt
 
 SOURCE, TARGET = "source", "target"
 # By role: what the columns are called where nothing else is said, and which they are where the table does not say so.
@@ -120,6 +124,8 @@ def parting_line(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> 
     lengths of all pairs agree best (that translations have proportional lengths: Gale & Church 1993). It is returned
     where they then agree clearly better than lines that do not belong together.
     """
+    import numpy as np
+
     if len(ours) > len(theirs):
         ours, theirs = theirs, ours
     count, more = len(ours), len(theirs) - len(ours)
@@ -136,12 +142,16 @@ def parting_line(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> 
 
 
 def _unlike(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    import numpy as np
+
     found: npt.NDArray[np.float64] = np.minimum(np.abs(one - other), np.log(_WORST))
     return found
 
 
 def _line_lengths(path: Path) -> npt.NDArray[np.int64]:
     """The bytes of each line of a file, blank ones too; the last one may have no end. [L]"""
+    import numpy as np
+
     found = array("q")
     held = 0
     for block in _blocks(path):

@@ -160,4 +160,4 @@ def text_vectors(trace: Trace, index: SearchIndex) -> Reals:
     states = {number: trace.tensor(word if number < 0 else layers[number]).cpu() for number in maker.needed}
     shape = next(iter(states.values())).shape[:2]
     real = trace.facts.get("inputs.real", torch.ones(1, 1)).cpu().bool().expand(shape)  # [B, S]
-    return maker.of_states(states, real)
+    return maker.of_layers(states, real)

@@ -190,9 +190,8 @@ class Translator(writers.Writer[TextPair, Translation]):
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         """The best translations of each row; equal rows are translated once, and so have the same samples."""
         limit, slots = model.output_stack.max_length, max(SLOTS, HYPOTHESES // self.settings.width)
-        return writers.answered(
-            batches, lambda source: self.request(source, limit), lambda asked: self.steps(model, asked, slots=slots)
-        )
+        steps = writers.divided(model, slots, self.looks, lambda asked, slots: self.steps(model, asked, slots=slots))
+        return writers.answered(batches, lambda source: self.request(source, limit), steps)
 
     def stream(self, model: Transformer, example: TextPair, *, fast: bool = False) -> Generator[str, None, Translation]:
         """The characters of a translation as they are decided, sentence by sentence."""
@@ -218,14 +217,19 @@ class Translator(writers.Writer[TextPair, Translation]):
         steps = self.steps(model, (self.request(row.ids, limit) for row in rows), slots=1)
         return stream(writers.in_precision(steps, model, fast=fast), self.text_of, stop=self.settings.stop)
 
+    @property
+    def looks(self) -> bool:
+        """Whether the search reads attention: the coverage penalty reads the same as what is shown, so that this does
+        not change an answer.
+        """
+        return bool(self.aligned or self.settings.coverage_penalty)
+
     def steps(
         self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
     ) -> Iterator[Step]:
         last = len(model.output_stack.blocks) - 1
-        # The coverage penalty reads the same attention, so that what is shown of an answer does not change it.
-        looks = self.aligned or self.settings.coverage_penalty
         return decode(
-            model, requests, self.settings, ids=self.ids, slots=slots, attention=(last,) if looks else (),
+            model, requests, self.settings, ids=self.ids, slots=slots, attention=(last,) if self.looks else (),
             head=ALIGNMENT_HEAD if self.alignment_head else None, text_of=self.text_of, ids_of=self.target.ids,
             recorder=recorder,
         )  # fmt: skip
