@@ -7,7 +7,7 @@ import { later } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { viewIn } from "../chunks/later.tsx";
 import { WithNumbers } from "../draw/mathml.tsx";
-import { OfBoth } from "../edit/views/compare_view.tsx";
+import { OfBoth } from "../edit/views/of_both.tsx";
 import { Touch } from "../edit/views/touch.tsx";
 import { givenSentence, sentenceOf } from "../formulas/sentences.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
