@@ -50,7 +50,7 @@ function NoTensor({ name }: { name: string }): VNode {
   }, [name, store]);
   return (
     <>
-      <h1 class="strong">{name === "" ? "No tensor is chosen" : "There is no such tensor"}</h1>
+      <h1 class="big">{name === "" ? "No tensor is chosen" : "There is no such tensor"}</h1>
       <p class="wrong">
         {name !== "" && (
           <>
