@@ -80,7 +80,12 @@ export function modelScene(drawn: Drawn, look: Look, width: number): { scene: Sc
     if (last && drawn.predictions.length > 0) y = drawAnswers(drawn.predictions, x, y, w, look, pen, spots);
     bottom = Math.max(bottom, y);
   });
-  if (memory !== undefined) drawMemory(drawn, memory, placed, beside, width, look, pen);
+  if (memory !== undefined) {
+    drawMemory(drawn, memory, placed, beside, width, look, pen);
+    const from = placed.get(memory.unit);
+    // What it is called stands below it.
+    bottom = Math.max(bottom, (from?.y ?? 0) + (from?.h ?? 0) + 12);
+  }
   return { scene: { width, height: bottom + 8, items: pen.items, panels: [] }, spots };
 }
 
