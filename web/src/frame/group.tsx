@@ -19,14 +19,16 @@ function kept(name: string, value?: string): string | null {
 interface GroupProps {
   readonly title: string;
   readonly hidden?: boolean;
+  /** Where nobody has folded or opened it yet. */
+  readonly folded?: boolean;
   /** It has links to other views. */
   readonly nav?: boolean;
   readonly children: ComponentChildren;
 }
 
-export function Group({ title, hidden = false, nav = false, children }: GroupProps): VNode {
+export function Group({ title, hidden = false, folded = false, nav = false, children }: GroupProps): VNode {
   const name = `glassformer folded ${title}`;
-  const [open, setOpen] = useState(() => kept(name) !== "yes");
+  const [open, setOpen] = useState(() => (kept(name) ?? (folded ? "yes" : "")) !== "yes");
   return (
     <details
       class="part group"

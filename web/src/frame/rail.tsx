@@ -79,7 +79,7 @@ export function Rail(): VNode {
           )}
         </Group>
         {!together && (
-          <Group title="A part of it" hidden={bare} nav>
+          <Group title="A part of it" hidden={bare} folded={level !== "block"} nav>
             {units.map((each) => (
               <a
                 class="choice"

@@ -174,7 +174,7 @@ function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
           <button type="button" class="more" onClick={() => setWanted(goal)}>
             Shares that sum: integrated gradients
           </button>
-        )}
+        )}{" "}
         {wanted === goal && integrated === null && <Working on="Gradients on the way from no words are worked out" />}
         {integrated !== null && isLacking(integrated) && <Lack what="No integrated gradients" told={integrated} />}
         {integrated !== null && !isLacking(integrated) && (

@@ -14,7 +14,8 @@ export function ModelBeside(): VNode | null {
   const pointed = pointedSpot.value;
   const attention = pointed?.startsWith("heads ") === true ? pointed.slice(6) : null;
   const unit = attention === null ? (pointed ?? state.value.unit) : attention.replace(/\.[a-z_]+$/, "");
-  const part = parts.find((each) => each.unit === unit) ?? parts.find((each) => each.unit === state.value.unit);
+  const part =
+    parts.find((each) => each.unit === unit) ?? parts.find((each) => each.unit === state.value.unit) ?? parts[0];
   if (part === undefined) return null;
   const total = names.run.model.parameters;
   const tensors = names.run.formulas.filter((formula) => formula.unit === part.unit);
