@@ -134,10 +134,7 @@ function Page(): VNode {
         {chunk !== undefined && <Awaited chunk={chunk} />}
       </main>
       <Beside>
-        <Inspector
-          answer={answer}
-          loading={stale && answer !== null ? names.cell(tensor, held) || names.title(tensor) : ""}
-        />
+        <Inspector answer={answer} loading={stale ? names.cell(tensor, held) || names.title(tensor) : ""} />
         {foot}
         {dialog}
       </Beside>

@@ -49,8 +49,9 @@ function Inside({ answer, loading }: { answer: Answer | null; loading: string })
     );
   }
   if (shown === null && loading === "") return null;
-  // What is pointed at while nothing is in hand makes no room for itself: the picture would move away from under the mouse.
-  const over = answer === null && level !== "number";
+  // The room of a number that is on its way is kept. What is pointed at while nothing is in hand makes no room for itself:
+  // the picture would move away from under the mouse.
+  const over = answer === null && loading === "";
   return (
     <aside class="inspector drawer" data-open={open} data-over={over} aria-label="the number in hand">
       <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
