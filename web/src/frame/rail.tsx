@@ -79,7 +79,7 @@ export function Rail(): VNode {
           )}
         </Group>
         {!together && (
-          <Group title="A part of it" hidden={bare} folded={level !== "block"} nav>
+          <Group title="A part of it" hidden={bare} folded={level !== "block" && units.length > 8} nav>
             {units.map((each) => (
               <a
                 class="choice"
