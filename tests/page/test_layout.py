@@ -123,7 +123,7 @@ def test_the_column_at_the_right_is_there_only_with_numbers_in_it(shown: Page) -
         turn(shown, f"level={place}")
         wide = place in ("rollout", "gradients", "pictures", "training", "tree", "mask")
         right = "Math.round(innerWidth - document.querySelector('main').getBoundingClientRect().right)"
-        until(shown, f"expected => {right} === expected", 0 if wide else 248, timeout=5000)
+        until(shown, f"expected => {right} === expected", 0 if wide else 248)
 
     held = f"&tensor={WEIGHTS}&cell=0,1,1,0"
     few = ("rollout", "gradients", "pictures", "training", "tree", "mask")
