@@ -23,7 +23,7 @@ WAIT = 60_000
 @pytest.fixture(scope="module")
 def page(browser: Browser, demo_page: Path) -> Iterator[Page]:
     """An exported page of the slides' model, without a network."""
-    with watched(browser, offline=True) as page:
+    with watched(browser, offline=True, reduced_motion="no-preference") as page:
         page.goto(demo_page.as_uri())
         page.locator(".says a", has_text="Train it here").click(timeout=WAIT)
         page.locator(".learn-curve svg").wait_for(timeout=WAIT)
@@ -218,7 +218,7 @@ def test_a_link_leads_to_the_same_step(page: Page, browser: Browser, demo_page: 
 
 
 def test_a_live_page_has_it_too(browser: Browser) -> None:
-    with serving(desk_of()) as address, watched(browser) as page:
+    with serving(desk_of()) as address, watched(browser, reduced_motion="no-preference") as page:
         page.goto(f"{address}#level=block")
         page.locator(".rail a", has_text="train it here").click(timeout=WAIT)
         page.locator(".learn-curve svg").wait_for(timeout=WAIT)
@@ -229,6 +229,6 @@ def test_a_live_page_has_it_too(browser: Browser) -> None:
 @needs_axe
 @long_too
 def test_nothing_serious_for_those_who_cannot_see_it(browser: Browser, demo_page: Path, long: bool) -> None:
-    with watched(browser, bypass_csp=True) as page:
+    with watched(browser, bypass_csp=True, reduced_motion="no-preference") as page:
         page.goto(f"{demo_page.as_uri()}#level=learn&at=5")
         judge_places(page, ["level=learn&at=5"], ".learn-curve svg", long=long)

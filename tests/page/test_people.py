@@ -41,7 +41,7 @@ DRAWN = "main :is(canvas, svg)"
 @contextmanager
 def window(browser: Browser, **settings: Any) -> Iterator[Page]:
     """A window in which nothing may go wrong."""
-    context = browser.new_context(bypass_csp=True, **settings)
+    context = browser.new_context(**{"bypass_csp": True, "reduced_motion": "reduce", **settings})
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -59,7 +59,7 @@ def file(run: Path) -> Path:
 
 @pytest.fixture
 def page(browser: Browser, file: Path) -> Iterator[Page]:
-    with watched(browser, offline=True) as window:
+    with watched(browser, offline=True, reduced_motion="no-preference") as window:
         window.goto(f"{file.as_uri()}#level=training")
         window.wait_for_selector(".training .scrubber", timeout=WAIT)
         yield window
@@ -164,7 +164,7 @@ def test_it_plays_to_the_end_and_stops(page: Page) -> None:
 @needs_axe
 @long_too
 def test_nothing_serious_for_those_who_cannot_see_it(browser: Browser, file: Path, long: bool) -> None:
-    with watched(browser, bypass_csp=True) as page:
+    with watched(browser, bypass_csp=True, reduced_motion="no-preference") as page:
         page.goto(f"{file.as_uri()}#level=training&at=5&options=A.2")
         judge_places(page, ["level=training&at=5&options=A.2"], ".scrubber", long=long)
 
@@ -173,7 +173,7 @@ def test_a_run_without_sentences_shows_its_curve_and_tells_the_way(browser: Brow
     for name in ("glassformer.json", "model.safetensors", "tokenizer.json", "metrics.jsonl", "metrics.json"):
         (tmp_path / name).write_bytes((run / name).read_bytes())
     load(tmp_path).trace(SENTENCES[0]).to_html(tmp_path / "page.html", training=tmp_path)
-    with watched(browser, offline=True) as page:
+    with watched(browser, offline=True, reduced_motion="no-preference") as page:
         page.goto(f"{(tmp_path / 'page.html').as_uri()}#level=training")
         page.locator("p", has_text="No sentences were watched").wait_for(timeout=WAIT)
         page.locator("code", has_text="--watch").wait_for(timeout=WAIT)
@@ -262,7 +262,10 @@ def test_a_page_follows_a_training_and_opens_the_model_at_its_end(
     browser: Browser, unfinished: Path, run: Path
 ) -> None:
     lines = (run / FILE).read_text().splitlines(keepends=True)
-    with serving(desk_of(unfinished), unfinished.name, SENTENCES) as address, watched(browser) as page:
+    with (
+        serving(desk_of(unfinished), unfinished.name, SENTENCES) as address,
+        watched(browser, reduced_motion="no-preference") as page,
+    ):
         with exclusive(unfinished):
             page.goto(address)
             page.locator("h1", has_text="After step 4 of").wait_for(timeout=WAIT)

@@ -96,8 +96,12 @@ def click(link: Locator) -> None:
 
 @contextmanager
 def watched(browser: Browser, *, width: int = 1280, height: int = 720, **options: Any) -> Iterator[Page]:
-    """A window of this size; errors and warnings of its page fail the test that closes it."""
-    context = browser.new_context(viewport={"width": width, "height": height}, **options)
+    """A window of this size; errors and warnings of its page fail the test that closes it. Nothing moves in it unless
+    `reduced_motion` says otherwise: a test that reads places would have to wait.
+    """
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, **{"reduced_motion": "reduce", **options}
+    )
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))

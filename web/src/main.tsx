@@ -7,7 +7,7 @@ import { CHUNKS, fetchAhead } from "./chunks/chunks.ts";
 import { Session } from "./edit/session/session.ts";
 import { App } from "./frame/app.tsx";
 import { engineOf } from "./frame/engine_of.ts";
-import { LEVELS } from "./frame/levels.ts";
+import { LEVELS, ORDER } from "./frame/levels.ts";
 import { keepNotice } from "./leave/notice.ts";
 import { Store } from "./run/store.ts";
 import { reachKernel } from "./sources/carrier.ts";
@@ -57,7 +57,7 @@ async function start(root: HTMLElement): Promise<void> {
   root.replaceChildren();
   render(<App session={session} />, root);
   performance.mark("drawn");
-  void fetchAhead();
+  void fetchAhead().then(() => CHUNKS.rail.here.value?.begin(ORDER));
   if (whole && shown === store) void store.check();
 }
 

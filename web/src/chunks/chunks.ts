@@ -6,6 +6,7 @@
 import { Chunk } from "./chunk.ts";
 
 export const CHUNKS = {
+  rail: new Chunk(() => import("./rail.ts")),
   looking: new Chunk(() => import("./looking.ts")),
   tours: new Chunk(() => import("./tours.ts")),
   scenes: new Chunk(() => import("./scenes.ts")),

@@ -32,7 +32,7 @@ interface Size {
 
 const LARGEST: Size = { width: 176, height: 208 };
 export const SENTENCES = 4;
-export const [GAP, LABEL, LINE, HEAD_NAME] = [4, 64, 16, 16];
+export const [GAP, LABEL, LINE, HEAD_NAME] = [4, 64, 16, 44];
 
 export interface Face {
   readonly dx: number;
@@ -71,7 +71,7 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
   const cell = Math.min(look.side, (widest - gaps) / (sheet.columns * together));
   const w = sheet.columns * cell;
   const h = Math.min(look.side * sheet.rows, square ? (w / sheet.columns) * sheet.rows : largestOf(look).height);
-  const words = withWords ? wordsWidth(sheet, look) : square && count > 1 ? HEAD_NAME : 0;
+  const words = Math.max(withWords ? wordsWidth(sheet, look) : 0, square && count > 1 ? HEAD_NAME : 0);
   const columnWords = look.bare !== true && namesColumns(sheet, cell) ? columnLabels(sheet, look) : 0;
   const top = LINE + 4 + columnWords + depth;
   const faces: Face[] = [];

@@ -242,7 +242,7 @@ function drawCounts(box: Box, x: number, y: number, look: Look, items: Item[]): 
   if (sentences > 1 && !square) {
     items.push({
       kind: "text",
-      x: x + depth / 2 - 5,
+      x: Math.max(x + depth / 2 - 5, look.measure(String(sentences), 12)),
       y: y + box.top - depth / 2 - 2,
       text: String(sentences),
       size: 12,

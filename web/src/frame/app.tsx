@@ -50,7 +50,7 @@ function NoTensor({ name }: { name: string }): VNode {
   }, [name, store]);
   return (
     <>
-      <h1 class="strong">{name === "" ? "No tensor is chosen" : "There is no such tensor"}</h1>
+      <h1 class="big">{name === "" ? "No tensor is chosen" : "There is no such tensor"}</h1>
       <p class="wrong">
         {name !== "" && (
           <>
@@ -138,10 +138,7 @@ function Page(): VNode {
         {chunk !== undefined && <Awaited chunk={chunk} lacks={LEVELS[level].lacks?.(store.source) ?? ""} />}
       </main>
       <Beside>
-        <Inspector
-          answer={answer}
-          loading={stale && answer !== null ? names.cell(tensor, held) || names.title(tensor) : ""}
-        />
+        <Inspector answer={answer} loading={stale ? names.cell(tensor, held) || names.title(tensor) : ""} />
         {foot}
         {dialog}
       </Beside>

@@ -7,7 +7,7 @@ import { later } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { viewIn } from "../chunks/later.tsx";
 import { WithNumbers } from "../draw/mathml.tsx";
-import { OfBoth } from "../edit/views/compare_view.tsx";
+import { OfBoth } from "../edit/views/of_both.tsx";
 import { Touch } from "../edit/views/touch.tsx";
 import { givenSentence, sentenceOf } from "../formulas/sentences.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
@@ -26,7 +26,7 @@ export function Inspector({ answer, loading }: { answer: Answer | null; loading:
   return useMemo(() => <Inside answer={shown} loading={loading} />, [shown, now, loading]);
 }
 
-function Inside({ answer, loading }: { answer: Answer | null; loading: string }): VNode {
+function Inside({ answer, loading }: { answer: Answer | null; loading: string }): VNode | null {
   const store = useStore();
   const { level } = later.value;
   const pointed = store.pointed.value;
@@ -48,15 +48,17 @@ function Inside({ answer, loading }: { answer: Answer | null; loading: string })
       </aside>
     );
   }
+  if (shown === null && loading === "") return null;
+  // The room of a number that is on its way is kept. What is pointed at while nothing is in hand makes no room for itself:
+  // the picture would move away from under the mouse.
+  const over = answer === null && loading === "";
   return (
-    <aside class="inspector drawer" data-open={open} aria-label="the number in hand">
+    <aside class="inspector drawer" data-open={open} data-over={over} aria-label="the number in hand">
       <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class="cut">
           {level === "number"
             ? "Comes from, used by"
-            : shown === null
-              ? "The number in hand"
-              : store.names.cell(shown.name, shown.cell) || store.names.title(shown.name)}
+            : shown !== null && (store.names.cell(shown.name, shown.cell) || store.names.title(shown.name))}
         </span>
         {shown !== null && value !== null && (
           <b class={store.names.role(shown.name)}>
@@ -66,12 +68,9 @@ function Inside({ answer, loading }: { answer: Answer | null; loading: string })
       </button>
       <div class="inside" data-stale={loading !== "" && shown === answer}>
         {loading !== "" && <Working on={`Loading ${loading}`} />}
-        {shown === null && (
-          <p class="quiet">No number of this view is in hand. Point at a cell, or press an arrow key.</p>
-        )}
-        {shown !== null && level !== "number" && <InHand answer={shown} />}
+        {shown !== null && level !== "number" && !over && <InHand answer={shown} />}
         {shown !== null && level === "number" && <Chain answer={shown} store={store} />}
-        {shown !== null && <Touch answer={shown} />}
+        {shown !== null && !over && <Touch answer={shown} />}
       </div>
     </aside>
   );

@@ -3,9 +3,9 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
 import { type Level, later, link } from "../address/state.ts";
+import { CHUNKS } from "../chunks/chunks.ts";
+import { Awaited, viewIn } from "../chunks/later.tsx";
 import { useSession } from "../edit/session/context.ts";
-import { Changes } from "../edit/views/changes_view.tsx";
-import { Compare } from "../edit/views/compare_view.tsx";
 import { ModelChoice, TextFields } from "../edit/views/texts_view.tsx";
 import { operandsOf } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
@@ -13,7 +13,11 @@ import { counted } from "../numbers/written.ts";
 import type { RunRecord } from "../record/record.ts";
 import { Command } from "../views/command.tsx";
 import { useStore } from "../views/hooks.ts";
+import { Group } from "./group.tsx";
 import { LEVELS, SUMS } from "./levels.ts";
+
+const Changes = viewIn(CHUNKS.rail, (chunk) => chunk.Changes);
+const Compare = viewIn(CHUNKS.rail, (chunk) => chunk.Compare);
 
 export function Rail(): VNode {
   const { names } = useStore();
@@ -35,8 +39,7 @@ export function Rail(): VNode {
         <span class="quiet">{open ? "▴" : "▾"}</span>
       </button>
       <div class="inside">
-        <div class="part">
-          <p class="label">Model</p>
+        <Group title="Model">
           <ModelChoice />
           {session.engine.offers.length < 2 && <p class="strong">{run.title}</p>}
           {run.model.stacks.map((stack) => (
@@ -46,9 +49,8 @@ export function Rail(): VNode {
           ))}
           {bare && <p class="quiet">still in training</p>}
           {run.formulas.length > 0 && <p class="quiet">{counted(run.model.parameters, "weight")}</p>}
-        </div>
-        <div class="part" hidden={bare}>
-          <p class="label">{texts > 1 ? "Sentences" : "Text"}</p>
+        </Group>
+        <Group title={texts > 1 ? "Sentences" : "Text"} hidden={bare}>
           {Array.from({ length: texts }, (_, row) => (
             <a
               class="choice"
@@ -61,9 +63,8 @@ export function Rail(): VNode {
             </a>
           ))}
           <TextFields />
-        </div>
-        <nav class="part" aria-label="parts of the model" hidden={bare}>
-          <p class="label">Looked at</p>
+        </Group>
+        <Group title="Looked at" hidden={bare} nav>
           <Entry level="model" text="the whole model" />
           <Entry level="heads" text="all heads" />
           {run.formulas.length > 0 &&
@@ -71,13 +72,15 @@ export function Rail(): VNode {
           <Entry level="tree" text="how it writes" />
           <Entry level="training" text="how it learned" />
           <Entry level="learn" text="train it here" />
-          {!together && <p class="label within">A part of it</p>}
-          {together ? (
+          {together && (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
               all tensors
             </a>
-          ) : (
-            units.map((each) => (
+          )}
+        </Group>
+        {!together && (
+          <Group title="A part of it" hidden={bare} folded={level !== "block" && units.length > 8} nav>
+            {units.map((each) => (
               <a
                 class="choice"
                 key={each}
@@ -86,11 +89,10 @@ export function Rail(): VNode {
               >
                 {names.unit(each)}
               </a>
-            ))
-          )}
-        </nav>
-        <nav class="part" aria-label="workshop" hidden={bare}>
-          <p class="label">Workshop</p>
+            ))}
+          </Group>
+        )}
+        <Group title="Workshop" hidden={bare} nav>
           <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
             Draw a mask
           </a>
@@ -100,19 +102,23 @@ export function Rail(): VNode {
           <a class="choice" href={link({ level: "quiz", options: [], at: [] })} aria-current={level === "quiz"}>
             Quiz: ten questions
           </a>
-        </nav>
-        {!bare && <Changes />}
-        {names.run.formulas.length > 0 && <Compare />}
+        </Group>
+        <Group title="Changes" hidden={bare}>
+          <Changes />
+          {CHUNKS.rail.wrong.value !== "" && <Awaited chunk={CHUNKS.rail} />}
+        </Group>
+        <Group title="Compare" hidden={run.formulas.length === 0}>
+          <Compare />
+        </Group>
         {Object.keys(run.left_out).length > 0 && (
-          <div class="part">
-            <p class="label">Not in this page</p>
+          <Group title="Not in this page">
             <p>
               {counted(Object.keys(run.left_out).length, "tensor")} beyond the limit of {Math.round(run.limit / 1e6)}{" "}
               MB.{complete.length > 0 && ` Every number opens to its operands in: ${complete.join(", ")}.`} A number
               that reads a missing tensor opens with its formula and its other operands. To include all, write the page
               again with <Command text="--megabytes 64" />.
             </p>
-          </div>
+          </Group>
         )}
       </div>
     </aside>

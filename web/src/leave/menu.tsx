@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { format, type State, state } from "../address/state.ts";
 import { type Palette, pagePalette } from "../draw/colour.ts";
-import { rasterOf } from "../draw/raster.ts";
+import { cardOf, rasterOf } from "../draw/raster.ts";
 import { arrangement } from "../draw/sheet.ts";
 import { svgOf } from "../draw/svg.ts";
 import type { Names } from "../formulas/names.ts";
@@ -41,6 +41,11 @@ const PICTURES: readonly Entry[] = [
     text: "PNG",
     tells: "2 dots a pixel",
     make: async (here) => [await rasterOf(plate(here)), pictureName(here, "png")],
+  },
+  {
+    text: "Card",
+    tells: "1200 × 630, for links",
+    make: async (here) => [await cardOf(plate(here)), pictureName(here, "card.png")],
   },
 ];
 
@@ -116,13 +121,14 @@ const PAGES: readonly Entry[] = [
   {
     text: "Citation",
     tells: "BibTeX, copied",
-    async make({ at, names }) {
+    async make({ at, names, source }) {
       const name = names.run.title.replaceAll(/[^\w-]/g, "");
       const today = new Date().toISOString().slice(0, 10);
       const title = [names.run.title, ...placeName(at)].join(", ");
       await copy(
         `@misc{glassformer-${name},\n  title = {${title.replaceAll(/[{}\\]/g, "")}},\n` +
-          `  howpublished = {\\url{${addressOf(at)}}},\n  note = {Page of glassformer, accessed ${today}}\n}`,
+          `${lasts(source) ? `  howpublished = {\\url{${addressOf(at)}}},\n` : ""}` +
+          `  note = {Page of glassformer, accessed ${today}}\n}`,
       );
       return null;
     },
@@ -153,10 +159,17 @@ async function inHand(at: State, source: Source, names: Names): Promise<[Tensor,
   return [tensor, base];
 }
 
-/** How many of them a page has: in a notebook it has no address of its own, and that of a live page ends with its server. */
-function lasting(source: Source): number {
-  if (location.protocol === "about:") return 1;
-  return source instanceof HttpSource ? 2 : PAGES.length;
+/** Whether a page's address is one for others: in a notebook it has none of its own, and that of a live page ends with its server. */
+function lasts(source: Source): boolean {
+  return location.protocol !== "about:" && !(source instanceof HttpSource);
+}
+
+/** What a page has of these: an address that ends with its server is still one for the same reader. */
+function pagesOf(source: Source): Entry[] {
+  return PAGES.filter(({ text }) => {
+    if (text === "Link") return location.protocol !== "about:";
+    return text !== "Frame" || lasts(source);
+  });
 }
 
 /** Its first entry has the keys when it opens. */
@@ -180,7 +193,7 @@ export function Menu(): VNode {
   const groups = [
     { title: "This picture", entries: PICTURES },
     { title: state.value.tensor === "" ? "" : names.title(state.value.tensor), entries: NUMBERS },
-    { title: "This page", entries: PAGES.slice(0, lasting(source)) },
+    { title: "This page", entries: pagesOf(source) },
   ].filter(({ title }) => title !== "");
   return (
     <section class="menu" aria-label="save" ref={menu}>

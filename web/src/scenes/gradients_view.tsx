@@ -50,7 +50,7 @@ function Absent({ s }: { s: Scout }): VNode {
     <p class="wrong">
       This page carries no gradients{run.changes === "" ? "" : " of the changed run"}. Write it with them:{" "}
       <Command text={explains(run, "--gradients")} />
-      {run.editing == null ? "" : ", or open it live: "}
+      {run.editing == null ? "" : "Or open it live: "}
       {run.editing != null && <Command text={run.editing.command} />}
     </p>
   );

@@ -37,7 +37,7 @@ export function SceneView(): VNode {
   if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
   return (
     <>
-      <h1 class="strong">{shown.title}</h1>
+      <h1 class="big">{shown.title}</h1>
       {lacks === null && <p class="quiet scene-says">{shown.says}</p>}
       {lacks !== null && (
         <p class="wrong">

@@ -10,7 +10,7 @@ import { drawMatrix, drawSplit, PROJECTED } from "./attention/matrix.ts";
 import { drawMixing } from "./attention/mixing.ts";
 import { drawPadding, padded, readsAlone } from "./attention/padding.ts";
 import { drawStages, outputsOf } from "./attention/stages.ts";
-import { drawTwins } from "./attention/twins.ts";
+import { drawTwins, notTwo } from "./attention/twins.ts";
 import { drawTwoWords, readsOfBlock, TWO_WORDS, twoWordsTable } from "./attention/two_words.ts";
 import { drawWriting, writes } from "./attention/writing.ts";
 import type { Ask } from "./board/ask.ts";
@@ -106,13 +106,14 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   twins: {
     title: "Two hidden words",
     says: "Their vectors on the way through the model.",
+    lacks: notTwo,
     reads: weights,
     draw: (board) => drawTwins(board, false),
   },
   after: {
     title: "Two hidden words, zeroed after their position was added",
     says: "At the right what this page has computed with the same weights and the zeros in the other place.",
-    lacks: zeroesNothing,
+    lacks: (s) => zeroesNothing(s) ?? notTwo(s),
     reads: weights,
     draw: (board) => drawTwins(board, true),
   },

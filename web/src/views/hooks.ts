@@ -172,7 +172,8 @@ export function useWidth(name = ""): { readonly box: { current: HTMLDivElement |
       if (name !== "") widths.set(name, now);
       setWidth(now);
     };
-    const observer = new ResizeObserver(read);
+    // One task later: a picture that is drawn anew may bring a scroll bar, and so another width, into the same notice.
+    const observer = new ResizeObserver(() => setTimeout(() => element.isConnected && read()));
     observer.observe(element);
     if (width === 0) read();
     return () => observer.disconnect();

@@ -32,8 +32,7 @@ export function Changes(): VNode {
     return { entries: changes.flatMap((change) => entriesOf(change, changes, session, names)), given: session.given };
   });
   return (
-    <div class="part changes">
-      <p class="label">Changes</p>
+    <div class="changes">
       {given !== "" && <p class="code">{given}</p>}
       {entries.length === 0 && given === "" && (
         <p class="quiet">{session.engine.why === "" ? "None. Click a word, or a cell." : "None."}</p>

@@ -11,8 +11,8 @@ import { type Act, actsFor, canSet } from "../changes/acts.ts";
 import { formatChanges, replaces } from "../changes/changes.ts";
 import { useSession } from "../session/context.ts";
 import type { Session } from "../session/session.ts";
-import { FromA } from "./compare_view.tsx";
 import { held, put, taken, unfit } from "./held.ts";
+import { FromA } from "./of_both.tsx";
 
 function make(session: Session, { change, back }: Act): void {
   if (back) session.set(session.changes.filter((each) => !replaces(change, each)));

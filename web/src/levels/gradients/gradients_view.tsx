@@ -9,7 +9,7 @@ import { short } from "../../numbers/written.ts";
 import type { Attributed, Attributions, Goal, Integrated } from "../../record/sums.ts";
 import { type Looks, looksOf } from "../../run/looks.ts";
 import { isLacking, useFound, useSection } from "../../views/found.ts";
-import { useStore } from "../../views/hooks.ts";
+import { useInPicture, useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
 import { Choice, Table, Working } from "../../views/pieces.tsx";
 import { kindsOf } from "../ties/ties.ts";
@@ -19,6 +19,7 @@ import { alikeness } from "./ranks.ts";
 export function GradientsView(): VNode {
   const { names } = useStore();
   const told = useSection<Attributions>("attributions");
+  useInPicture(false);
   if (!names.run.formulas.some(({ name }) => name.endsWith("logits"))) {
     return (
       <p class="wrong">
@@ -85,6 +86,7 @@ function Goals({ all }: { all: Attributions }): VNode {
       {goal.added.length > 0 && <AddedUp goal={goal} />}
       <h2>What the score owes to each word</h2>
       {side !== undefined && <Words goal={goal} order={place} of={side} weights={kind?.weights[block]} />}
+      <AboutGradients />
     </>
   );
 }
@@ -172,7 +174,7 @@ function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
           <button type="button" class="more" onClick={() => setWanted(goal)}>
             Shares that sum: integrated gradients
           </button>
-        )}
+        )}{" "}
         {wanted === goal && integrated === null && <Working on="Gradients on the way from no words are worked out" />}
         {integrated !== null && isLacking(integrated) && <Lack what="No integrated gradients" told={integrated} />}
         {integrated !== null && !isLacking(integrated) && (
@@ -197,23 +199,22 @@ function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
   );
 }
 
-/** Beside the table: how the numbers are made, and what attention does not tell. */
-export function AboutGradients(): VNode | null {
+/** How the numbers are made, and what attention does not tell. */
+function AboutGradients(): VNode | null {
   const { names } = useStore();
   const told = useSection<Attributions>("attributions");
   const tensor = told === null || isLacking(told) ? undefined : told.goals[0]?.of[0]?.tensor;
   if (told === null || isLacking(told) || tensor === undefined) return null;
   return (
-    <>
+    <details class="twin about">
+      <summary>what attention does not tell, and how this was made</summary>
       <div class="part">
-        <p class="label">What attention does not tell</p>
         <p>{told.note}</p>
         <p class="then">
           What a head is worth is measured by switching it off: see <a href={link({ level: "heads" })}>all heads</a>.
         </p>
       </div>
       <div class="part">
-        <p class="label">How it was made</p>
         <p>
           The gradient of the score was taken at{" "}
           <a
@@ -230,7 +231,7 @@ export function AboutGradients(): VNode | null {
         </p>
         {told.left_out !== "" && <p class="then">{told.left_out}</p>}
       </div>
-    </>
+    </details>
   );
 }
 

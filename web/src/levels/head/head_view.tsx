@@ -35,7 +35,7 @@ export function HeadView(): VNode {
   if (attention === null) {
     return (
       <>
-        <h1 class="strong">{names.title(tensor)}</h1>
+        <h1 class="big">{names.title(tensor)}</h1>
         <p class="wrong">
           <b>{tensor}</b> has no heads to draw: this level shows the weights of an attention. Open one from its block.
         </p>

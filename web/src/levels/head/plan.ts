@@ -80,7 +80,9 @@ function widest(units: readonly Unit[], measure: Measure, most: number): number 
 function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan {
   const narrow = width < 560;
   const count = Math.max(queries.length, keys.length);
-  const roomy = Math.min(Math.max(Math.floor(368 / count), NAMED), 32);
+  // In a high window the picture is as high as it leaves room for its title and for what follows.
+  const high = Math.max(368, (globalThis.innerHeight || 720) - 400);
+  const roomy = Math.min(Math.max(Math.floor(high / count), NAMED), high > 480 ? 48 : 32);
   const pitch = roomy * count <= 72 * NAMED ? roomy : 608 / count;
   const dense = pitch < NAMED;
   const words = Math.max(widest(queries, measure, narrow ? 72 : 104), widest(keys, measure, narrow ? 72 : 104));
@@ -90,9 +92,12 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
   const wordsOfSquare = words + 24;
   const beside = width - fixed - wordsOfSquare - 92;
   // Beside the lines, where its cells are not much narrower than they are high; else below them.
-  const cell = Math.min(keys.length <= 12 ? 40 : pitch, beside / keys.length);
+  const cell = Math.min(keys.length <= 12 ? pitch * 1.25 : pitch, beside / keys.length);
   const isBeside = !narrow && cell >= Math.min(pitch * 0.6, 14);
-  const line = Math.min(224, Math.max(width - fixed - (isBeside ? wordsOfSquare + cell * keys.length + 4 : 0), 56));
+  const line = Math.min(
+    Math.max(224, width / 5),
+    Math.max(width - fixed - (isBeside ? wordsOfSquare + cell * keys.length + 4 : 0), 56),
+  );
   const lines = [words + 8, words + 8 + line] as const;
   const start = isBeside && cell >= 11 ? COLUMN_WORDS + 8 : 40;
   const digits = Array.from({ length: shownDigits }, (_, head) => lines[1] + 8 + words + 8 + head * digitsWidth);
@@ -105,8 +110,8 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
   }
   const own = Math.min(40, (width - words - 12) / keys.length);
   const y = tall + 32 + (own >= 11 ? COLUMN_WORDS : 8);
-  const high = own >= 18 ? Math.max(Math.min(own, 28), 18) : own;
-  const square = { x: words + 8, y, w: own * keys.length, h: high * queries.length, words };
+  const row = own >= 18 ? Math.max(Math.min(own, 28), 18) : own;
+  const square = { x: words + 8, y, w: own * keys.length, h: row * queries.length, words };
   return { ...common, width, height: y + square.h + 8, square };
 }
 

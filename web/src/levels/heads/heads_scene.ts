@@ -58,9 +58,9 @@ export interface Size {
 }
 
 /** The largest pictures for so many heads side by side; a dot has whole pixels, so that no two look unequal. */
-export function sizeFor(width: number, heads: number, tokens: number): Size {
+export function sizeFor(width: number, heads: number, tokens: number, most = LARGEST): Size {
   const pitch = Math.floor((width - LEFT) / heads);
-  const room = Math.min(pitch - (pitch < CROWDED ? CLOSE : GAP), LARGEST);
+  const room = Math.min(pitch - (pitch < CROWDED ? CLOSE : GAP), most);
   let best: Size = { dots: 16, pixels: 1 };
   const choices = tokens <= FINEST ? [tokens] : DOTS;
   for (const dots of choices) {

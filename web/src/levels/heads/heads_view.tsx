@@ -32,7 +32,9 @@ export function HeadsView(): VNode {
   const attentions = useMemo(() => attentionsOf(names, source), [names, source]);
   const most = Math.max(1, ...attentions.map(({ heads }) => heads));
   const tokens = Math.max(1, ...attentions.map(({ queries, keys }) => Math.max(queries, keys)));
-  const size = sizeFor(width, most, tokens);
+  // Few heads are large: one row of them or two fill the window.
+  const tall = ((globalThis.innerHeight || 720) - 280) / Math.min(attentions.length, 2) - 24;
+  const size = sizeFor(width, most, tokens, Math.min(Math.max(tall, 112), 320));
   const asked = usePart(sentence);
   const part = tokens > FILTERED ? null : asked;
   const { rows, missing, wrong } = useRows(attentions, sentence, width === 0 ? 0 : size.dots, part);

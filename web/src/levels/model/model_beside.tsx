@@ -8,15 +8,15 @@ import { useStore } from "../../views/hooks.ts";
 import { pointedSpot } from "../../views/spots.tsx";
 import { KIND_WORDS, KINDS, type Part, partsOf } from "./parts.ts";
 
-export function ModelBeside(): VNode {
+export function ModelBeside(): VNode | null {
   const { names, source } = useStore();
   const parts = partsOf(names);
   const pointed = pointedSpot.value;
   const attention = pointed?.startsWith("heads ") === true ? pointed.slice(6) : null;
   const unit = attention === null ? (pointed ?? state.value.unit) : attention.replace(/\.[a-z_]+$/, "");
-  const part = parts.find((each) => each.unit === unit) ?? parts.find((each) => each.unit === state.value.unit);
-  if (part === undefined)
-    return <p class="quiet">Point at a part, or press an arrow key: what it is, is shown here.</p>;
+  const part =
+    parts.find((each) => each.unit === unit) ?? parts.find((each) => each.unit === state.value.unit) ?? parts[0];
+  if (part === undefined) return null;
   const total = names.run.model.parameters;
   const tensors = names.run.formulas.filter((formula) => formula.unit === part.unit);
   const sizes = (name: string): string => (source.shape(name) ?? []).join(" × ");

@@ -32,7 +32,7 @@ interface Placed {
   readonly h: number;
 }
 
-const [BETWEEN_COLUMNS, LANE, FLOW, CLOSE, ENTRY] = [56, 28, 20, 6, 20];
+const [BETWEEN_COLUMNS, LANE, FLOW, CLOSE, ENTRY, HEADED] = [56, 28, 20, 6, 20, 88];
 /** From so many parts on the blocks stand close together, and the sizes between them are written once. */
 const MANY = 12;
 export function colourOf(kind: Kind, palette: Palette): string {
@@ -63,8 +63,10 @@ export function modelScene(drawn: Drawn, look: Look, width: number): { scene: Sc
     pen.text(x + start, y + 14, drawn.enters(side), look.palette.quiet);
     y += ENTRY + 22;
     const close = own.length >= MANY;
-    const h = w < NARROW ? (close ? 44 : 56) : close ? 32 : 44;
+    const least = w < NARROW ? (close ? 44 : 56) : close ? 32 : 44;
     own.forEach((part, order) => {
+      // The heads of few blocks have room to be seen.
+      const h = !close && part.attentions.length > 0 ? HEADED : least;
       const before = own[order - 1];
       const together = close && [part, before].every((each) => each?.unit.includes(".blocks.") === true);
       const between = order === 0 ? ENTRY : together ? CLOSE : FLOW;
@@ -78,7 +80,12 @@ export function modelScene(drawn: Drawn, look: Look, width: number): { scene: Sc
     if (last && drawn.predictions.length > 0) y = drawAnswers(drawn.predictions, x, y, w, look, pen, spots);
     bottom = Math.max(bottom, y);
   });
-  if (memory !== undefined) drawMemory(drawn, memory, placed, beside, width, look, pen);
+  if (memory !== undefined) {
+    drawMemory(drawn, memory, placed, beside, width, look, pen);
+    const from = placed.get(memory.unit);
+    // What it is called stands below it.
+    bottom = Math.max(bottom, (from?.y ?? 0) + (from?.h ?? 0) + 12);
+  }
   return { scene: { width, height: bottom + 8, items: pen.items, panels: [] }, spots };
 }
 

@@ -147,8 +147,11 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
         const text = { kind: "text", x: x + bar / 2, text: short(value), size: 12, align: "center" } as const;
         items.push({ ...text, y: Math.max(over, y + above + 10), fill: palette.text(row.role) });
       } else if (strong && row.kind !== "running" && pitch > 3 && isPeak(row, bars.written, column, pitch)) {
-        const text = { kind: "text", x: x + bar / 2, text: short(value, 2), size: 12, align: "center" } as const;
-        items.push({ ...text, y: value < 0 ? bottom + 12 : top - 4, fill: palette.text(row.role) });
+        const text = { kind: "text", text: short(value, 2), size: 12, align: "center" } as const;
+        // The digits of a bar at an edge of the picture stand beside its middle.
+        const half = measure(text.text, 12) / 2;
+        const middle = Math.min(Math.max(x + bar / 2, half), width - half);
+        items.push({ ...text, x: middle, y: value < 0 ? bottom + 12 : top - 4, fill: palette.text(row.role) });
       }
     });
     panels.push({

@@ -7,7 +7,7 @@ import { go, state } from "../../address/state.ts";
 import { General, WithNumbers } from "../../draw/mathml.tsx";
 import { isLowered, Lowered } from "../../draw/softmax.tsx";
 import { largestTerms } from "../../draw/terms.tsx";
-import { OfBoth } from "../../edit/views/compare_view.tsx";
+import { OfBoth } from "../../edit/views/of_both.tsx";
 import { isFill, operandsOf, type Term } from "../../formulas/evaluator.ts";
 import type { Explanation } from "../../formulas/interpreter.ts";
 import type { Names } from "../../formulas/names.ts";

@@ -10,7 +10,7 @@ import type { Side } from "../../record/record.ts";
 import { type Looks, looksOf } from "../../run/looks.ts";
 import { type Rolled, rolledOut, waysOf } from "../../run/rollout.ts";
 import { useFound } from "../../views/found.ts";
-import { useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
+import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
 import { Choice, Table, Twin, Working } from "../../views/pieces.tsx";
 import { Filters } from "../head/filters.tsx";
@@ -32,6 +32,7 @@ const SIDES: readonly Side[] = ["inputs", "decoder_inputs"];
 export function RolloutView(): VNode {
   const store = useStore();
   const { names, source } = store;
+  useInPicture(false);
   const palette = usePalette();
   const { box, width } = useWidth();
   const { sentence, options, at, show } = state.value;
@@ -118,13 +119,15 @@ export function RolloutView(): VNode {
       )}
       {content !== null && found !== null && <Made content={content} found={found} />}
       {content !== null && <Shares content={content} />}
+      <AboutRollout />
     </>
   );
 }
 
-export function AboutRollout(): VNode {
+function AboutRollout(): VNode {
   return (
-    <div class="part">
+    <details class="twin about">
+      <summary>what this shows</summary>
       <p>
         In each block a word keeps half of itself, and the other half is mixed by the mean of its heads’ weights (in a
         decoder that reads an encoder: by both attentions, one after the other). Block after block these shares are
@@ -136,7 +139,7 @@ export function AboutRollout(): VNode {
         used.
       </p>
       <p class="quiet">Abnar and Zuidema 2020, “Quantifying Attention Flow in Transformers”, section 3.</p>
-    </div>
+    </details>
   );
 }
 

@@ -11,7 +11,7 @@ export function AbsentView({ name }: { name: string }): VNode {
   const { names } = useStore();
   return (
     <>
-      <h1 class="strong">{names.title(name)}</h1>
+      <h1 class="big">{names.title(name)}</h1>
       <Absent name={name} />
     </>
   );

@@ -10,6 +10,7 @@ import type { Tie } from "./ties.ts";
 
 const [LEFT, TOP, GAP] = [56, 20, 8];
 const LITTLE = 0.01;
+const WIDEST = 224;
 /** A bar, and the row of one that has digits beside it. */
 const [BAR, ROW] = [7, 13];
 /** Cells narrower than this have no digits. */
@@ -34,7 +35,7 @@ export function tiesScene(
   const pen = new Pen();
   const spots: Spot[] = [];
   const heads = Math.max(1, ...ties.map(({ head }) => head + 1));
-  const pitch = Math.min(Math.floor((width - LEFT) / heads), 128);
+  const pitch = Math.min(Math.floor((width - LEFT) / heads), WIDEST);
   const w = pitch - GAP;
   const row = w >= DIGITS ? ROW : BAR;
   const h = words.length * row + 6;

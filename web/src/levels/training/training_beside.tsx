@@ -6,15 +6,15 @@ import { short } from "../../numbers/written.ts";
 import { evaluatedAt, type Told } from "../../run/training.ts";
 import { columnsOf, told } from "./followed.ts";
 
-export function TrainingBeside(): VNode {
+export function TrainingBeside(): VNode | null {
   const known = told.value;
-  if (known == null) return <p class="quiet">There is no step to tell of.</p>;
+  if (known == null) return null;
   return <Numbers told={known} />;
 }
 
-function Numbers({ told }: { told: Told }): VNode {
+function Numbers({ told }: { told: Told }): VNode | null {
   const columns = columnsOf(told.records, state.value);
-  if (columns.length === 0) return <p class="quiet">No records were kept: the curve alone is known.</p>;
+  if (columns.length === 0) return null;
   return (
     <>
       {columns.map(({ name, record }) => {

@@ -12,15 +12,13 @@ import { pointedSpot } from "../../views/spots.tsx";
 import { canOpen, chose, openNode, placeOf, stepOf, useRead, useSearch } from "./held.ts";
 import type { Node, Search } from "./search.ts";
 
-export function TreeBeside(): VNode {
+export function TreeBeside(): VNode | null {
   const { search } = useSearch();
   const { at, picture } = state.value;
   const pointed = pointedSpot.value;
   if (picture === "words") return <StepBeside search={search} />;
   const own = search?.node(pointed === null ? at[0] : Number(pointed)) ?? search?.first;
-  if (search === null || own === undefined) {
-    return <p class="quiet part">Point at a word, or press an arrow key: its score and its words are shown here.</p>;
-  }
+  if (search === null || own === undefined) return null;
   return <Inside search={search} node={own} />;
 }
 
@@ -182,53 +180,26 @@ function Answers({ search }: { search: Search }): VNode | null {
   );
 }
 
-/** Beside a text as it is written: what the view is, and the node of the search that was opened. */
-function StepBeside({ search }: { search: Search | null }): VNode {
+/** Beside a text as it is written: the node of the search that was opened. */
+function StepBeside({ search }: { search: Search | null }): VNode | null {
   const store = useStore();
   const { sentence, at } = state.value;
   const read = useRead(store, sentence);
   const node = search?.node(at[1]);
-  const all = read !== null && search !== null && node !== undefined && chose(search, node, read);
+  if (search === null || node === undefined) return null;
   return (
-    <>
-      <div class="part">
-        <p class="label">What is shown here</p>
-        <p>
-          Every number is one of this run. A decoder that reads a text computes at each word what it computed when it
-          wrote it: so one run has all steps.
-        </p>
-        <p class="quiet">
-          Space plays and pauses, ← and → go one step, ↑ and ↓ to another branch, Home to the first word that was
-          written, + and − change the speed. A candidate that is chosen is written in place of the word, and the text
-          goes on from there.
-        </p>
-      </div>
-      {search !== null && node !== undefined && (
-        <div class="part">
-          <p class="label">From the search</p>
-          <p class="strong">
-            <bdi>{search.textUpTo(node) || search.word(node)}</bdi>
-          </p>
-          <p>{search.why(node)}</p>
-          {!all && read !== null && <p class="quiet">This run has not read it.</p>}
-          <p>
-            <a class="strong" href={link({ picture: "", at: [node.number] })}>
-              Back to the search tree
-            </a>
-          </p>
-        </div>
-      )}
-      <div class="part">
-        <p class="label">More of this run</p>
-        <ul class="links">
-          <li>
-            <a href={link({ level: "model" })}>the whole model</a>
-          </li>
-          <li>
-            <a href={link({ level: "heads" })}>all heads</a>
-          </li>
-        </ul>
-      </div>
-    </>
+    <div class="part">
+      <p class="label">From the search</p>
+      <p class="strong">
+        <bdi>{search.textUpTo(node) || search.word(node)}</bdi>
+      </p>
+      <p>{search.why(node)}</p>
+      {read !== null && !chose(search, node, read) && <p class="quiet">This run has not read it.</p>}
+      <p>
+        <a class="strong" href={link({ picture: "", at: [node.number] })}>
+          Back to the search tree
+        </a>
+      </p>
+    </div>
   );
 }

@@ -36,10 +36,10 @@ export function TreeView(): VNode {
   if (side === null) {
     return (
       <>
-        <h1 class="strong">How it writes</h1>
+        <h1 class="big">How it writes</h1>
         <p class="wrong">
           {names.run.title} has no decoder: it writes nothing, so there is nothing to search for. Models that translate,
-          as <span class="code">en-fr</span>, have a search tree.
+          as <b>en-fr</b>, have a search tree.
         </p>
       </>
     );
@@ -60,11 +60,30 @@ export function TreeView(): VNode {
       {written !== null && <Writer written={written} search={search} waits={search === null && why === ""} />}
       {words && search === null && why !== "" && source instanceof HttpSource && <p class="wrong">{why}</p>}
       {words && <Theatre side={side} held={held} />}
+      {words && <About />}
       {source instanceof HttpSource && <Ways written={written} folded={words} />}
       {!words && search !== null && <Tree search={search} />}
       {!words && search === null && why !== "" && <p class="wrong">{why}</p>}
       {!words && search === null && why === "" && <p class="quiet">Searching …</p>}
     </>
+  );
+}
+
+/** What the numbers of a text as it is written are, and the keys. */
+function About(): VNode {
+  return (
+    <details class="twin about">
+      <summary>what this shows, and its keys</summary>
+      <p>
+        Every number is one of this run. A decoder that reads a text computes at each word what it computed when it
+        wrote it: so one run has all steps.
+      </p>
+      <p class="quiet">
+        Space plays and pauses, ← and → go one step, ↑ and ↓ to another branch, Home to the first word that was written,
+        + and − change the speed. A candidate that is chosen is written in place of the word, and the text goes on from
+        there.
+      </p>
+    </details>
   );
 }
 

@@ -79,7 +79,8 @@ export function drawSizes(board: Board): number {
   const top = one ? 48 : 80;
   all.forEach((each, column) => {
     const [x, own] = [column * (room + GAP), each.side !== ""];
-    pen.text(x, 14, each.name, palette.ink, { size: 14, bold: own });
+    const name = own && measure(each.name, 14, true) > room + GAP - 8 ? each.side : each.name;
+    pen.text(x, 14, name, palette.ink, { size: 14, bold: own });
     const facts = factsOf(each);
     (one ? [facts.join(", ")] : facts).forEach((text, line) => {
       pen.text(x, 32 + line * 16, text, palette.quiet);

@@ -1,0 +1,5 @@
+/** What the rail has below the model and its parts, and what moves between levels: the first screen stands without them. */
+
+export { Changes } from "../edit/views/changes_view.tsx";
+export { Compare } from "../edit/views/compare_view.tsx";
+export { begin } from "../views/moving.ts";

@@ -1,0 +1,57 @@
+/** Of two runs beside each other: a number of both, and putting A's numbers into B. */
+
+import type { VNode } from "preact";
+import { later, link, state } from "../../address/state.ts";
+import { short } from "../../numbers/written.ts";
+import type { Answer } from "../../run/store.ts";
+import { useStore } from "../../views/hooks.ts";
+import { canSet } from "../changes/acts.ts";
+import { useSession } from "../session/context.ts";
+import { parseKept } from "../session/kept.ts";
+
+/** A number that is A's less B's, each a link to its own run. */
+export function OfBoth({ answer }: { answer: Extract<Answer, { kind: "difference" }> }): VNode {
+  const [a, b] = answer.sides;
+  const row = parseKept(state.value.kept)?.row ?? null;
+  const { names } = useStore();
+  const ofRow = names.axes(answer.name)[0] === "sentence" && row !== null;
+  const cell = ofRow ? [row, ...answer.cell.slice(1)] : answer.cell;
+  return (
+    <p data-sides={`${a} ${b}`}>
+      <a href={link({ level: "number", tensor: answer.name, cell, shown: "A", ...(ofRow && { sentence: row }) })}>
+        {short(a)}
+      </a>{" "}
+      in A, <a href={link({ level: "number", tensor: answer.name, cell: answer.cell, shown: "" })}>{short(b)}</a> in B.
+      Open either for its formula.
+    </p>
+  );
+}
+
+/** A's vector has at most so many numbers, where it is put into B one by one. */
+const MOST = 32;
+
+/** Puts A's numbers into B: one change each. */
+export function FromA({ answer }: { answer: Answer }): VNode | null {
+  const session = useSession();
+  const { names, shape } = useStore();
+  const { name, cell } = answer;
+  if (parseKept(later.value.kept) === null || session.engine.why !== "" || !canSet(name, names)) return null;
+  const channels = shape(name)?.[cell.length - 1] ?? 0;
+  const vector = names.axes(name).at(-1) === "channel" && (session.engine.offers.length > 0 || channels <= MOST);
+  return (
+    <>
+      <li>
+        <button type="button" onClick={() => void session.patch(name, cell, false)}>
+          Put A's number into B
+        </button>
+      </li>
+      {vector && (
+        <li>
+          <button type="button" onClick={() => void session.patch(name, cell, true)}>
+            Put A's vector of this word into B
+          </button>
+        </li>
+      )}
+    </>
+  );
+}
