@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from glassformer.cli.__main__ import main
 from manual.shown import PAGES, SHOWN, printed, shown, trains, with_results
 from tests.docs.test_book import NUMBER, close
 
@@ -53,6 +56,19 @@ def test_a_page_shows_a_command_then_its_result_then_the_options(page: Path) -> 
     assert command is not None
     assert result is not None
     assert options is None or command < result < options
+
+
+@pytest.mark.long
+def test_a_run_says_what_the_page_on_transfer_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mails.csv").write_text(files("glassformer.bundled.recipes").joinpath("spam.csv").read_text("utf-8"), "utf-8")
+    page = (PAGES / "transfer.md").read_text(encoding="utf-8")
+    command, told = re.findall(r"^```(?:sh|text)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[:2]
+    assert main([*shlex.split(command)[1:], "--steps", "2"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert all(line in said for line in told.splitlines())
 
 
 def test_only_a_block_that_follows_at_once_is_a_result() -> None:
