@@ -42,8 +42,8 @@ def test_what_the_page_shows_works(
     shown = capsys.readouterr().out
     assert '"windows": 1' in shown
     assert "by word" in shown
-    *_, shown = SHOWN.finditer(page)
-    assert sentence_of(json.loads(shown["output"]), "").tags == ("O", "B-location", "O", "O")
+    *_, record = SHOWN.finditer(page)
+    assert sentence_of(json.loads(record["output"]), "").tags == ("O", "B-location", "O", "O")
     (code,) = (block for kind, block in blocks if kind == "python")
     exec(compile(code, "tag.md", "exec"), {})
     assert len(Path("found.jsonl").read_text().splitlines()) == 40
