@@ -32,9 +32,9 @@ def shown() -> list[Path]:
     return [path for path in sorted(PAGES.glob("*.md")) if SHOWN.search(path.read_text(encoding="utf-8"))]
 
 
-def trains(page: str) -> bool:
-    """Whether a result of the page needs a training."""
-    return any(re.search(r"^glassformer (train|distil) ", each["code"], re.MULTILINE) for each in SHOWN.finditer(page))
+def varies(page: str) -> bool:
+    """Whether numbers of a result differ between machines: those of a training, and of rounding errors."""
+    return any(re.search(r"^glassformer (train|export) ", each["code"], re.MULTILINE) for each in SHOWN.finditer(page))
 
 
 def printed(page: str) -> list[str]:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from glassformer.cli.__main__ import main
-from manual.shown import PAGES, SHOWN, printed, shown, trains, with_results
+from manual.shown import PAGES, SHOWN, printed, shown, varies, with_results
 from tests.docs.test_book import NUMBER, close
 
 RESULT = re.compile(r"^```(?:text|json)\n", re.MULTILINE)
 OPTIONS = re.compile(r"^\| (?:setting|option)\b", re.MULTILINE)
 COMMAND = re.compile(r"^```(?:sh|python)\n", re.MULTILINE)
 BARS = re.compile("[▁-▏█]+")
-TRAINED = [path for path in shown() if trains(path.read_text(encoding="utf-8"))]
+VARYING = [path for path in shown() if varies(path.read_text(encoding="utf-8"))]
 
 
 def results(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
@@ -29,7 +29,7 @@ def results(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[t
     return [(BARS.sub("", now), BARS.sub("", then)) for now, then in zip(printed(text), told, strict=True)]
 
 
-@pytest.mark.parametrize("page", [path for path in shown() if path not in TRAINED], ids=lambda path: path.stem)
+@pytest.mark.parametrize("page", [path for path in shown() if path not in VARYING], ids=lambda path: path.stem)
 def test_a_command_prints_what_the_page_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If not: `python -m manual.shown`."""
     for now, then in results(page, tmp_path, monkeypatch):
@@ -38,9 +38,9 @@ def test_a_command_prints_what_the_page_shows(page: Path, tmp_path: Path, monkey
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("page", TRAINED, ids=lambda path: path.stem)
-def test_a_trained_model_answers_as_the_page_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The words; its numbers differ between machines, because hundreds of steps multiply what rounding changes."""
+@pytest.mark.parametrize("page", VARYING, ids=lambda path: path.stem)
+def test_words_are_those_that_the_page_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers differ between machines: steps of a training multiply what rounding changes."""
     for now, then in results(page, tmp_path, monkeypatch):
         assert NUMBER.sub("#", now).split() == NUMBER.sub("#", then).split()
 
@@ -75,5 +75,5 @@ def test_only_a_block_that_follows_at_once_is_a_result() -> None:
     page = "```sh\na\n```\n\n```sh\nb\n```\n\n```text\nold\n```\n\nProse.\n\n```text\nkept\n```\n"
     assert [each["code"] for each in SHOWN.finditer(page)] == ["b\n"]
     assert with_results(page, ["new\n"]) == page.replace("old", "new")
-    assert trains("```sh\nglassformer train spam\n```\n\n```text\nx\n```\n")
-    assert not trains("```sh\nglassformer train spam\n```\n\n" + page)
+    assert varies("```sh\nglassformer train spam\n```\n\n```text\nx\n```\n")
+    assert not varies("```sh\nglassformer train spam\n```\n\n" + page)
