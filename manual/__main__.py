@@ -1,5 +1,10 @@
-"""`python -m manual` builds the site; `python -m manual tables` writes the generated pages of docs/ again, and
-`python -m manual worksheets FOLDER` the sheets to print.
+"""Build the documentation, and what belongs to it.
+
+python -m manual                    # the site, with its links checked: build/site/html/index.html
+python -m manual --quick            # the same without the live pages
+python -m manual tables             # the generated pages of docs/
+python -m manual words              # how easy each page is to read
+python -m manual worksheets FOLDER  # sheets to print
 """
 
 from __future__ import annotations
@@ -14,6 +19,9 @@ from manual.build import build
 def run(words: list[str]) -> None:
     """What the words ask for."""
     start = time.monotonic()
+    if {"-h", "--help"} & {*words}:
+        print(__doc__)
+        return
     if words == ["tables"]:
         from manual.tables import write
 
@@ -31,7 +39,9 @@ def run(words: list[str]) -> None:
             raise SystemExit("Which folder? python -m manual worksheets FOLDER")
         print(*write_sheets(Path(words[1])), sep="\n")
         return
-    folder = build(live="--quick" not in words)
+    if words not in ([], ["--quick"]):
+        raise SystemExit(f"This is not known: {' '.join(words)}. See python -m manual --help")
+    folder = build(live=not words)
     pages = len(list(folder.rglob("*.html")))
     print(f"{folder}/index.html: {pages} pages, each link leads somewhere ({time.monotonic() - start:.0f} s)")
 

@@ -15,7 +15,7 @@ const BUILT = `${PAGE}/built`;
 const LIMITS = {
   core: { minified: 250_000, gzipped: 80_000 },
   chunk: { minified: 100_000, gzipped: 36_000 },
-  page: { minified: 680_000, gzipped: 252_000 },
+  page: { minified: 684_000, gzipped: 254_000 },
 };
 
 const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];

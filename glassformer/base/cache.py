@@ -5,6 +5,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+ENGINES, RECENT = "engines", "recent.json"
+"""What is in this folder: converted models, and the places of the models that `explore` opened last."""
+
 
 def cache_folder() -> Path:
     """GLASSFORMER_CACHE, else the system's folder for such files; it may not exist. Raises OSError without a home."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.base.atomic import remove
+from glassformer.base.cache import ENGINES, RECENT, cache_folder
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.paths import check_path
 from glassformer.data.stores.store import FACTS
@@ -30,11 +31,13 @@ _OF_TORCH = re.compile(
     r"[0-9a-z]{2}|tmp.*|fxgraph|aotautograd|locks|precompiled_headers|triton|gcc|cache|autoheuristic|aoti_eager|"
     r"unhashed_kernel_inputs|torch_cutlass|memoizer_cache\..*|.*cutlass.*"
 )
+OWN = {ENGINES: "models converted for engines", RECENT: "places of the models that explore opened last"}
+"""What is in the package's own cache folder."""
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder that is kept to save time. `run`: the run it belongs to; `why` it is not deleted, "" where it is."""
+    """What is kept to save time. `run`: the run it belongs to; `why` it is not deleted, "" where it is."""
 
     what: str
     path: Path
@@ -48,7 +51,10 @@ class Cache:
             return self.why
         try:
             if self.run is None:
-                shutil.rmtree(self.path)
+                if self.path.is_dir():
+                    shutil.rmtree(self.path)
+                else:
+                    self.path.unlink()
                 return ""
             with exclusive(self.run):
                 remove(self.path)
@@ -77,6 +83,11 @@ def caches(folders: Sequence[str | Path] = ("runs",)) -> list[Cache]:
         for path in (hub_models(),)
         if path.is_dir()
     ]
+    with suppress(OSError):  # no home
+        own = cache_folder()
+        for name, what in OWN.items():
+            if (own / name).exists():
+                found.append(Cache(what, own / name, _size(own / name)))
     for folder in folders:
         check_path(folder, DataError)
     in_use = {cache: run for folder in folders for cache, run in _caches_in_use(Path(folder)).items()}
@@ -149,6 +160,8 @@ def _caches_in_use(folder: Path) -> dict[str, Path]:
 
 
 def _size(folder: Path) -> int:
+    if folder.is_file():
+        return folder.stat().st_size
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

@@ -21,7 +21,7 @@ from glassformer.run.probe import beside_frozen
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import Scores
-from glassformer.tasks import task_of
+from glassformer.tasks import TASKS, task_of
 from glassformer.tasks.predictor import precision
 from glassformer.tasks.task import Preparation, Source, silent
 from glassformer.training.progress import NoProgress, Progress
@@ -176,9 +176,13 @@ def _named_files(
     model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, Any]
 ) -> DataSection:
     limit = model.config.output_stack.max_length or _LENGTH
-    known = {"files", *columns} - set(type(usual).model_fields)
-    if known:
-        raise ConfigError(f"the data of this task has no setting {sorted(known)[0]!r}")
+    if unknown := sorted(set(columns) - set(type(usual).model_fields)):
+        task = model.measured_as.name
+        raise ConfigError(
+            f"a table of {task} has the columns {', '.join(TASKS[task].columns or ('text',))}",
+            got=f"a column for {unknown[0].removesuffix('_files')}",
+            do="leave it out: glassformer evaluate --help names the tasks that have it",
+        )
     trained = model.data or usual
     return trained.model_copy(
         update={

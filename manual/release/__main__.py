@@ -145,7 +145,8 @@ def extras(words: Sequence[str]) -> int:
             [python, "-c", TRIALS[name]], cwd=place, env=clean(), capture_output=True, text=True, check=False
         )
         print(name, done.returncode, done.stdout[-300:], done.stderr[-1500:] if done.returncode else "")
-        row = {"works": done.returncode == 0, "megabytes": round((size_of(site) - before) / 1e6)}
+        added = max(0, size_of(site) - before)  # pip may have removed some of its own files
+        row = {"works": done.returncode == 0, "megabytes": round(added / 1e6)}
         keep(f"extras {name}", {"extras": {name: row}})
         failed |= done.returncode != 0
     return int(failed)

@@ -76,8 +76,11 @@ assert glassformer("search", "ask", "index", "the sea").stdout
 import io, sentencepiece
 model = io.BytesIO()
 lines = iter(["she likes the summer", "he likes the sea"] * 9)
-sentencepiece.SentencePieceTrainer.train(sentence_iterator=lines, model_writer=model, vocab_size=24)
-assert sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size() == 24
+sentencepiece.SentencePieceTrainer.train(
+    sentence_iterator=lines, model_writer=model, vocab_size=24, hard_vocab_limit=False
+)
+pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).encode("she likes the sea", out_type=str)
+assert "".join(pieces) == "▁she▁likes▁the▁sea"
 import glassformer.text.sentence_pieces
 """,
     "ray": RUN + 'glassformer("fill", "slides", "--file", "texts.txt", "--ray", "--out", "answers.jsonl")\n'

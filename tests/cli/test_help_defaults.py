@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from glassformer.bundled.recipes import ready_recipe, ready_recipes
 from glassformer.cli.__main__ import _command, main
 from glassformer.cli.terminal.opened import bundled_for
+from glassformer.cli.terminal.options import COLUMNS
 from glassformer.cli.train.training_options import _OPTIONS, OF_VECTORS, RECIPES, _generates, _of_kinds, told
 from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.config import ModelConfig
@@ -122,6 +124,22 @@ def test_distil_has_the_options_of_its_tasks_alone(capsys: pytest.CaptureFixture
     shown = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
     assert {"--label-column", "--layers", *OF_VECTORS.values()} <= shown
     assert not {"--family", "--target-column", "--target-file"} & shown
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "compare"])
+def test_help_names_the_tasks_that_have_a_column_and_others_refuse_it(
+    verb: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main([verb, "--help"]) == 0
+    shown = re.sub(r"\s+", " ", capsys.readouterr().out)
+    for role in set(COLUMNS) - {"text"}:
+        found = re.search(rf"--{role}-column COLUMN .*?For ([a-z, -]+)\.", shown)
+        assert found, role
+        assert set(found[1].split(", ")) == {name for name in TASKS if role in data_of(name).model_fields}
+    (tmp_path / "some.jsonl").write_text('{"turns": ["Hi", "I am fine"]}\n', encoding="utf-8")
+    models = ["chat"] * (2 if verb == "compare" else 1)
+    assert main([verb, *models, str(tmp_path / "some.jsonl"), "--target-column", "reply"]) == 2
+    assert "a column for target" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["train", "plan"])

@@ -66,7 +66,7 @@ def test_what_ctrl_c_has_kept_is_said_also_quietly(run: Run, trained: Path, monk
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user of whom nothing is known."""
-    for name in ("TORCHINDUCTOR_CACHE_DIR", "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME"):
+    for name in ("GLASSFORMER_CACHE", "TORCHINDUCTOR_CACHE_DIR", "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "tmp").mkdir()
@@ -117,6 +117,18 @@ def test_tokens_are_deleted_but_not_those_of_a_run_that_has_not_ended(
     for name in ("going", "running"):
         assert list((home / "runs" / name / "tokens").iterdir())
     assert run("evaluate", home / "runs" / "done", "--json").code == 0  # made again where it is needed
+
+
+def test_converted_models_and_the_list_of_opened_ones_are_shown_and_deleted(run: Run, home: Path) -> None:
+    own = home / "home" / ".cache" / "glassformer"
+    (own / "engines" / "ctranslate2-1-0").mkdir(parents=True)
+    (own / "engines" / "ctranslate2-1-0" / "model.bin").write_bytes(bytes(300))
+    (own / "recent.json").write_text('["runs/notes"]', encoding="utf-8")
+    (own / "other").write_text("of someone else", encoding="utf-8")
+    shown = {Path(each["path"]).name: each["bytes"] for each in run("cache", "--json").records}
+    assert shown == {"engines": 300, "recent.json": 14}
+    assert all(each["deleted"] for each in run("cache", "--clear", "--json").records)
+    assert [path.name for path in own.iterdir()] == ["other"]
 
 
 def test_tokens_in_the_cache_that_an_unfinished_run_names_are_kept(run: Run, trained: Path, home: Path) -> None:

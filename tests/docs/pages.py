@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.cli.__main__ import main
+from manual.shown import SHOWN
 
 SHORT = {
     "train": ["--set", "train.steps=2", "--set", "train.batch=4", "--set", "train.compile=off"],
@@ -23,9 +24,11 @@ def blocks(page: Path, kind: str) -> list[str]:
     return [block for its, block in BLOCK.findall(page.read_text(encoding="utf-8")) if its == kind]
 
 
-def run_commands(page: Path, *more: str) -> None:
-    """Each command of the page; `more` are options of those that take them."""
-    for line in "".join(blocks(page, "sh")).splitlines():
+def run_commands(page: Path, *more: str, results: bool = True) -> None:
+    """Each command of the page, without `results` those of which it shows none; `more` are options that all take."""
+    text = page.read_text(encoding="utf-8")
+    commands = [block for its, block in BLOCK.findall(text if results else SHOWN.sub("", text)) if its == "sh"]
+    for line in "".join(commands).splitlines():
         words = shlex.split(line, comments=True)[1:]
         fewer = ["--folds", "2"] if words[1] == "compare" else SHORT.get(words[0], [])
         assert main([*words, *fewer, *more]) == 0, line

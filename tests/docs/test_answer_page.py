@@ -12,6 +12,7 @@ import pytest
 from glassformer.cli.__main__ import main
 from glassformer.data.readers.rows import read_table
 from glassformer.data.readers.squad import stated_answers
+from manual.shown import SHOWN
 from tests.docs.test_commands import BLOCK
 
 SMALL = ["--steps", "2", "--length", "32", "--batch", "4", "--validation", "0.3", "--set", "train.compile=off"]
@@ -21,7 +22,8 @@ def test_the_commands_of_the_page_run(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = BLOCK.findall((repository / "docs" / "do" / "answer.md").read_text(encoding="utf-8"))
+    page = (repository / "docs" / "do" / "answer.md").read_text(encoding="utf-8")
+    blocks = BLOCK.findall(SHOWN.sub("", page))  # what it shows with a result: tests/manual/test_shown.py
     nested, lines = (block for kind, block in blocks if kind == "json")
     whole = json.loads(nested)
     (paragraph,) = whole["data"][0]["paragraphs"]

@@ -14,6 +14,7 @@ from glassformer.cli.__main__ import main
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.words.bert.settings import BertSection
 from glassformer.tasks.words.sentence_order.settings import SentenceOrderSection
+from manual.shown import SHOWN
 from tests.contracts.tasks import SENTENCES
 from tests.docs.test_commands import BLOCK
 
@@ -53,7 +54,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) ->
 def test_what_the_page_shows_works(
     name: str, repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    blocks = BLOCK.findall((repository / "docs" / "do" / f"{name}.md").read_text(encoding="utf-8"))
+    page = (repository / "docs" / "do" / f"{name}.md").read_text(encoding="utf-8")
+    blocks = BLOCK.findall(SHOWN.sub("", page))  # what it shows with a result: tests/manual/test_shown.py
     commands = [shlex.split(line)[1:] for kind, block in blocks if kind == "sh" for line in block.splitlines()]
     assert [words[0] for words in commands].count("train") == 2
     answers = []

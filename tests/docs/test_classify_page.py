@@ -12,6 +12,7 @@ import pytest
 from glassformer.base.settings import parse_toml, read_settings
 from glassformer.cli.__main__ import main
 from glassformer.tasks.labels.classify.settings import ClassifySection
+from manual.shown import SHOWN
 
 PYTHON, SHELL, TOML = (
     re.compile(rf"^```{kind}\n(.*?)^```", re.MULTILINE | re.DOTALL) for kind in ("python", "sh", "toml")
@@ -39,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (repository / "docs" / "do" / "classify.md").read_text(encoding="utf-8")
     answered: list[dict[str, object]] = []
-    for line in "".join(SHELL.findall(page)).splitlines():
+    for line in "".join(SHELL.findall(SHOWN.sub("", page))).splitlines():  # the others: tests/manual/test_shown.py
         words = shlex.split(line)[1:]
         assert main([*words, *SMALLER] if words[0] == "train" else words) == 0, line
         out = capsys.readouterr().out

@@ -10,6 +10,7 @@ import pytest
 
 from glassformer.cli.__main__ import main
 from glassformer.tasks.labels.tag.records import sentence_of
+from manual.shown import SHOWN
 from tests.contracts.tasks import write_conll, write_spans
 from tests.data.test_conll import UNIVERSAL
 from tests.docs.test_commands import BLOCK
@@ -30,7 +31,8 @@ def test_what_the_page_shows_works(
     _, word = UNIVERSAL.split("\n\n")
     many = "\n".join(word.replace("Yes", f"Yes{n}").replace("INTJ", ("INTJ", "X")[n % 2]) for n in range(9))
     Path("words.conllu").write_text(many)
-    blocks = BLOCK.findall((repository / "docs" / "do" / "tag.md").read_text(encoding="utf-8"))
+    page = (repository / "docs" / "do" / "tag.md").read_text(encoding="utf-8")
+    blocks = BLOCK.findall(SHOWN.sub("", page))  # what it shows with a result: tests/manual/test_shown.py
     assert main(["train", "tag", "names.conll", "--out", "first", *SMALLER, *TINY]) == 0
     for kind, block in blocks:
         for line in block.splitlines() if kind == "sh" else ():
@@ -40,8 +42,8 @@ def test_what_the_page_shows_works(
     shown = capsys.readouterr().out
     assert '"windows": 1' in shown
     assert "by word" in shown
-    (example,) = (json.loads(block) for kind, block in blocks if kind == "json")
-    assert sentence_of(example, "").tags == ("O", "B-location", "O", "O")
+    *_, record = SHOWN.finditer(page)
+    assert sentence_of(json.loads(record["output"]), "").tags == ("O", "B-location", "O", "O")
     (code,) = (block for kind, block in blocks if kind == "python")
     exec(compile(code, "tag.md", "exec"), {})
     assert len(Path("found.jsonl").read_text().splitlines()) == 40

@@ -7,6 +7,7 @@ recorded when the last block still computed all tokens, not only the masked word
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,8 +91,15 @@ class Listening:
             yield step
 
 
+def numbers_of(version: str) -> list[int]:
+    """Those of a release: 2.13.0+cpu is [2, 13, 0]."""
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
 def test_twenty_steps_of_masked_words_lose_what_they_lost(tmp_path: Path) -> None:
     recorded = json.loads((GOLDEN / "twenty_steps.json").read_text(encoding="utf-8"))
+    if numbers_of(torch.__version__) < numbers_of(recorded["recorded_with"]["torch"]):
+        pytest.skip("an older torch draws other random numbers: initial weights and dropout")
     recipe = recorded["recipe"]
     recipe["data"]["files"] = [str(SAVED / "prose.txt")]
     seen = Listening()

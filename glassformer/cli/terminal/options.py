@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from glassformer.base.errors import ConfigError
+from glassformer.tasks import TASKS
 
 WHICH = "a folder, a name that `glassformer models` lists, or hub:owner/name from Hugging Face"
 ModelFolder = Annotated[str, typer.Argument(metavar="MODEL", help=f"The model: {WHICH}.", show_default=False)]
@@ -135,9 +136,16 @@ def check_megabytes(megabytes: int | None, html: Path | None) -> None:
         raise ConfigError("--megabytes limits a page", got="no page", do="add --html FILE")
 
 
-def column_option(role: str, default: str = "") -> Any:
-    """The option that names the column of a role; `default` says in --help what is read without it."""
-    told = f"  [default: {default}]" if default else ""
+def _having(role: str) -> str:
+    """The tasks whose tables have a role; empty for texts, which all have."""
+    return (
+        "" if role == "text" else f"For {', '.join(sorted(name for name, of in TASKS.items() if role in of.columns))}."
+    )
+
+
+def column_option(role: str, default: str = "", more: str = "") -> Any:
+    """The option that names the column of a role; `default` says in --help what is read without it, `more` the rest."""
+    told = (f"  {more}" if more else "") + (f"  [default: {default}]" if default else "")
     kind = list[str] if role == "choices" else str
     return Annotated[kind | None, typer.Option(f"--{role}-column", help=f"{COLUMNS[role]}{told}")]
 
@@ -152,10 +160,13 @@ def signed(function: Callable[..., Any], command: Callable[..., Any], parameters
 
 
 def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its parameter `columns` replaced by an option for each role, and --target-file."""
-    told = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  [default: none]")
+    """The command with its parameter `columns` replaced by an option for each role, and --target-file. The help names
+    the tasks whose tables have a role.
+    """
+    told = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  For translate.  [default: none]")
     files = Annotated[list[str] | None, told]
-    kinds = {f"{role}_column": column_option(role, "as in training") for role in COLUMNS} | {"target_file": files}
+    kinds = {f"{role}_column": column_option(role, "as in training", _having(role)) for role in COLUMNS}
+    kinds["target_file"] = files
     others = inspect.signature(command, eval_str=True).parameters.values()
     keyword = inspect.Parameter.KEYWORD_ONLY
     options = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in kinds.items()]

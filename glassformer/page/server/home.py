@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.cache import cache_folder
+from glassformer.base.cache import RECENT, cache_folder
 from glassformer.base.errors import CheckpointError, DataError
 from glassformer.base.json_text import parse_json
 from glassformer.base.paths import check_path
@@ -29,7 +29,7 @@ from glassformer.page.site.publish import what
 from glassformer.run.serving.refusals import TooLargeError
 from glassformer.saved.recipe import HUB
 
-RECENT, MOST_RECENT, MOST_OWN = "recent.json", 8, 24
+MOST_RECENT, MOST_OWN = 8, 24
 RUNS = "runs"
 SHOWS_A_MODEL = ("glassformer.json", "config.json", "recipe.toml")
 KINDS = (".json", ".jsonl", ".safetensors", ".toml", ".txt", ".model", ".spm", ".jinja", ".md")

@@ -1,0 +1,34 @@
+"""What the page on serving shows under its first request is what a server answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+ANSWERED = re.compile(r"^```sh\n(curl [^\n]*)\n```\n\n```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def rounded(value: Any) -> Any:
+    """With four digits, as the page has them."""
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    return (
+        [rounded(each) for each in value]
+        if isinstance(value, list)
+        else round(value, 4)
+        if isinstance(value, float)
+        else value
+    )
+
+
+def test_the_first_request_is_answered_as_the_page_shows(client: TestClient, repository: Path) -> None:
+    page = (repository / "docs" / "do" / "serving.md").read_text(encoding="utf-8")
+    ((command, shown),) = ANSWERED.findall(page)
+    _, address, _, body = shlex.split(command)
+    answer = client.post(address.removeprefix("http://127.0.0.1:8000"), content=body)
+    assert rounded(answer.json()) == json.loads(shown)
