@@ -5,8 +5,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-ENGINES, RECENT = "engines", "recent.json"
-"""What is in this folder: converted models, and the places of the models that `explore` opened last."""
+ENGINES, MEASURED, RECENT = "engines", "measured", "recent.json"
+"""What is in this folder: converted models, which ways to compute are faster here, and the places of the models that
+`explore` opened last.
+"""
 
 
 def cache_folder() -> Path:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.base.atomic import remove
-from glassformer.base.cache import ENGINES, RECENT, cache_folder
+from glassformer.base.cache import ENGINES, MEASURED, RECENT, cache_folder
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.paths import check_path
 from glassformer.data.stores.store import FACTS
@@ -31,7 +31,11 @@ _OF_TORCH = re.compile(
     r"[0-9a-z]{2}|tmp.*|fxgraph|aotautograd|locks|precompiled_headers|triton|gcc|cache|autoheuristic|aoti_eager|"
     r"unhashed_kernel_inputs|torch_cutlass|memoizer_cache\..*|.*cutlass.*"
 )
-OWN = {ENGINES: "models converted for engines", RECENT: "places of the models that explore opened last"}
+OWN = {
+    ENGINES: "models converted for engines",
+    MEASURED: "which of two ways to compute is faster on this machine",
+    RECENT: "places of the models that explore opened last",
+}
 """What is in the package's own cache folder."""
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.cache import cache_folder, check_writable
+from glassformer.base.cache import MEASURED, cache_folder, check_writable
 from glassformer.base.machine import processor
 
 # Turns of all ways one after the other, of which the quickest counts: what else the machine does only adds to one.
@@ -43,7 +43,7 @@ def fastest(what: str, ways: Mapping[str, Callable[[], object]]) -> str:
 
 def _place(threads: int, version: str) -> Path:
     of = f"{_processor()}\0{version}\0{threads}"
-    return cache_folder() / "measured" / f"{hashlib.sha256(of.encode()).hexdigest()[:16]}.json"
+    return cache_folder() / MEASURED / f"{hashlib.sha256(of.encode()).hexdigest()[:16]}.json"
 
 
 @cache
