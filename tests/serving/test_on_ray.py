@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -27,7 +26,7 @@ from glassformer.cli.terminal.opened import Machine
 from glassformer.run.serving.limits import Limits
 from tests.cli.conftest import Run, run  # noqa: F401  # the fixture
 from tests.refusals import refused
-from tests.serving.servers import LOCAL, close, served_by
+from tests.serving.servers import LOCAL, answered_while_stopped, close, served_by
 
 NAMES = ("sentences", "writer")
 ASKED: list[tuple[str, dict[str, Any]]] = [
@@ -94,19 +93,8 @@ def test_two_replicas_answer_as_one_process_does(monkeypatch: pytest.MonkeyPatch
                 assert close(ours.json(), other.json()), path
         body = {"texts": ["It was"], "max_tokens": 30, "min_tokens": 29, "beams": 1}
         whole = alone.post("/v1/writer/generate", json=body).json()["answers"][0]
-        found: list[Any] = []
-        asking = threading.Thread(target=lambda: found.append(client.post("/v1/writer/generate", json=body)))
-        with client.stream("POST", "/v1/writer/generate", json={**body, "stream": True}) as answer:
-            lines = answer.iter_lines()
-            first = next(lines)
-            asking.start()
-            second = next(line for line in lines if line)
-            process.send_signal(signal.SIGTERM)
-            rest = [line for line in lines if line]
-        asking.join()
-        assert (first[:5], second[:5], rest[-1]) == ("data:", "data:", "data: [DONE]")
-        assert json.loads(rest[-2].removeprefix("data: "))["answer"]["generated"] == whole["generated"]
-        assert found[0].json()["answers"][0]["generated"] == whole["generated"]
+        streamed, finished = answered_while_stopped(client, process, body)
+        assert streamed["generated"] == finished.json()["answers"][0]["generated"] == whole["generated"]
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0
         assert "Traceback" not in said
