@@ -20,27 +20,29 @@ FOLDER = "parts"
 
 def write_parts(folder: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write the parts of all processes, which call this together. Raises OSError."""
-    from torch.distributed import checkpoint  # not at the top: it takes half a second
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter  # not at the top: half a second
+    from torch.distributed.checkpoint.state_dict_saver import save
 
-    writer = checkpoint.HuggingFaceStorageWriter(str(folder), save_distributed=True)
-    _checked(lambda: checkpoint.save(dict(tensors), storage_writer=writer))
+    writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
+    _checked(lambda: save(dict(tensors), storage_writer=writer))
 
 
 def load_parts(folder: Path, into: Mapping[str, Tensor], *, alone: bool = False) -> None:
     """Read what this process holds of each tensor, into it; all call this together, unless one is `alone`. Raises
     OSError.
     """
-    from torch.distributed import checkpoint
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.state_dict_loader import load
 
-    reader = checkpoint.HuggingFaceStorageReader(str(folder))
-    _checked(lambda: checkpoint.load(dict(into), storage_reader=reader, no_dist=alone))
+    reader = HuggingFaceStorageReader(str(folder))
+    _checked(lambda: load(dict(into), storage_reader=reader, no_dist=alone))
 
 
 def empty_like_parts(folder: Path) -> dict[str, Tensor]:
     """Tensors of the names, shapes and types that the files have, without their values."""
-    from torch.distributed import checkpoint
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 
-    found: Mapping[str, Any] = checkpoint.HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
+    found: Mapping[str, Any] = HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
     return {name: torch.empty(each.size, dtype=each.properties.dtype, device="meta") for name, each in found.items()}
 
 
@@ -54,7 +56,7 @@ def read_parts(folder: Path, group: str) -> dict[str, Tensor]:
 
 def _checked(work: Callable[[], object]) -> None:
     """An error of any process is raised in all of them, as one that does not derive from Exception."""
-    from torch.distributed.checkpoint import CheckpointException
+    from torch.distributed.checkpoint.api import CheckpointException
 
     try:
         with warnings.catch_warnings():

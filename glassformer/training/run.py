@@ -20,14 +20,7 @@ from glassformer.runtime.sharing import Sharing
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
 from glassformer.training.budget import EVALUATION_ROWS, FEW, Budget, Cadence, RunProgress, enough_learned, evaluations
-from glassformer.training.checkpoint import (
-    Checkpoint,
-    Checkpoints,
-    Unwritten,
-    circumstances,
-    differences,
-    weights,
-)
+from glassformer.training.checkpoint import Checkpoint, Checkpoints, Unwritten, circumstances, differences, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.optimize import Tuned
 from glassformer.training.schedule import Schedule
@@ -101,24 +94,24 @@ class Run:
         stages = choose(model, tune)
         stages.begin(model, len(stages.names) - 1)  # the optimizer keeps something for all that is ever trained
         budget = Budget.of(settings, feed.steps_per_epoch)
+        # Only a mean of checkpoints needs them at chosen steps, see `kept.py`; otherwise any checkpoint counts.
+        every = settings.checkpoint_every or 1 if settings.average else 1
+        keep, folder = max(settings.keep, settings.average or 0), out / "checkpoints"
+        state: State
+        checkpoints: Checkpoints
         if isinstance(processes, Sharing):
             check_shared(settings, tune, watched=watched)
             settings = settings.model_copy(update={"compile": "off"})  # FSDP2's hooks break the graph
-            state: State = SharedState.of(model, settings, machine.products, processes)
+            state = SharedState.of(model, settings, machine.products, processes)
+            checkpoints = SharedCheckpoints(folder, processes, keep=keep, every=every)
         else:
             state = State.fresh(model, settings, tune=tune, products=machine.products, processes=processes)
+            checkpoints = (Checkpoints if processes.first else Unwritten)(folder, keep=keep, every=every)
         check_rows(feed, processes.count)
         tokens = statistics.mean(sampled_tokens(feed).values()) / processes.count
         compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
         facts = circumstances(settings, tune, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
         facts["processes"] = processes.count
-        # Only a mean of checkpoints needs them at chosen steps, see `kept.py`; otherwise any checkpoint counts.
-        every = settings.checkpoint_every or 1 if settings.average else 1
-        keep, folder = max(settings.keep, settings.average or 0), out / "checkpoints"
-        kept = Checkpoints if processes.first else Unwritten
-        checkpoints = kept(folder, keep=keep, every=every)
-        if isinstance(processes, Sharing):
-            checkpoints = SharedCheckpoints(folder, processes, keep=keep, every=every)
         found = checkpoints.told(_newest(checkpoints, resume=resume))
         if found is not None:
             state.restore(found)

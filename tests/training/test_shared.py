@@ -73,7 +73,13 @@ def test_they_learn_what_one_learns(begin: Begin, row: Row, count: int, precisio
 def test_what_some_have_saved_others_go_on_with(
     begin: Begin, tmp_path: Path, first: tuple[int, bool], then: tuple[int, bool]
 ) -> None:
-    settings = {**FLOAT64, "checkpoint_every": 2, "evaluate_every": 3, "schedule": "constant", "warmup": 0}
+    settings: dict[str, Any] = {
+        **FLOAT64,
+        "checkpoint_every": 2,
+        "evaluate_every": 3,
+        "schedule": "constant",
+        "warmup": 0,
+    }
     settings |= {"optimizer": "muon", "ema": 0.9, "average": 2, "keep": 2}
     whole, _ = train_toy(tmp_path / "alone", dropout=0.3, held_out=Toy(seed=5), **settings)
     for steps, (count, shard) in ((4, first), (6, then)):
