@@ -86,6 +86,6 @@ def test_what_cannot_be_served_is_refused_in_a_sentence(run: Run, words: tuple[s
 def test_the_folder_for_containers_names_what_is_there(repository: Path) -> None:
     docker = (repository / "deploy" / "Dockerfile").read_text()
     compose = (repository / "deploy" / "compose.yaml").read_text()
-    assert "[serve" in docker
+    assert "EXTRAS=serve" in docker
     assert "GLASSFORMER_TOKEN" in compose
     assert "/ready" in compose
