@@ -53,7 +53,7 @@ def prepared(work: Path, rows: int) -> tuple[Path, Path]:
 
 
 def below(process: int) -> Iterator[tuple[int, bytes]]:
-    """The processes that a process has begun, and those that these have, with the words of their commands."""
+    """The processes that a process has begun, and those that these have, with the words of each; 1 has all."""
     parents = dict[int, list[int]]()
     for each in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -119,7 +119,8 @@ def main() -> None:
     """Measure what is not measured yet."""
     parser = argparse.ArgumentParser(prog="python -m bench corpus", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    rows = parser.parse_args().rows
+    parser.add_argument("--ray", default="local", help="the address of a Ray of this machine that runs already")
+    rows, address = (given := parser.parse_args()).rows, given.ray
     work = RUNS / f"bench-corpus-{rows}"
     prepared(work, rows)
     kept = work / "found.json"
@@ -133,7 +134,8 @@ def main() -> None:
         if name == "alone":
             return False
         if "actor" not in killed and done >= ACTOR * rows:
-            actors = [number for number, words in below(process) if words.startswith(b"ray::") and b"Map" in words]
+            of = process if address == "local" else 1
+            actors = [number for number, words in below(of) if words.startswith(b"ray::") and b"Map" in words]
             if actors:
                 os.kill(actors[0], signal.SIGKILL)
                 killed.append("actor")
@@ -142,7 +144,7 @@ def main() -> None:
             killed.append("command")
         return due
 
-    for name, more in (("alone", []), ("ray", ["--ray"])):
+    for name, more in (("alone", []), ("ray", ["--ray", address])):
         while not (work / f"{name}.jsonl").exists():
             before = found[name]
             classify(work, rows, name, *more, stop=watched)
