@@ -38,7 +38,8 @@ def prepared(work: Path, rows: int) -> tuple[Path, Path]:
     model, texts, labelled = work / "model", work / "texts.jsonl", work / "labelled.tsv"
     work.mkdir(parents=True, exist_ok=True)
     if not (model / "model.safetensors").exists():
-        labelled.write_text("".join(f"{each[1]}\t{each[4]}\n" for each in sick()), encoding="utf-8")
+        learned = "".join(f"{each[1]}\t{each[4]}\n" for each in sick())
+        labelled.write_text(f"text\tlabel\n{learned}", encoding="utf-8")
         words = ["train", "classify", str(labelled), "--family", "bert", "--size", "tiny", "--steps", "20"]
         words += ["--vocabulary", "1000", "--length", "32", "--quiet", "--out", str(model)]
         again = ["--resume"] if model.exists() else []
