@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -171,6 +171,26 @@ def test_a_replica_is_the_application_and_ends_before_the_proxy(serve: Serve) ->
     assert serve.options["max_ongoing_requests"] > Limits().requests  # it refuses itself, with 429
     with TestClient(serve.app, base_url=LOCAL) as client:
         assert [each["id"] for each in client.get("/v1/models").json()["data"]] == ["writer"]
+
+
+def test_the_address_is_told_on_standard_output(
+    serve: Serve,
+    run: Run,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Though what Ray prints is sent to standard error."""
+    stopped = SimpleNamespace(wait=lambda seconds: True, set=lambda: None)
+    monkeypatch.setattr(replicas_, "threading", SimpleNamespace(Event=lambda: stopped))
+    monkeypatch.setattr(replicas_, "connected", lambda address, cores: redirected(sys.modules["ray"]))
+    done = run("serve", "writer", "--port", "0", "--ray", "--json", "--threads", "1", "--engine", "torch")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["address"].startswith("http://127.0.0.1:")
+
+
+@contextmanager
+def redirected(ray: Any) -> Iterator[Any]:
+    with redirect_stdout(sys.stderr):
+        yield ray
 
 
 def test_a_cluster_that_cannot_is_refused(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
