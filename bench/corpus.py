@@ -131,7 +131,9 @@ def main() -> None:
 
     def watched(process: int, done: int, seconds: float) -> bool:
         found[name] = before + seconds
-        kept.write_text(json.dumps(found))
+        draft = kept.with_suffix(".draft")  # this command may be cut off at any moment
+        draft.write_text(json.dumps(found))
+        draft.replace(kept)
         if name == "alone":
             return False
         if "actor" not in killed and done >= ACTOR * rows:
