@@ -31,8 +31,8 @@ ROWS: dict[str, tuple[str, ...]] = {
     "language-model": ("bench.language_model",),
     "tables": ("experiments.tables",),
 }
-# Run by its name alone: it needs a GPU.
-GPU = {"gpu": ("bench.gpu",)}
+# Run by their names alone: they need a GPU, and the package ray.
+NAMED = {"gpu": ("bench.gpu",), "corpus": ("bench.corpus",)}
 
 
 def main() -> None:
@@ -40,11 +40,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="Measure every row (hours), or one, and write docs/measured/bench.md."
     )
-    parser.add_argument("name", nargs="?", choices=(*ROWS, *GPU), help="the row; all but gpu without it")
+    parser.add_argument("name", nargs="?", choices=(*ROWS, *NAMED), help="the row; all but gpu and corpus without it")
     asked, more = parser.parse_known_args()
     if more and asked.name is None:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
-    rows = ROWS if asked.name is None else {asked.name: {**ROWS, **GPU}[asked.name]}
+    rows = ROWS if asked.name is None else {asked.name: {**ROWS, **NAMED}[asked.name]}
     without = [name for name in rows if name == "page" and path() is None]
     for name, row in rows.items():
         if name in without:

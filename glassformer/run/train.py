@@ -19,7 +19,8 @@ from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import beside_frozen
 from glassformer.run.resuming import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused, would_replace
 from glassformer.runtime.device import Log, choose_device
-from glassformer.runtime.processes import Processes, joined
+from glassformer.runtime.processes import Processes, Several, joined
+from glassformer.runtime.sharing import Sharing
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import Recipe, read_saved_recipe, resolve, write_recipe
@@ -148,7 +149,7 @@ def train(
     progress = ConsoleProgress() if progress is None else progress
     resolved = resolve(recorded(out, resume=resume) if recipe is None else recipe, set)
     train_each = _train_seeds if resolved.train.seeds > 1 else _train_one
-    with joined(resolved.train.device) as processes:
+    with joined(resolved.train.device, Sharing if resolved.train.shard else Several) as processes:
         processes.check_same({"recipe": resolved.model_dump_json(), "folder": str(out), "--resume": str(resume)})
         progress = progress if processes.first else NoProgress()
         if processes.restarted:

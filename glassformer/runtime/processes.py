@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from math import prod
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -32,6 +32,8 @@ _LONGEST_WAIT = timedelta(hours=24)
 _LONGEST_START = timedelta(minutes=10)
 # Numbers that are summed at once: gradients are copied next to each other, a part at a time.
 _NUMBERS_OF_A_SUM = 1 << 23
+
+_T = TypeVar("_T")
 
 
 class LostProcessError(TrainingError):
@@ -87,9 +89,41 @@ class Processes(Protocol):
         """Wait for all others."""
         ...
 
+    def any_of(self, wish: bool) -> bool:
+        """Whether any process has this wish, where all must do together what only the first does otherwise."""
+        ...
+
+    def whole(self, tensor: Tensor) -> Tensor:
+        """The whole tensor of which each process holds a part."""
+        ...
+
+    def part(self, whole: Tensor, like: Tensor) -> Tensor:
+        """Of a whole tensor, which all have, the part that this process holds of `like`."""
+        ...
+
+    def together(self, work: Callable[[], _T]) -> _T:
+        """The result of work in which torch itself exchanges tensors. Raises as the methods above."""
+        ...
+
+
+class _Holding:
+    """A process that holds all tensors itself, as those of `runtime/sharing.py` do not."""
+
+    def any_of(self, wish: bool) -> bool:
+        return wish
+
+    def whole(self, tensor: Tensor) -> Tensor:
+        return tensor
+
+    def part(self, whole: Tensor, like: Tensor) -> Tensor:
+        return whole
+
+    def together(self, work: Callable[[], _T]) -> _T:
+        return work()
+
 
 @dataclass(frozen=True)
-class Alone:
+class Alone(_Holding):
     """One process: nothing to exchange."""
 
     restarted: bool = False
@@ -126,7 +160,7 @@ class Alone:
 ALONE = Alone()
 
 
-class Several:
+class Several(_Holding):
     """Processes that a launcher has begun. A process that ends with a sentence leaves it in the `store`, where the
     others find it when their connection to it breaks.
     """
@@ -200,10 +234,10 @@ class Several:
             if not self._store.check(["ended"]):
                 self._store.set("ended", json.dumps(ended))
 
-    def _exchange(self, work: Callable[[], object]) -> None:
+    def _exchange(self, work: Callable[[], _T]) -> _T:
         """Raises the error with which another process has ended, LostProcessError where it did without one."""
         try:
-            work()
+            return work()
         except RuntimeError:
             raise self._lost() from None
 
@@ -220,9 +254,9 @@ class Several:
 
 
 @contextmanager
-def joined(device: str) -> Iterator[Processes]:
+def joined(device: str, kind: type[Several] = Several) -> Iterator[Processes]:
     """The processes of a training on this kind of device, as the environment has them, connected inside; the others
-    learn with which error this one ends. Raises DeviceError, TrainingError.
+    learn with which error this one ends. `kind`: what several are. Raises DeviceError, TrainingError.
     """
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     restarted = attempt != "0"
@@ -251,7 +285,7 @@ def joined(device: str) -> Iterator[Processes]:
             do="see what torchrun was given as its address and port",
         ) from None
     connections = _sockets() - before
-    several = Several(number, count, store, restarted=restarted)
+    several = kind(number, count, store, restarted=restarted)
     try:
         yield several
     except BaseException as error:

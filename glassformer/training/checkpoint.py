@@ -9,13 +9,12 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -24,89 +23,13 @@ from glassformer.base.atomic import atomic_write, clear_drafts, flush, remove
 from glassformer.base.errors import CheckpointError
 from glassformer.base.json_text import file_checksum, read_sealed_json, sealed_json
 from glassformer.base.pickles import refuse_pickles
-from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Machine
-from glassformer.runtime.processes import ALONE, Processes
-from glassformer.training.budget import RunProgress
-from glassformer.training.optimize import MovingAverage, Optimizers, build_optimizer, optimizer_tensors
+from glassformer.training import parts
 from glassformer.training.record import refuse_removed_folder
 from glassformer.training.settings import TrainSection, TuneSection
 
 # Settings that change which weights are kept, not what is learned.
 _HARMLESS = {"checkpoint_minutes", "checkpoint_every", "keep", "track"}
-
-
-@dataclass
-class State:
-    """A model with its optimizer, optionally the moving average of its weights, and the progress of the run."""
-
-    model: Transformer
-    optimizer: Optimizers
-    average: MovingAverage | None
-    progress: RunProgress
-
-    @classmethod
-    def fresh(
-        cls,
-        model: Transformer,
-        settings: TrainSection,
-        *,
-        tune: TuneSection | None = None,
-        products: torch.dtype = torch.float32,
-        processes: Processes = ALONE,
-    ) -> State:
-        """The state before the first step; `products` is the type of the machine's matrix products."""
-        return cls(
-            model,
-            build_optimizer(model, settings, tune=tune, products=products, processes=processes),
-            None if settings.ema is None else MovingAverage(model, settings.ema),
-            RunProgress(),
-        )
-
-    def tensors(self) -> dict[str, dict[str, Tensor]]:
-        states = {"cpu": torch.get_rng_state()}
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            states["cuda"] = torch.cuda.get_rng_state()
-        return {
-            "model": weights(self.model),
-            "optimizer": optimizer_tensors(self.model, self.optimizer),
-            "average": {} if self.average is None else self.average.tensors,
-            "random": states,
-        }
-
-    @property
-    def finite(self) -> bool:
-        """Whether all learned tensors are finite: a diverged run must not overwrite good weights."""
-        groups = self.tensors()
-        learned = (tensor for group in ("model", "optimizer", "average") for tensor in groups[group].values())
-        return all(bool(tensor.isfinite().all()) for tensor in learned)
-
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Restore the state of a checkpoint. Raises CheckpointError when it is damaged or of another model."""
-        mine = self.tensors()
-        for group in ("model", "optimizer", "average"):
-            restore(mine[group], checkpoint.tensors(group), what=f"{group} in {checkpoint.folder}")
-        try:
-            self.progress = TypeAdapter(RunProgress).validate_python(checkpoint.facts["progress"])
-        except (KeyError, ValidationError):
-            raise damaged(checkpoint.folder, "a state.json without the run's progress") from None
-        _set_random_states(checkpoint.tensors("random"))
-
-    def copy_of_first(self, processes: Processes) -> None:
-        """Take over the state of the first process, which alone has read a checkpoint."""
-        groups = self.tensors()
-        learned = (groups[group] for group in ("model", "optimizer", "average"))
-        processes.copy_of_first([tensor for named in learned for tensor in named.values()])
-        self.progress = TypeAdapter(RunProgress).validate_python(processes.of_first(asdict(self.progress)))
-
-    @contextmanager
-    def evaluated_model(self) -> Iterator[Transformer]:
-        """Inside, the model as it is evaluated and kept: with the moving average of its weights where there is one."""
-        if self.average is None:
-            yield self.model
-        else:
-            with self.average.in_place(self.model):
-                yield self.model
 
 
 def circumstances(
@@ -140,13 +63,6 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, within: st
             yield f"{within}{name} was {was} and is now {is_now}"
 
 
-def _set_random_states(states: Mapping[str, Tensor]) -> None:
-    if "cpu" in states:
-        torch.set_rng_state(states["cpu"])
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])
-
-
 # Format 2 has checksums. A checkpoint without them is refused: damage to it could not be detected.
 FORMAT = 2
 _FACTS = "state.json"
@@ -168,6 +84,9 @@ class Checkpoint:
         checksum = self.facts["groups"].get(group)
         if checksum is None:
             return {}
+        if checksum == parts.FOLDER:
+            self.check_parts()
+            return parts.read_parts(self.folder / parts.FOLDER, group)
         path = self.folder / f"{group}.safetensors"
         try:
             refuse_pickles(path)
@@ -176,6 +95,14 @@ class Checkpoint:
             return load_file(path)
         except (OSError, SafetensorError) as error:
             raise damaged(self.folder, f"no readable {path.name} ({getattr(error, 'strerror', error)})") from None
+
+    def check_parts(self) -> None:
+        """Raise CheckpointError unless all parts of several processes are there and whole."""
+        for name, checksum in self.facts["parts"].items():
+            path = self.folder / parts.FOLDER / name
+            if not path.is_file() or file_checksum(path) != checksum:
+                there = "a damaged" if path.is_file() else "no"
+                raise damaged(self.folder, f"{there} {name}, a part of {len(self.facts['parts'])}")
 
 
 class Checkpoints:
@@ -197,12 +124,7 @@ class Checkpoints:
             clear_drafts(self.folder)
             with atomic_write(target) as draft:
                 draft.mkdir()
-                groups = {
-                    group: _write_tensors(draft / f"{group}.safetensors", named)
-                    for group, named in tensors.items()
-                    if named
-                }
-                known = {"format": FORMAT, "step": step, "groups": groups, **facts}
+                known = {"format": FORMAT, "step": step, **self._written(draft, tensors), **facts}
                 (draft / _FACTS).write_text(sealed_json(known), encoding="utf-8")
                 if target.exists():  # only when a run was resumed from a checkpoint before a damaged one
                     flush(draft)
@@ -217,6 +139,11 @@ class Checkpoints:
         if kind == "step":
             self.tidy()
         return target
+
+    def _written(self, draft: Path, tensors: Tensors) -> dict[str, Any]:
+        """Write the tensors; returns the checksums of their files."""
+        written = ((group, draft / f"{group}.safetensors", named) for group, named in tensors.items() if named)
+        return {"groups": {group: _write_tensors(path, named) for group, path, named in written}}
 
     def tidy(self) -> None:
         """Remove the checkpoints that are no longer kept: a killed run may have left one more."""
@@ -246,6 +173,10 @@ class Checkpoints:
 
     def all(self) -> list[Checkpoint]:
         return [read_checkpoint(folder) for folder in self._named("step")]
+
+    def told(self, found: Checkpoint | None) -> Checkpoint | None:
+        """The checkpoint that the first process has found, in those that read it."""
+        return found
 
     def _named(self, kind: str) -> list[Path]:
         return _named(self.folder, kind)
@@ -317,8 +248,10 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
     }
 
 
-def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: str) -> None:
-    """Copy saved tensors into existing ones; raises CheckpointError unless names and shapes are the same."""
+def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: str, values: bool = True) -> None:
+    """Copy saved tensors into existing ones; raises CheckpointError unless names and shapes are the same. Without
+    `values` that alone is checked.
+    """
     for name in sorted(into.keys() | saved.keys()):
         here = str(list(into[name].shape)) if name in into else "none"
         there = str(list(saved[name].shape)) if name in saved else "none"
@@ -329,7 +262,7 @@ def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: st
                 do="resume with the settings that the run started with, or choose another folder",
             )
     with torch.no_grad():
-        for name, tensor in into.items():
+        for name, tensor in into.items() if values else ():
             tensor.copy_(saved[name])
 
 

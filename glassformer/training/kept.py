@@ -13,9 +13,8 @@ from glassformer.training.run import Run, better_if_higher
 
 
 def finish(run: Run) -> None:
-    """Save the run, and set its model to the weights to keep: see `fit`."""
-    run.save()
-    model, settings, progress = run.state.model, run.settings, run.progress
+    """Set the model of a run that is saved to the weights to keep: see `fit`."""
+    model, settings, progress = run.state.whole, run.settings, run.progress
     best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
     mean = beside = ""
     if settings.average is not None:
@@ -23,8 +22,6 @@ def finish(run: Run) -> None:
         every = run.settings.checkpoint_every or 1
         chosen = [each for each in run.checkpoints.all() if each.step % every == 0 or each.step == run.progress.step]
         kept = chosen[-settings.average :]
-        if run.state.average is not None:
-            run.state.average.copy_to(model)
         _take_mean(model, kept)
         mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
     elif best is not None and best.step > 0 and (start := run.checkpoints.start()) is not None:
@@ -45,7 +42,6 @@ def finish(run: Run) -> None:
         restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
         run.log(f"keeping step {best.step:,}, the best, with {run.told(progress.best)}{beside}")
     elif run.state.average is not None:
-        run.state.average.copy_to(model)
         run.log("keeping the moving average of the weights")
     elif progress.best is not None:  # it was damaged, and the user deleted it as advised
         run.log(f"keeping the last weights, as the best model (step {progress.best_step:,}) is missing")

@@ -75,6 +75,7 @@ def fit(
         held_out=held_out,
         resume=resume,
         log=log,
+        watched=watched is not None,
         processes=processes,
     )
     if probe_seconds is not None and run.progress.step == 0:
@@ -83,7 +84,7 @@ def fit(
     with closing(_steps(run, watched)) as steps:
         while True:
             # Not active while the caller handles a step: these settings must not change what the caller computes.
-            with repeatable(run.machine), recomputing(model, settings.activation_checkpointing):
+            with repeatable(run.machine), recomputing(run.state.model, settings.activation_checkpointing):
                 step = next(steps, None)
             if step is None:
                 return
@@ -144,7 +145,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
                 log(notice)
             record.see(report)
             watching.see(state.evaluated_model(), report)  # before a checkpoint, which then has its record
-            if run.saving_due or run.over or stop_request.signal_number is not None:
+            if processes.any_of(run.saving_due or run.over or stop_request.signal_number is not None):
                 run.save()
             away = time.monotonic()
             yield report
@@ -155,9 +156,11 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
                     f"stopped after step {progress.step:,}; everything is saved in {run.out}: continue with --resume",
                     signal_number=signal_number,
                 )
+    run.save()
+    state.settle()
     if processes.first:
         finish(run)
-    processes.copy_of_first(list(weights(state.model).values()))
+    processes.copy_of_first(list(weights(state.whole).values()))
     run.tuned.finish(run.out if processes.first else None)
 
 
@@ -180,12 +183,15 @@ def _learn(run: Run, parameters: Sequence[Parameter]) -> _Learned:
     tokens = sum(part.tokens for part in parts)
     counts, present, size = run.processes.sums(counts_of(parts), _present(parts), {"tokens": tokens})
     seed = step_seed(settings.seed, step).to(device)
-    of_parts = [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
+    of_parts = run.processes.together(
+        lambda: [run.loss_and_gradient(part.to(device).with_dropout_key(seed), counts) for part in parts]
+    )
     run.processes.add_up([each.grad for each in parameters if each.grad is not None])
     sums = run.processes.sums({name: sum(part[name] for part in of_parts) for name in of_parts[0]})[0]
     losses = mean_losses(sums, counts, present)
     loss = sum(feed.weights[name] * value for name, value in losses.items())
-    norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
+    clipped = run.processes.together(lambda: torch.nn.utils.clip_grad_norm_(parameters, settings.clip or math.inf))
+    norm = float(run.processes.whole(clipped))
     if not math.isfinite(loss + norm):
         raise _not_finite(run, parts, of_parts)
     return _Learned(loss, losses, counts, norm, int(size["tokens"]))
@@ -198,9 +204,9 @@ def step_seed(seed: int, step: int) -> Tensor:
 
 def parts_of(feed: Feed, step: int, accumulate: int, processes: Processes = ALONE) -> list[Batch]:
     """The rows of a step in `accumulate` parts for each process, or in as many as they can be cut into: those of this
-    process.
+    process, as many as each has.
     """
-    parts = min(accumulate * processes.count, feed.rows(step))
+    parts = min(accumulate, feed.rows(step) // processes.count) * processes.count
     return [feed.batch(step, part, parts) for part in range(processes.number, parts, processes.count)]
 
 

@@ -53,7 +53,7 @@ class Muon(torch.optim.Muon):
             each.sort(key=lambda pair: pair[0].numel(), reverse=True)
         for place in range(0, len(each), count):
             some = each[place : place + count]
-            ahead = [self._ahead(matrix, group["momentum"]) for matrix, group in some]  # [R, C]
+            ahead = [self.processes.whole(self._ahead(matrix, group["momentum"])) for matrix, group in some]  # [R, C]
             mine = None
             if number < len(some):
                 group = some[number][1]
@@ -61,6 +61,7 @@ class Muon(torch.optim.Muon):
             for (matrix, group), turned in zip(some, self.processes.gathered(mine, ahead), strict=True):
                 rate, (rows, columns) = float(group["lr"]), matrix.shape
                 matrix.mul_(1 - rate * group["weight_decay"])
+                turned = self.processes.part(turned, matrix)
                 matrix.add_(turned, alpha=-rate * math.sqrt(max(1, rows / columns)))
         return loss
 

@@ -16,22 +16,17 @@ from glassformer.base.errors import CheckpointError, ConfigError, NotFiniteError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, Machine, choose_machine, unknown_processor
 from glassformer.runtime.processes import Processes
+from glassformer.runtime.sharing import Sharing
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
 from glassformer.training.budget import EVALUATION_ROWS, FEW, Budget, Cadence, RunProgress, enough_learned, evaluations
-from glassformer.training.checkpoint import (
-    Checkpoint,
-    Checkpoints,
-    State,
-    Unwritten,
-    circumstances,
-    differences,
-    weights,
-)
+from glassformer.training.checkpoint import Checkpoint, Checkpoints, Unwritten, circumstances, differences, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.optimize import Tuned
 from glassformer.training.schedule import Schedule
 from glassformer.training.settings import TrainSection, TuneSection
+from glassformer.training.shared import SharedCheckpoints, SharedState, check_shared
+from glassformer.training.state import State
 from glassformer.training.tune import choose
 
 # Steps of an epoch that are sampled for the mean number of tokens: with rows in buckets, steps have different lengths.
@@ -85,6 +80,7 @@ class Run:
         held_out: Feed | None,
         resume: bool,
         log: Log,
+        watched: bool,
         processes: Processes,
     ) -> Run:
         """Set up the machine, and restore the newest checkpoint when a run is resumed: the first process reads it."""
@@ -98,17 +94,25 @@ class Run:
         stages = choose(model, tune)
         stages.begin(model, len(stages.names) - 1)  # the optimizer keeps something for all that is ever trained
         budget = Budget.of(settings, feed.steps_per_epoch)
-        state = State.fresh(model, settings, tune=tune, products=machine.products, processes=processes)
+        # Only a mean of checkpoints needs them at chosen steps, see `kept.py`; otherwise any checkpoint counts.
+        every = settings.checkpoint_every or 1 if settings.average else 1
+        keep, folder = max(settings.keep, settings.average or 0), out / "checkpoints"
+        state: State
+        checkpoints: Checkpoints
+        if isinstance(processes, Sharing):
+            check_shared(settings, tune, watched=watched)
+            settings = settings.model_copy(update={"compile": "off"})  # FSDP2's hooks break the graph
+            state = SharedState.of(model, settings, machine.products, processes)
+            checkpoints = SharedCheckpoints(folder, processes, keep=keep, every=every)
+        else:
+            state = State.fresh(model, settings, tune=tune, products=machine.products, processes=processes)
+            checkpoints = (Checkpoints if processes.first else Unwritten)(folder, keep=keep, every=every)
         check_rows(feed, processes.count)
         tokens = statistics.mean(sampled_tokens(feed).values()) / processes.count
         compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
         facts = circumstances(settings, tune, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
         facts["processes"] = processes.count
-        # Only a mean of checkpoints needs them at chosen steps, see `kept.py`; otherwise any checkpoint counts.
-        every = settings.checkpoint_every or 1 if settings.average else 1
-        kept = Checkpoints if processes.first else Unwritten
-        checkpoints = kept(out / "checkpoints", keep=max(settings.keep, settings.average or 0), every=every)
-        found = _newest(checkpoints, resume=resume)
+        found = checkpoints.told(_newest(checkpoints, resume=resume))
         if found is not None:
             state.restore(found)
             if settings.compile == "auto":  # as in the first part of the run, so that the result is the same to the bit
@@ -128,13 +132,13 @@ class Run:
             feed=feed,
             held_out=held_out,
             settings=settings,
-            tuned=Tuned(model, tune, stages, log),
+            tuned=Tuned(state.model, tune, stages, log),
             machine=machine,
             budget=budget,
             schedule=Schedule.of(settings, budget),
             state=state,
             checkpoints=checkpoints,
-            loss_and_gradient=LossAndGradient(feed, model, machine, compiled=facts["compiled"], log=log),
+            loss_and_gradient=LossAndGradient(feed, state.model, machine, compiled=facts["compiled"], log=log),
             facts=facts,
             log=log,
             processes=processes,
@@ -188,32 +192,32 @@ class Run:
 
     def _evaluate(self) -> dict[str, float]:
         self.evaluated_step = self.progress.step
-        found = self._judge() if self.processes.first else {}
+        with self.state.evaluated_model() as model:
+            found = self._judge(model) if self.processes.first else {}
         judged = {name: getattr(self.progress, name) for name in _JUDGED}
         scores, judged = self.processes.of_first([found, judged])
         for name, value in judged.items():
             setattr(self.progress, name, value)
         return dict(scores)
 
-    def _judge(self) -> dict[str, float]:
+    def _judge(self, model: Transformer) -> dict[str, float]:
         assert self.held_out is not None
-        with self.state.evaluated_model() as model:
-            with self.machine.context():
-                scores = self.held_out.evaluate(model, limit=EVALUATION_ROWS)
-            found = better_if_higher(self.held_out.best, scores)
-            finite = math.isfinite(found)
-            loss = scores.get("loss", math.inf)
-            better, least = finite and self.is_better(found, loss), self.progress.least_loss
-            # A score may stand still, at 0 for example, while the model learns: its loss then falls.
-            falls = math.isfinite(loss) and (least is None or loss < least)
-            self.progress.least_loss = loss if falls else least
-            self.progress.misses = 0 if better or falls else self.progress.misses + 1
-            if better:
-                self.progress.best, self.progress.best_loss = found, loss if math.isfinite(loss) else None
-                self.progress.best_step = self.progress.step
-                self.checkpoints.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
-                # A run resumed from the newest checkpoint needs the best model that this checkpoint knows.
-                self.keep_best(self.progress.step, self.saved_best)
+        with self.machine.context():
+            scores = self.held_out.evaluate(model, limit=EVALUATION_ROWS)
+        found = better_if_higher(self.held_out.best, scores)
+        finite = math.isfinite(found)
+        loss = scores.get("loss", math.inf)
+        better, least = finite and self.is_better(found, loss), self.progress.least_loss
+        # A score may stand still, at 0 for example, while the model learns: its loss then falls.
+        falls = math.isfinite(loss) and (least is None or loss < least)
+        self.progress.least_loss = loss if falls else least
+        self.progress.misses = 0 if better or falls else self.progress.misses + 1
+        if better:
+            self.progress.best, self.progress.best_loss = found, loss if math.isfinite(loss) else None
+            self.progress.best_step = self.progress.step
+            self.checkpoints.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
+            # A run resumed from the newest checkpoint needs the best model that this checkpoint knows.
+            self.keep_best(self.progress.step, self.saved_best)
         if self.over and not finite:  # no later step would detect it
             raise NotFiniteError(
                 f"a model to keep needs finite numbers: its score after step {self.progress.step:,} is not",

@@ -118,6 +118,8 @@ class TrainSection(Settings):
     """Where to compute: auto, cpu, cuda, or cuda:1."""
     threads: int | None = Field(default=None, ge=1)
     """Threads of the processor."""
+    shard: bool = False
+    """Share out weights, gradients and optimizer among the processes of a training."""
     seed: Seed = 0
     """The seed of all random numbers of the training."""
     seeds: int = Field(default=1, ge=1, le=1000)

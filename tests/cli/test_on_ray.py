@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from glassformer.cli.corpus import on_ray
@@ -126,18 +128,28 @@ def test_a_bad_row_stops_the_command_as_without_ray(run: Run, trained: Path, ask
     assert "--rejects" in blockwise.err
 
 
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 @pytest.mark.usefixtures("here")
 def test_a_file_that_grows_while_it_is_read_is_refused(
-    run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    growing = tmp_path / "growing.jsonl"
-    growing.write_bytes(asked.read_bytes())
+    """Also one of Parquet, which is written anew: the groups of rows that are not read yet are no longer there."""
+    growing, texts = tmp_path / f"growing{suffix}", asked.read_text().splitlines()
     whole = Partial.whole
 
+    def write() -> None:
+        texts.append('{"id": "more", "text": "one more [MASK]"}')
+        if suffix == ".jsonl":
+            growing.write_text("\n".join(texts) + "\n")
+        else:
+            table = pa.Table.from_pylist([json.loads(each) for each in texts])
+            pq.write_table(table, growing, row_group_size=16, compression=None)
+
     def grows(self: Partial) -> None:
-        with growing.open("a") as handle:
-            handle.write('{"text": "one more [MASK]"}\n')
+        write()
         whole(self)
+
+    write()
 
     monkeypatch.setattr(Partial, "whole", grows)
     done = run(*fill(trained, growing, tmp_path / "out.jsonl", "--ray"))

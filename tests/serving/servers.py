@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
+import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import httpx2
 import uvicorn
 from starlette.applications import Starlette
 
@@ -45,6 +49,26 @@ def listening(app: Starlette, to_take: float = 30.0) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join(20)
+
+
+def answered_while_stopped(
+    client: httpx2.Client, process: subprocess.Popen[str], body: Mapping[str, Any]
+) -> tuple[Any, httpx2.Response]:
+    """What `writer` generates in a stream that began before its server was stopped, and the answer to a second request
+    of that time, which is not streamed.
+    """
+    path, found = "/v1/writer/generate", list[httpx2.Response]()
+    asking = threading.Thread(target=lambda: found.append(client.post(path, json=body)))
+    with client.stream("POST", path, json={**body, "stream": True}) as answer:
+        lines = answer.iter_lines()
+        first = next(lines)
+        asking.start()
+        second = next(line for line in lines if line)
+        process.send_signal(signal.SIGTERM)
+        rest = [line for line in lines if line]
+    asking.join()
+    assert (first[:5], second[:5], rest[-1]) == ("data:", "data:", "data: [DONE]")
+    return json.loads(rest[-2].removeprefix("data: "))["answer"], found[0]
 
 
 def close(one: Any, other: Any, tolerance: float = 1e-5) -> bool:

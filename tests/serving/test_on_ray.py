@@ -8,9 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +26,7 @@ from glassformer.cli.terminal.opened import Machine
 from glassformer.run.serving.limits import Limits
 from tests.cli.conftest import Run, run  # noqa: F401  # the fixture
 from tests.refusals import refused
-from tests.serving.servers import LOCAL, close, served_by
+from tests.serving.servers import LOCAL, answered_while_stopped, close, served_by
 
 NAMES = ("sentences", "writer")
 ASKED: list[tuple[str, dict[str, Any]]] = [
@@ -94,19 +93,8 @@ def test_two_replicas_answer_as_one_process_does(monkeypatch: pytest.MonkeyPatch
                 assert close(ours.json(), other.json()), path
         body = {"texts": ["It was"], "max_tokens": 30, "min_tokens": 29, "beams": 1}
         whole = alone.post("/v1/writer/generate", json=body).json()["answers"][0]
-        found: list[Any] = []
-        asking = threading.Thread(target=lambda: found.append(client.post("/v1/writer/generate", json=body)))
-        with client.stream("POST", "/v1/writer/generate", json={**body, "stream": True}) as answer:
-            lines = answer.iter_lines()
-            first = next(lines)
-            asking.start()
-            second = next(line for line in lines if line)
-            process.send_signal(signal.SIGTERM)
-            rest = [line for line in lines if line]
-        asking.join()
-        assert (first[:5], second[:5], rest[-1]) == ("data:", "data:", "data: [DONE]")
-        assert json.loads(rest[-2].removeprefix("data: "))["answer"]["generated"] == whole["generated"]
-        assert found[0].json()["answers"][0]["generated"] == whole["generated"]
+        streamed, finished = answered_while_stopped(client, process, body)
+        assert streamed["generated"] == finished.json()["answers"][0]["generated"] == whole["generated"]
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0
         assert "Traceback" not in said
@@ -183,6 +171,26 @@ def test_a_replica_is_the_application_and_ends_before_the_proxy(serve: Serve) ->
     assert serve.options["max_ongoing_requests"] > Limits().requests  # it refuses itself, with 429
     with TestClient(serve.app, base_url=LOCAL) as client:
         assert [each["id"] for each in client.get("/v1/models").json()["data"]] == ["writer"]
+
+
+def test_the_address_is_told_on_standard_output(
+    serve: Serve,
+    run: Run,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Though what Ray prints is sent to standard error."""
+    stopped = SimpleNamespace(wait=lambda seconds: True, set=lambda: None)
+    monkeypatch.setattr(replicas_, "threading", SimpleNamespace(Event=lambda: stopped))
+    monkeypatch.setattr(replicas_, "connected", lambda address, cores: redirected(sys.modules["ray"]))
+    done = run("serve", "writer", "--port", "0", "--ray", "--json", "--threads", "1", "--engine", "torch")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["address"].startswith("http://127.0.0.1:")
+
+
+@contextmanager
+def redirected(ray: Any) -> Iterator[Any]:
+    with redirect_stdout(sys.stderr):
+        yield ray
 
 
 def test_a_cluster_that_cannot_is_refused(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import httpx2
 import pytest
 
 from tests.cli.conftest import Run, run  # noqa: F401  # the fixture
+from tests.serving.servers import answered_while_stopped
 
 SERVE = [sys.executable, "-m", "glassformer", "serve"]
 
@@ -39,21 +39,9 @@ def test_what_was_taken_is_finished_when_the_server_is_stopped(server: tuple[str
     """
     address, process = server
     body: dict[str, Any] = {"texts": ["Zanzibar was"], "beams": 1, "max_tokens": 60, "min_tokens": 59}
-    found: list[Any] = []
     with httpx2.Client(base_url=address, timeout=60) as client:
-        asking = threading.Thread(target=lambda: found.append(client.post("/v1/writer/generate", json=body)))
-        with client.stream("POST", "/v1/writer/generate", json={**body, "stream": True}) as answer:
-            lines = answer.iter_lines()
-            first = next(lines)
-            asking.start()
-            second = next(line for line in lines if line)
-            process.send_signal(signal.SIGTERM)
-            rest = [line for line in lines if line]
-        asking.join()
-    assert (first[:5], second[:5], rest[-1]) == ("data:", "data:", "data: [DONE]")
-    whole = json.loads(rest[-2].removeprefix("data: "))["answer"]
+        whole, finished = answered_while_stopped(client, process, body)
     assert len(whole["tokens"]) == 60
-    (finished,) = found
     assert finished.status_code == 200
     assert finished.json()["answers"][0]["generated"] == whole["generated"]
     _, log = process.communicate(timeout=30)
@@ -98,6 +86,6 @@ def test_what_cannot_be_served_is_refused_in_a_sentence(run: Run, words: tuple[s
 def test_the_folder_for_containers_names_what_is_there(repository: Path) -> None:
     docker = (repository / "deploy" / "Dockerfile").read_text()
     compose = (repository / "deploy" / "compose.yaml").read_text()
-    assert "[serve" in docker
+    assert "EXTRAS=serve" in docker
     assert "GLASSFORMER_TOKEN" in compose
     assert "/ready" in compose

@@ -29,7 +29,8 @@ from torch import distributed as dist
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.cli.__main__ import main as command_line
 from glassformer.run.train import train
-from glassformer.runtime.processes import joined
+from glassformer.runtime.processes import Several, joined
+from glassformer.runtime.sharing import Sharing
 from glassformer.training.checkpoint import weights
 from glassformer.training.loop import fit
 from glassformer.training.progress import NoProgress
@@ -57,13 +58,11 @@ def toy(out: Path, number: int, settings: Mapping[str, Any]) -> int:
 
 
 def _toy(out: Path, number: int, settings: Mapping[str, Any], kept: list[object]) -> int:
-    model = toy_model(dropout=0.3)
-    with joined("cpu") as processes:
+    model, chosen = toy_model(dropout=0.3), toy_settings(**settings)
+    with joined("cpu", Sharing if chosen.shard else Several) as processes:
         kept.append(dist.group.WORLD)
         try:
-            for step in fit(
-                model, Toy(), toy_settings(**settings), out=out, held_out=Toy(seed=5), resume=True, processes=processes
-            ):
+            for step in fit(model, Toy(), chosen, out=out, held_out=Toy(seed=5), resume=True, processes=processes):
                 print(step.step, step.loss, step.norm, flush=True)
         except Interrupted as stopped:
             print(stopped, file=sys.stderr)

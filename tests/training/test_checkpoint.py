@@ -18,8 +18,9 @@ from glassformer.base.errors import CheckpointError, TrainingError
 from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
-from glassformer.training.checkpoint import Checkpoints, State, damaged, read_checkpoint, restore, weights
+from glassformer.training.checkpoint import Checkpoints, damaged, read_checkpoint, restore, weights
 from glassformer.training.settings import TrainSection
+from glassformer.training.state import State
 from tests.damage import flipped_bits
 from tests.refusals import refused
 from tests.training.toy import toy_model

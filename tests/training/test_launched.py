@@ -28,12 +28,13 @@ STEPS = 200
 class Launched:
     """A training whose processes are begun by a launcher; it checkpoints after each step."""
 
-    def __init__(self, text: Path, folder: Path, *, torchrun: int | None = None, steps: int = STEPS) -> None:
+    def __init__(self, text: Path, folder: Path, *more: str, torchrun: int | None = None, steps: int = STEPS) -> None:
         """`torchrun`: how often it begins all processes again; None for `--processes`."""
         words = ["train", "masked-lm", str(text), "--family", "bert", "--size", "tiny", "--steps", str(steps)]
         words += ["--vocabulary", "160", "--length", "24", "--validation", "0.2", "--batch", "7", "--out", str(folder)]
         for setting in ("compile=off", "checkpoint_every=1", "evaluate_every=50", "optimizer=muon", "device=cpu"):
             words += ["--set", f"train.{setting}"]
+        words += more
         launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
         command = (
             [*ITSELF, *words, "--processes", "2"]
@@ -77,11 +78,15 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kills", "torchrun"), [(3, None), (20, 20)])
-def test_a_killed_process_is_begun_again(text: Path, tmp_path: Path, kills: int, torchrun: int | None) -> None:
-    whole = Launched(text, tmp_path / "whole")
+@pytest.mark.parametrize(
+    ("kills", "torchrun", "more"), [(3, None, []), (20, 20, []), (3, None, ["--shard"]), (3, 20, ["--shard"])]
+)
+def test_a_killed_process_is_begun_again(
+    text: Path, tmp_path: Path, kills: int, torchrun: int | None, more: list[str]
+) -> None:
+    whole = Launched(text, tmp_path / "whole", *more)
     assert whole.end() == 0, whole.errors.read_text()
-    broken = Launched(text, tmp_path / "broken", torchrun=torchrun)
+    broken = Launched(text, tmp_path / "broken", *more, torchrun=torchrun)
     rng = random.Random(0)
     for kill in range(kills):
         broken.wait_for(lambda: len(broken.workers) == 2)

@@ -85,11 +85,13 @@ def serve(
     def opened() -> dict[str, Artefact]:
         return {name: machine.open(which) for name, which in named.items()}
 
+    out = sys.stdout  # not what it is while a Ray is connected: what Ray prints goes to standard error
+
     def announce(address: str) -> None:
         if json:
-            record({"address": address, "models": list(named)}, sys.stdout)
+            record({"address": address, "models": list(named)}, out)
             return
-        print(address, flush=True)
+        print(address, file=out, flush=True)
         note(f"serving {', '.join(named)}; Ctrl-C stops it")
 
     if ray is None:

@@ -39,6 +39,13 @@ def train(
             "several machines, start the command with torchrun.  [default: 1]",
         ),
     ] = None,
+    shard: Annotated[
+        bool,
+        typer.Option(
+            "--shard",
+            help="Share out weights, gradients and optimizer among the processes, for a model that does not fit one.",
+        ),
+    ] = False,
     json: Annotated[bool, json_option("The record has the folder and the scores of the model.")] = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
@@ -73,7 +80,7 @@ def train(
     recipe = requested_recipe(
         what,
         files or [],
-        settings=settings or {},
+        settings={**(settings or {}), **({"train.shard": True} if shard else {})},
         assignments=set or [],
         recorded=recipe_of_run(folder) if resume else None,
     )

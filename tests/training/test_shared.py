@@ -1,0 +1,138 @@
+"""Processes that share out the weights learn what one learns, and any number of them goes on from their checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from glassformer.run.train import train
+from glassformer.training.checkpoint import Checkpoints, weights
+from glassformer.training.progress import NoProgress
+from tests.contracts.tasks import TASKS, Row
+from tests.training.runs import train as train_toy
+from tests.training.several import Group, server
+from tests.training.test_processes import FLOAT64, largest_difference
+from tests.training.toy import Toy
+
+Begin = Callable[..., Group]
+SHARED: dict[str, Any] = {**FLOAT64, "shard": True}
+
+
+@pytest.fixture(scope="module")
+def begin() -> Iterator[Begin]:
+    """Begins processes in a folder, one for each of the works."""
+    with server() as process:
+        yield lambda folder, *works: Group(process, folder, works)
+
+
+# Only the order of sums differs.
+@pytest.mark.parametrize(
+    ("row", "count", "precision"),
+    [
+        pytest.param(row, count, precision, marks=() if (row.name, count, precision) == usual else pytest.mark.long)
+        for usual in [("masked-lm", 2, "float64")]
+        for row in TASKS
+        for count, precision in ((2, "float64"), (3, "float64"), (2, "float32"))
+    ],
+    ids=lambda value: value.name if isinstance(value, Row) else str(value),
+)
+def test_they_learn_what_one_learns(begin: Begin, row: Row, count: int, precision: str, tmp_path: Path) -> None:
+    """With dropout, uneven batches, Muon and a moving average."""
+    recipe = row.recipe(tmp_path)
+    recipe["train"] |= {**FLOAT64, "precision": precision, "batch": 7, "compile": "off"}
+    recipe["train"] |= {"accumulate": 2 if row.task == "tag" else 1}
+    if row.task == "masked-lm":
+        recipe["train"] |= {"optimizer": "muon", "ema": 0.5}
+    alone = train(recipe, out=tmp_path / "alone", progress=NoProgress())
+    shared = {**recipe, "train": {**recipe["train"], "shard": True}}
+    group = begin(tmp_path / "together", *[shared] * count)
+    assert group.end() == [0] * count, group.text("errors", 0)
+    tolerance = 1e-10 if precision == "float64" else 1e-6
+    for each in group.weights():
+        assert largest_difference(weights(alone.module), each) < tolerance
+    folders = (tmp_path / "alone", group.folder / "run")
+    one, several = (Checkpoints(folder / "checkpoints").newest() for folder in folders)
+    assert one is not None
+    assert several is not None
+    assert len(several.facts["parts"]) == count
+    sizes = [(several.folder / "parts" / name).stat().st_size for name in several.facts["parts"]]
+    assert max(sizes) < 1.5 * sum(sizes) / count  # of each tensor an equal part; a file has a header too
+    for name in ("best", "least_loss", "smoothed"):
+        assert one.facts["progress"][name] == pytest.approx(several.facts["progress"][name], rel=tolerance)
+    for name, tensor in one.tensors("optimizer").items():  # each process has written its part of it
+        torch.testing.assert_close(several.tensors("optimizer")[name], tensor, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [((2, True), (1, True)), ((2, True), (3, True)), ((1, False), (2, True)), ((2, True), (2, False))],
+    ids=["2 to 1", "2 to 3", "one to shared", "shared to whole"],
+)
+def test_what_some_have_saved_others_go_on_with(
+    begin: Begin, tmp_path: Path, first: tuple[int, bool], then: tuple[int, bool]
+) -> None:
+    settings: dict[str, Any] = {
+        **FLOAT64,
+        "checkpoint_every": 2,
+        "evaluate_every": 3,
+        "schedule": "constant",
+        "warmup": 0,
+    }
+    settings |= {"optimizer": "muon", "ema": 0.9, "average": 2, "keep": 2}
+    whole, _ = train_toy(tmp_path / "alone", dropout=0.3, held_out=Toy(seed=5), **settings)
+    for steps, (count, shard) in ((4, first), (6, then)):
+        group = begin(tmp_path / "run", *[{**settings, "steps": steps, "shard": shard}] * count)
+        assert group.end() == [0] * count, group.text("errors", 0)
+    assert [int(line.split()[0]) for line in group.text("printed", 0).splitlines()] == [5, 6]
+    for each in group.weights():
+        assert largest_difference(whole, each) < 1e-10
+
+
+def test_a_checkpoint_without_one_of_its_parts_is_refused(begin: Begin, tmp_path: Path) -> None:
+    settings = {**SHARED, "checkpoint_every": 2}
+    assert begin(tmp_path / "run", *[{**settings, "steps": 4}] * 3).end() == [0] * 3
+    newest = Checkpoints(tmp_path / "run" / "checkpoints").newest()
+    assert newest is not None
+    part = sorted((newest.folder / "parts").iterdir())[1]
+    kept = part.read_bytes()
+    for content in (None, kept[:-1] + bytes([kept[-1] ^ 1])):
+        part.unlink() if content is None else part.write_bytes(content)
+        for count in (1, 2):
+            then = begin(tmp_path / "run", *[{**settings, "steps": 6}] * count)
+            assert then.end() == [2] * count
+            said = then.text("errors", 0).splitlines()
+            assert part.name in said[-1], said
+            assert not any("Traceback" in each for each in said)
+
+
+def test_an_error_of_one_is_the_end_of_all(begin: Begin, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "checkpoints").touch()  # where the first process wants to make a folder
+    group = begin(tmp_path / "run", *[{**SHARED, "steps": 100_000, "checkpoint_every": 2}] * 2)
+    assert group.end() == [2, 2]
+    said = [group.text("errors", number).splitlines()[-1] for number in (0, 1)]
+    assert said[0] == said[1]
+    assert str(tmp_path / "run" / "checkpoints") in said[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (["--set", "train.compile=on"], "compile"),
+        (["--layer-decay", "0.9"], "[tune]"),
+        (["--watch", "He likes [MASK]."], "watched"),
+    ],
+)
+def test_what_does_not_go_with_it_is_one_sentence(begin: Begin, tmp_path: Path, more: list[str], named: str) -> None:
+    words = ["train", "masked-lm", str(TASKS[0].write(tmp_path)), "--steps", "2", "--vocabulary", "160"]
+    words += ["--length", "24", "--device", "cpu", "--quiet", "--family", "bert", "--size", "tiny", "--shard"]
+    words += ["--validation", "0.2", "--out", str(tmp_path / "run"), *more]
+    group = begin(tmp_path / "group", *[words] * 2)
+    assert group.end() == [2, 2], group.text("errors", 0)
+    assert len(group.text("errors", 0).splitlines()) == 1
+    assert named in group.text("errors", 0)
+    assert not (tmp_path / "run").exists()
