@@ -9,10 +9,10 @@ from typing import Any
 from glassformer.answering.answers import answers, predictor_for
 from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.saved.artefact import Artefact
+from glassformer.tasks import task_named
 from glassformer.tasks.labels.choose.answers import Choice
 from glassformer.tasks.labels.labels import Labels, TextPairTask
 
-CHOOSE, CLASSIFY = "choose", "classify"
 # Labels of pairs that fit, in small letters: the default where a model has exactly one of them.
 _FITS = ("1", "yes", "true", "relevant", "isnext")
 
@@ -32,7 +32,10 @@ class Reranker:
         from glassformer.saved.opening import open_model
 
         self.model = model if isinstance(model, Artefact) else open_model(model, Artefact)
-        self.verb = CHOOSE if self.model.task_name == CHOOSE else CLASSIFY
+        task = None if self.model.task is None else task_named(self.model.task.name)
+        if task is None or "sentence_head" not in task.verbs:
+            raise _not_of_pairs(f"a model for {self.model.task_name or 'no task'}")
+        self.verb, self.among = task.verbs["sentence_head"], task.head_use == "candidates"
         self.label, self.score = "", "number"
         try:
             predictor = predictor_for(self.model, self.verb, {})
@@ -47,7 +50,7 @@ class Reranker:
             raise ConfigError(
                 "a label of the re-ranking model is needed", got=repr(label)[:60], do=did_you_mean(label, labels)
             )
-        if self.verb == CHOOSE:
+        if self.among:
             self.score = "probability"
         elif labels:
             likely = [each for each in labels if each.lower() in _FITS] if label is None else [label]
@@ -61,13 +64,13 @@ class Reranker:
 
     def records(self, question: str, texts: Sequence[str]) -> list[dict[str, object]]:
         """What the verb reads for a question and its texts; no record where there is nothing to compare."""
-        if self.verb == CHOOSE:
+        if self.among:
             return [{"text": question, "choices": list(texts)}] if len(texts) > 1 else []
         return [{"text": question, "pair": each} for each in texts]
 
     def scores(self, found: Iterable[Any], texts: int) -> list[float]:
         """How well each of so many texts fits, larger is better, from the answers to their `records`."""
-        if self.verb == CHOOSE:
+        if self.among:
             choices: list[Choice] = list(found)
             return list(choices[0].probabilities) if choices else [1.0] * texts
         return [each.probabilities[self.label] if isinstance(each, Labels) else float(each.number) for each in found]

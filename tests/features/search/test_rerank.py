@@ -40,8 +40,12 @@ def judges() -> dict[str, Model]:
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
-    encoder = model_for("classify", {"labels": ("a", "b")})
+def encoder() -> Model:
+    return model_for("classify", {"labels": ("a", "b")})
+
+
+@pytest.fixture(scope="module")
+def index(encoder: Model, tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
     return SearchIndex.build(tmp_path_factory.mktemp("search") / "index", TEXTS, encoder)
 
 
@@ -109,10 +113,14 @@ def test_models_that_do_not_read_pairs_are_refused(index: SearchIndex, judges: d
 
 
 def test_the_command_prints_the_new_order(
-    index: SearchIndex, judges: dict[str, Model], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    index: SearchIndex,
+    encoder: Model,
+    judges: dict[str, Model],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    encoder, judge = index.model.save(tmp_path / "encoder"), judges["classify"].save(tmp_path / "judge")
-    words = ["search", "ask", str(index.path), "Berlin", "--model", str(encoder), "--top", "3", "--json"]
+    saved, judge = encoder.save(tmp_path / "encoder"), judges["classify"].save(tmp_path / "judge")
+    words = ["search", "ask", str(index.path), "Berlin", "--model", str(saved), "--top", "3", "--json"]
     assert main([*words, "--rerank", str(judge), "--rerank-first", "5"]) == 0
     out, told = capsys.readouterr()
     hits = json.loads(out)["hits"]
@@ -121,7 +129,7 @@ def test_the_command_prints_the_new_order(
     assert "'yes'" in told
     assert main([*words, "--rerank-label", "yes"]) == 2
     assert "--rerank MODEL" in capsys.readouterr().err
-    assert main([*words, "--rerank", str(encoder), "--rerank-label", "yes"]) == 2
+    assert main([*words, "--rerank", str(saved), "--rerank-label", "yes"]) == 2
     assert "'yes'" in capsys.readouterr().err
 
 
