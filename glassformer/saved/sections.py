@@ -21,8 +21,7 @@ class TokenizerSection(Settings):
     lowercase: bool = True
     """Whether letters are made small before words are cut."""
     leading_blank: bool = False
-    """For pairs cut into byte pairs: whether a blank is written before each text, so that its first word has the tokens
-    that it has inside a text."""
+    """For byte pairs of sources and targets: whether a blank is written before each text."""
     special: bool = True
     """Whether the vocabulary has tokens such as [MASK] and [PAD]; only whole words can do without."""
     shared: bool = True
