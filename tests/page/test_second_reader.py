@@ -207,7 +207,7 @@ def test_the_places_of_an_answer_are_numbered(window: Page, student: Trace, stud
     note = window.locator("main > .label").inner_text()
     assert "✓: the token that comes next in the text" in note
     assert ("The last 4 of" in note) is (len(tokens) > 4)
-    told = window.locator("main .answer").inner_text()
+    told = window.locator("main .small-answer").inner_text()  # above what it looked at most
     assert f"Of the target’s {len(tokens) - 1} tokens after its first" in told
 
 
