@@ -43,20 +43,20 @@ RRF = "reciprocal rank fusion"
 MARKERS = "<!-- search: python -m experiments.tables -->", "<!-- end of search -->"
 
 
-def paragraphs_and_questions(name: str) -> tuple[list[str], list[str], list[int]]:
+def paragraphs_and_questions(name: str, asked: int = ASKED) -> tuple[list[str], list[str], list[int]]:
     """The paragraphs of a set that have a question, each once; questions, and the number of the paragraph of each."""
     raw = (results.data_directory() / SETS[name]).read_bytes()
     articles = json.loads(gzip.decompress(raw) if SETS[name].endswith(".gz") else raw)["data"]
     pairs = [
-        (paragraph["context"], asked["question"])
+        (paragraph["context"], each["question"])
         for article in articles
         for paragraph in article["paragraphs"]
-        for asked in paragraph["qas"]
-        if not asked.get("is_impossible")
+        for each in paragraph["qas"]
+        if not each.get("is_impossible")
     ]
     contexts = list(dict.fromkeys(context for context, _ in pairs))
     number = {context: place for place, context in enumerate(contexts)}
-    chosen = np.random.default_rng(0).permutation(len(pairs))[:ASKED]
+    chosen = np.random.default_rng(0).permutation(len(pairs))[:asked]
     return contexts, [pairs[n][1] for n in chosen], [number[pairs[n][0]] for n in chosen]
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from glassformer.decode.settings import DecodeSettings
     from glassformer.features.mix import Mix
     from glassformer.features.search.index import SearchIndex
+    from glassformer.features.search.rerank import Reranker
     from glassformer.look.summaries.attributions import attributions
     from glassformer.look.summaries.contributions import contributions
     from glassformer.look.summaries.head_jobs import heads
@@ -65,6 +66,7 @@ __all__ = [
     "ModelConfig",
     "Recipe",
     "Replace",
+    "Reranker",
     "SearchIndex",
     "Tagger",
     "TextClassifier",
@@ -111,6 +113,7 @@ _MODULES = {
     "ModelConfig": "config",
     "Recipe": "saved.recipe",
     "Replace": "look.trace.interventions",
+    "Reranker": "features.search.rerank",
     "SearchIndex": "features.search.index",
     "Tagger": "api.estimators.tagger",
     "TextClassifier": "api.estimators.classifier",

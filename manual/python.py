@@ -34,7 +34,7 @@ PAGES = {
         "Python: train and use",
         "Open a model, train one, ask it, compare two, and use it in scikit-learn.",
         (
-            *("load", "train", "compare", "Model", "DecodeSettings", "SearchIndex", "Mix"),
+            *("load", "train", "compare", "Model", "DecodeSettings", "SearchIndex", "Reranker", "Mix"),
             *("TextClassifier", "Tagger", "TextFeatures", "Recipe", "GlassformerError"),
         ),
     ),

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from experiments.results import data_directory
 from glassformer.data.readers.lines import read_lines
 
-# Occurrences that a word needs, passes of expectation maximisation, and the least product of the two probabilities.
-LEAST, PASSES, SURE = 5, 8, 0.05
-# How often each pair is written: without a full stop, and with one.
-REPEATS = 2
+# Occurrences that a word needs, passes of expectation maximisation, and the least product of the two probabilities of a
+# word that occurs less often than FREQUENT: a frequent one gets its best word, however unsure, so that it has one.
+LEAST, PASSES, SURE, FREQUENT = 5, 8, 0.03, 15
+# How often each pair is written as it is; it is written once with a capital, and once as a sentence.
+REPEATS = 4
 _ENGLISH, _FRENCH = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), re.compile(r"[^\W\d_]+")
 
 
@@ -23,7 +24,8 @@ def word_pairs() -> str:
     """Pairs of words as `train translate` reads them, from the training pairs of tatoeba_en_fr alone."""
     lines = [line.text.lower().split("\t") for line in read_lines(data_directory() / "tatoeba_en_fr" / "train.tsv.gz")]
     return "".join(
-        f"{english}\t{french}\n{english.capitalize()}.\t{french.capitalize()}.\n" * REPEATS
+        f"{english}\t{french}\n" * REPEATS
+        + "".join(f"{english.capitalize()}{end}\t{french.capitalize()}{end}\n" for end in ("", "."))
         for english, french in lexicon(
             (_ENGLISH.findall(line[0]) for line in lines), (_FRENCH.findall(line[1]) for line in lines)
         )
@@ -42,9 +44,16 @@ def lexicon(sources: Iterable[list[str]], targets: Iterable[list[str]]) -> list[
     f = np.concatenate([np.tile(b, len(a)) for a, b in pairs])
     cell, entry = np.unique(e * len(right.words) + f, return_inverse=True)
     e_of, f_of = cell // len(right.words), cell % len(right.words)
-    both = _model_1(entry, sentence, e, f, e_of, f_of) * _model_1(entry, sentence, f, e, f_of, e_of)
-    best = {int(e_of[at]): (right.words[f_of[at]], both[at]) for at in np.argsort(both)}
-    return [(word, best[n][0]) for n, word in enumerate(left.words) if left.count[word] >= LEAST and best[n][1] >= SURE]
+    there, back = _model_1(entry, sentence, e, f, e_of, f_of), _model_1(entry, sentence, f, e, f_of, e_of)
+    # The root: else a word of the targets that occurs once, beside a frequent word of the sources, is the best for it.
+    order = np.argsort(there * np.sqrt(back))
+    best = {int(e_of[at]): (right.words[f_of[at]], there[at] * back[at]) for at in order}
+    found = []
+    for number, word in enumerate(left.words):
+        count, (other, sure) = left.count[word], best[number]
+        if count >= FREQUENT or (count >= LEAST and sure >= SURE):
+            found.append((word, other))
+    return found
 
 
 class _Numbered:

@@ -16,8 +16,11 @@ def forced_words(words: Sequence[str], ids_of: IdsOf) -> tuple[ForcedWord, ...]:
 
 
 def forbidden_ids(words: Sequence[str], ids_of: IdsOf) -> Sequences:
-    """All spellings of each word: at the beginning of a text, and behind another word. Capitals are others."""
-    return tuple(dict.fromkeys(ids for word in words for ids in (tuple(ids_of(word)), _behind(word, ids_of))))
+    """All spellings of each word: at the beginning of a text, behind another word and behind a mark without a blank.
+    Capitals are others.
+    """
+    each = ((tuple(ids_of(word)), _behind(word, ids_of), _behind(word, ids_of, "a-")) for word in words)
+    return tuple(dict.fromkeys(ids for spellings in each for ids in spellings))
 
 
 def contains(text: str, word: str) -> bool:
@@ -31,8 +34,8 @@ def before_stop(text: str, stop: Sequence[str]) -> str:
     return text[: min((at for each in stop if (at := text.find(each)) >= 0), default=len(text))]
 
 
-def _behind(word: str, ids_of: IdsOf) -> tuple[int, ...]:
+def _behind(word: str, ids_of: IdsOf, before: str = "a ") -> tuple[int, ...]:
     """The tokens of a word that stands behind another one; its own tokens where the two cannot be told apart."""
-    other = tuple(ids_of("a"))
-    both = tuple(ids_of(f"a {word}"))
+    other = tuple(ids_of(before.strip()))
+    both = tuple(ids_of(before + word))
     return both[len(other) :] if both[: len(other)] == other else tuple(ids_of(word))

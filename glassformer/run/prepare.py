@@ -22,6 +22,7 @@ from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
 from glassformer.run.vocabulary import (
     body_config,
+    check_blank,
     check_length,
     check_memory,
     check_row,
@@ -197,6 +198,7 @@ def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progr
     known = read_tokenizer(section) if known is None else known  # None where the tokens are to be learned
     sizes = planned_sizes(section) if known is None else sizes_of(known)
     check_sides(len(sizes), checked.kind, recipe.task.name)
+    check_blank(section, checked.kind, recipe.task.name)
     check_unused(section, start=recipe.model.start is not None)
     check_row(recipe.data.length, known, special=section.special)
     # An impossible model must be refused before an hour of reading.

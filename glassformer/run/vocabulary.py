@@ -105,6 +105,16 @@ def check_sides(sides: int, task: type[Task], name: str) -> None:
         )
 
 
+def check_blank(section: TokenizerSection, task: type[Task], name: str) -> None:
+    """Refuse a blank before each text where a long text is cut into parts that would each begin with one."""
+    if section.leading_blank and not (task.two_sided and section.kind == "bpe"):
+        raise ConfigError(
+            "tokenizer.leading_blank is for byte pairs, in tasks with sources and targets",
+            got=f'kind = "{section.kind}" and the task {name}',
+            do="leave it out",
+        )
+
+
 def check_unused(section: TokenizerSection, *, start: bool) -> None:
     """Refuse settings for a tokenizer that is not learned: they would be saved but have no effect."""
     usual = TokenizerSection()
@@ -147,6 +157,7 @@ def learn_tokenizer(
                 islice(task.training_texts(data, shares), side, None, sides),
                 vocabulary=section.vocabulary,
                 lowercase=section.lowercase,
+                leading_blank=section.leading_blank,
                 special=task.special if section.special else NONE,
                 marks=task.marks if section.special else (),
                 advance=advance,

@@ -20,6 +20,8 @@ class TokenizerSection(Settings):
     """The number of tokens of a vocabulary that is learned."""
     lowercase: bool = True
     """Whether letters are made small before words are cut."""
+    leading_blank: bool = False
+    """For byte pairs of sources and targets: whether a blank is written before each text."""
     special: bool = True
     """Whether the vocabulary has tokens such as [MASK] and [PAD]; only whole words can do without."""
     shared: bool = True

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import tokenizers
@@ -105,6 +106,7 @@ def train_tokenizer(
     *,
     vocabulary: int,
     lowercase: bool = True,
+    leading_blank: bool = False,
     special: SpecialTokens | None = None,
     marks: Sequence[str] = (),
     advance: Callable[[int], None] | None = None,
@@ -116,6 +118,8 @@ def train_tokenizer(
     of the 256 bytes (bpe).
     The same texts give the same tokenizer, except for unigram: the library sums its scores in the order of a hash
     table, so that they differ a little between runs, and one of two about equally useful tokens may be kept.
+    With `leading_blank` (bpe alone) a blank is written before each text and left out where ids are decoded, so that the
+    first word of a text has the tokens that it has inside one.
     `special` defaults to the kind's usual tokens ([CLS] … for wordpiece and words, <s> … for bpe and unigram);
     `SpecialTokens()` asks for none. `marks` are further special tokens, the last of the vocabulary. `advance` is called
     with the number of characters of each text as it is read.
@@ -129,6 +133,8 @@ def train_tokenizer(
     least = len(list(special)) + len(marks) + 1
     if vocabulary < least:
         raise TokenizerError(f"a vocabulary of at least {least} tokens is needed", got=str(vocabulary))
+    if leading_blank and kind != "bpe":
+        raise TokenizerError("a blank before each text needs a bpe tokenizer", got=kind, do="leave leading_blank out")
     if kind in ("wordpiece", "unigram") and special.unknown is None:
         raise TokenizerError(f"a {kind} tokenizer needs a token for unknown words", got="none")
     reading = _Reading(texts, advance)
@@ -139,7 +145,8 @@ def train_tokenizer(
 
     try:
         with refusing(refusal):
-            backend = _TRAINERS[kind](reading, vocabulary - len(marks) - (learned != special), lowercase, learned)
+            train = partial(_bpe, leading_blank=True) if leading_blank else _TRAINERS[kind]
+            backend = train(reading, vocabulary - len(marks) - (learned != special), lowercase, learned)
             if marks:
                 backend.add_special_tokens([AddedToken(each, normalized=False, special=True) for each in marks])
             if special.pad is not None and learned != special:
@@ -205,12 +212,18 @@ def _without_added(backend: tokenizers.Tokenizer, ordinary: set[str]) -> tokeniz
     return tokenizers.Tokenizer.from_str(json.dumps(settings))
 
 
-def _bpe(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
+def _bpe(
+    texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens, *, leading_blank: bool = False
+) -> tokenizers.Tokenizer:
     backend = tokenizers.Tokenizer(models.BPE())
     if lowercase:
         backend.normalizer = normalizers.Lowercase()
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
+    by_bytes = pre_tokenizers.ByteLevel(add_prefix_space=leading_blank)
+    backend.pre_tokenizer, backend.decoder = by_bytes, decoders.ByteLevel()
+    if leading_blank:
+        # In a sequence: transformers 4 sets add_prefix_space of a ByteLevel that stands alone to its own default.
+        backend.pre_tokenizer = pre_tokenizers.Sequence([by_bytes])
+        backend.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
         special_tokens=special_tokens(special),

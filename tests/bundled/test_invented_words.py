@@ -33,8 +33,8 @@ def test_few_translations_of_frequent_words_are_invented() -> None:
         for word, answer in zip(words, answers, strict=True)
         if set(WORD.findall(answer.translation.lower())) - known
     ]
-    # None is the aim. Byte-level tokens of a word without a blank before it are rare in sentences, and the 24 times
-    # each pair of words was seen are too few: decisions/2026-11-22-writer-and-chat.md.
-    assert len(invented) <= 1_060
+    # None is the aim. Most of the 22 are names of places without their capital, which no sentence has, cut into several
+    # tokens: decisions/2026-11-22-writer-and-chat.md.
+    assert len(invented) <= 24
     copied = sum(word == answer.translation.lower().strip(".") for word, answer in zip(words, answers, strict=True))
-    assert copied <= 540
+    assert copied <= 240  # names, and words that both languages have

@@ -12,7 +12,7 @@ from glassformer.decode.words import contains, forbidden_ids, forced_words
 from tests.decode.sentences import BEAM, IDS, answers, named, requests, words
 from tests.refusals import refused
 
-PIECES = {"a": 9, " a": 10, "cat": 3, " cat": 4, "fish": 5, " fish": 6, "er": 7, "c": 8}
+PIECES = {"a": 9, " a": 10, "cat": 3, " cat": 4, "fish": 5, " fish": 6, "er": 7, "c": 8, "-": 12}
 
 
 def ids_of(text: str) -> list[int]:
@@ -25,7 +25,7 @@ def ids_of(text: str) -> list[int]:
     return found
 
 
-def test_a_word_is_spelled_in_two_ways() -> None:
+def test_a_word_has_a_spelling_for_each_place() -> None:
     assert forbidden_ids(("cat", "cat fish", "cat"), ids_of) == ((3,), (4,), (3, 6), (4, 6))
     assert forced_words(("fisher", " cat ", "cat"), ids_of) == (
         ForcedWord((6, 7), (5, 7), "fisher"),

@@ -72,15 +72,19 @@ def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, told: To
     assert f"{written(sum(sums))} for {len(sums)} tokens" in texts["beam"]
     assert f"has {math.exp(sum(sums)) * 100:.0f} %" in texts["beam"]
     assert "15: a triangle" in texts["triangle"]
-    # The head that looks most at words: each source word stands for the target word that is written there.
+    # The head that looks most at the words that all of the last block look at where the three words are written.
     assert "for suis at am (" in texts["looks"]
     assert "for étudiant at student (" in texts["looks"]
-    sharpest = max(
-        (float(student[f"decoder.blocks.{block}.cross_attention.weights"][0, head, 2, 3]), block, head)
-        for block in range(3)
+    crossed = [student[f"decoder.blocks.{block}.cross_attention.weights"][0].double() for block in range(3)]
+    sought = crossed[-1].mean(dim=0)[:3].argmax(dim=-1).tolist()
+    assert sought == [0, 1, 3]
+    shares = {
+        (block, head): [float(its[head, query, key]) for query, key in enumerate(sought)]
+        for block, its in enumerate(crossed)
         for head in range(4)
-    )
-    assert f"Head {sharpest[2]} of block {sharpest[1]} looks" in texts["looks"]
+    }
+    block, head = max(shares, key=lambda each: shares[each][0] * sum(shares[each]))
+    assert f"Head {head} of block {block} looks" in texts["looks"]
     # The place where the likeliest word is the least likely.
     open_place = int(student["head.probabilities"].max(dim=-1).values.argmin())
     assert open_place == 2

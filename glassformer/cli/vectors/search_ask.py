@@ -3,6 +3,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.destination import counted
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import note_no_text, open_model
@@ -34,6 +35,23 @@ def search_ask(
         str | None,
         typer.Option("--model", metavar="MODEL", help=f"{MODEL}  [default: the model that made the index]"),
     ] = None,
+    rerank: Annotated[
+        str | None,
+        typer.Option(
+            "--rerank", metavar="MODEL", help="Order the first hits anew by a model that was trained on pairs of texts."
+        ),
+    ] = None,
+    rerank_label: Annotated[
+        str | None,
+        typer.Option(
+            "--rerank-label",
+            metavar="LABEL",
+            help="Label that says that a text fits.  [default: 1, yes, true, relevant or IsNext]",
+        ),
+    ] = None,
+    rerank_first: Annotated[
+        int, typer.Option("--rerank-first", min=1, help="Number of hits that --rerank orders anew.")
+    ] = 20,
     backend: Annotated[
         Literal["auto", "exact", "faiss"],
         typer.Option("--backend", help="Search backend: exact, faiss, or auto (faiss if it is installed, else exact)."),
@@ -45,13 +63,19 @@ def search_ask(
 ) -> None:
     """Find the texts of an index that are nearest to a question, by meaning and by words."""
     from glassformer.features.search.index import SearchIndex, read_facts
+    from glassformer.features.search.rerank import Reranker
     from glassformer.runtime.device import use_threads
 
     read_facts(index)
     use_threads(threads)
     opened = None if model is None else open_model(model, device=device)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
-    score = {"vectors": "cosine", "words": "BM25", "both": "score"}[found.usable(by)]
+    judge = None if rerank is None else Reranker(open_model(rerank, device=device), label=rerank_label)
+    if judge is None and rerank_label is not None:
+        raise ConfigError("--rerank-label needs a model", got="none", do="name it with --rerank MODEL")
+    if judge is not None and judge.label:
+        note(f"hits are ordered by the probability of the label {judge.label!r}")
+    score = {"vectors": "cosine", "words": "BM25", "both": "score"}[found.usable(by)] if judge is None else judge.score
     inputs = find_inputs(question, file, reader_of({"text": text_column}, {}, blank=True))
     if not file:
         note_no_text("search ask", question or ())
@@ -59,7 +83,7 @@ def search_ask(
     with results(out) as handle, counted(out, 0, what="questions", total=_count(inputs, out)) as advance:
         for some in batches(records(inputs)):
             asked = [str(each.values["text"]) for each in some]
-            answers = found.answers(asked, top=top, by=by, within=advance.rows_within)
+            answers = found.answers(asked, top=top, by=by, rerank=judge, first=rerank_first, within=advance.rows_within)
             for number, (one, text, hits) in enumerate(zip(some, asked, answers, strict=True), start=1):
                 advance(1)
                 if hits is None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.answering.answers import check_text, listed
+from glassformer.answering.answers import Texts, check_text, listed
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, ShapeError
 from glassformer.base.json_text import file_checksum, parse_json, read_sealed_json
 from glassformer.base.paths import check_path
@@ -24,22 +24,26 @@ from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix
 from glassformer.features.search import building
 from glassformer.features.search.nearest import Backend, Floats, Integers, Reals, nearest, ordered
+from glassformer.features.search.rerank import Reranker
 from glassformer.features.search.words import LENGTHS, PAIRS, WORDS, Words, largest, words_of
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.tasks.predictor import Within
 
 By = Literal["vectors", "words", "both"]
+Judge = Reranker | Artefact | str | Path
 # Of a score by both: the share of the words, and how many texts vectors and words propose each at least. Chosen on
 # paragraphs of SQuAD 2.0: decisions/2026-11-24-words-and-vectors.md.
 _SHARE, _PROPOSED = 0.4, 100
+# Hits of a question that are ordered anew by a model of pairs, where it is not said how many.
+FIRST = 20
 
 
 @dataclass(frozen=True)
 class Hit:
     """A text of an index: its place in the answer, from 1, its score for the question, its row in the index, from 0,
     and its id where it has one. The score is the cosine of the vectors, of words BM25's, of both 0.6 times the cosine
-    plus 0.4 times BM25's score as a share of the best text's.
+    plus 0.4 times BM25's score as a share of the best text's; of a hit ordered anew it is that of the model of pairs.
     """
 
     rank: int
@@ -132,19 +136,24 @@ class SearchIndex:
         return cls(Path(path), facts, model, backend)
 
     @overload
-    def ask(self, text: str, *, top: int = 5, by: By | None = None) -> list[Hit]: ...
-    @overload
-    def ask(self, text: list[str] | tuple[str, ...], *, top: int = 5, by: By | None = None) -> list[list[Hit]]: ...
     def ask(
-        self, text: str | list[str] | tuple[str, ...], *, top: int = 5, by: By | None = None
+        self, text: str, *, top: int = 5, by: By | None = None, rerank: Judge | None = None, first: int = FIRST
+    ) -> list[Hit]: ...
+    @overload
+    def ask(
+        self, text: Texts, *, top: int = 5, by: By | None = None, rerank: Judge | None = None, first: int = FIRST
+    ) -> list[list[Hit]]: ...
+    def ask(
+        self, text: str | Texts, *, top: int = 5, by: By | None = None, rerank: Judge | None = None, first: int = FIRST
     ) -> list[Hit] | list[list[Hit]]:
         """The `top` texts with the largest scores for a question, or for each of many questions: by vectors, words or
         both, by default by both where the index has words. The vector of a text without any token is never found, by
-        words alone no text without a word of the question. Raises DataError for a question of only blanks, or of
-        characters for which the tokenizer has no token, by words alone for one without a word.
+        words alone no text without a word of the question. With `rerank`, a model of pairs (`Reranker`), the `first`
+        texts found, or `top` if that is more, are ordered anew by it. Raises DataError for a question of only blanks,
+        or of characters for which the tokenizer has no token, by words alone for one without a word.
         """
         asked = listed(text, "question")
-        found = self.answers(asked, top=top, by=by)
+        found = self.answers(asked, top=top, by=by, rerank=rerank, first=first)
         for number, (each, hits) in enumerate(zip(asked, found, strict=True), 1):
             if hits is None:
                 which = f"question {number} of {len(asked):,}" if len(asked) > 1 else "a question"
@@ -158,12 +167,24 @@ class SearchIndex:
         *,
         top: int = 5,
         by: By | None = None,
+        rerank: Judge | None = None,
+        first: int = FIRST,
         within: Within = lambda done, total: None,
     ) -> list[list[Hit] | None]:
         """The same for each of many questions; None for one without any token, by words for one without a word.
         `within` is called with the progress of a long one, in parts.
         """
         top, by = counted(top, "top"), self.usable(by)
+        if rerank is None:
+            return self._answers(questions, top, by, within)
+        judge = rerank if isinstance(rerank, Reranker) else Reranker(rerank)
+        found = self._answers(questions, max(top, counted(first, "first")), by, within)
+        some = [(question, hits) for question, hits in zip(questions, found, strict=True) if hits]
+        texts = [[hit.text for hit in hits] for _, hits in some]
+        ranked = iter(judge.rank([question for question, _ in some], texts))
+        return [hits and _in_order(hits, next(ranked)[:top]) for hits in found]
+
+    def _answers(self, questions: Sequence[str], top: int, by: By, within: Within) -> list[list[Hit] | None]:
         if by == "words" and self._words:
             scores = (self._words.scores(each) if words_of(each) else None for each in questions)
             return [None if its is None else self._hits(*largest(its, top)) for its in scores]
@@ -227,6 +248,10 @@ class SearchIndex:
             return check_text(values.get("text"), f"text {row} of the index"), values.get("id")
         except (ValueError, DataError) as error:
             raise _damaged(self.path, error) from None
+
+
+def _in_order(hits: Sequence[Hit], ranked: Iterable[tuple[int, float]]) -> list[Hit]:
+    return [replace(hits[place], rank=rank, score=score) for rank, (place, score) in enumerate(ranked, start=1)]
 
 
 def read_facts(path: str | Path) -> building.IndexFacts:

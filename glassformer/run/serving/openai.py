@@ -19,6 +19,7 @@ from starlette.responses import Response
 from glassformer.base.errors import ConfigError
 from glassformer.base.settings import Seed, Settings, read_settings
 from glassformer.features.embed import cosine
+from glassformer.features.search.rerank import Reranker, best_first, judge_of
 from glassformer.run.serving.batching import Written
 from glassformer.run.serving.bodies import Wish, read_object
 from glassformer.run.serving.forms import Texts
@@ -55,7 +56,9 @@ class EmbeddingsRequest(Settings):
 
 
 class RerankRequest(Settings):
-    """Documents are ranked by the cosine of their vector and that of the query."""
+    """Documents are ranked by a model of pairs, or by the cosine of their vector and that of the query: of any model
+    that answers no pairs, and where `strategy` or `pooling` is given.
+    """
 
     model: str
     query: str
@@ -173,17 +176,29 @@ class Api:
         return await self.models.answered(made, tokens)
 
     async def rerank(self, request: Request) -> Response:
-        """Documents by the cosine of their vectors and that of the query."""
+        """Documents by a model of pairs, else by the cosine of their vectors and that of the query."""
         asked = await wish(request, RerankRequest)
-        (query, *others), tokens = await self._vectors(request, asked, inputs_of((asked.query, *asked.documents)))
-        scores = [cosine(query, other) for other in others]
-        order = sorted(range(len(scores)), key=lambda place: -scores[place])[: asked.top_n]
+        judge = None if asked.model_fields_set & {"strategy", "pooling"} else judge_of(self.models[asked.model].model)
+        if judge is None:
+            (query, *others), tokens = await self._vectors(request, asked, inputs_of((asked.query, *asked.documents)))
+            scores = [cosine(query, other) for other in others]
+        else:
+            scores, tokens = await self._judged(request, asked, judge)
         results = [
-            {"index": place, "relevance_score": scores[place]}
+            {"index": place, "relevance_score": score}
             | ({"document": {"text": asked.documents[place]}} if asked.return_documents else {})
-            for place in order
+            for place, score in best_first(scores)[: asked.top_n]
         ]
         return answered({"model": asked.model, "results": results, "usage": {"total_tokens": tokens}})
+
+    async def _judged(self, request: Request, asked: RerankRequest, judge: Reranker) -> tuple[list[float], int]:
+        served = self.models[asked.model]
+        records = judge.records(asked.query, asked.documents)
+        note(request, model=served.name, records=len(records))
+        items = await self.models.answers(served, served.form(judge.verb), records, {})
+        tokens = sum(item.tokens for item in items)
+        note(request, tokens=tokens)
+        return judge.scores([item.future.result() for item in items], len(asked.documents)), tokens
 
     async def _vectors(
         self, request: Request, asked: EmbeddingsRequest | RerankRequest, records: list[dict[str, object]]

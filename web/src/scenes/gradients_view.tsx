@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { toNumber } from "../address/links.ts";
 import { link, state } from "../address/state.ts";
+import { MissingTensor } from "../formulas/evaluator.ts";
 import { counted, short } from "../numbers/written.ts";
 import { explains } from "../record/commands.ts";
 import type { Side } from "../record/record.ts";
@@ -132,7 +133,7 @@ function Table(props: { s: Scout; side: Side; most: number; found: Gradients; ro
             return (
               <tr key={name}>
                 <th scope="row">
-                  <a href={link({ level: "tensor", tensor: name, cell: s.cell(name), scene: "", options: [] })}>
+                  <a href={link({ level: "tensor", tensor: name, cell: cellOf(name, s), scene: "", options: [] })}>
                     {first ? names.unit(unit) : ""}{" "}
                     {(!first || names.unit(unit) !== names.title(name)) && <small>{names.title(name)}</small>}
                   </a>
@@ -144,7 +145,7 @@ function Table(props: { s: Scout; side: Side; most: number; found: Gradients; ro
                   return (
                     <td key={token} style={{ background: palette.cell("residual", strength) }}>
                       <a
-                        href={toNumber(name, s.cell(name, { token }), names)}
+                        href={toNumber(name, cellOf(name, s, token), names)}
                         style={{ color: palette.on("residual", strength) }}
                       >
                         {short(norm)}
@@ -166,6 +167,16 @@ function Table(props: { s: Scout; side: Side; most: number; found: Gradients; ro
       </table>
     </section>
   );
+}
+
+/** The place of a token in a tensor; none in one that the page does not carry. */
+function cellOf(name: string, s: Scout, token = s.example.query): number[] {
+  try {
+    return s.cell(name, { token });
+  } catch (error) {
+    if (error instanceof MissingTensor) return [];
+    throw error;
+  }
 }
 
 function sideOf(name: string, s: Scout): Side {

@@ -154,9 +154,10 @@ interface Aligned {
 }
 
 /**
- * The head that looks most at words of the source where a word is to be written, at the start token already: that one
- * tells nothing of the text, so who looks at a word there looks for what is to be written. Others look at the end, or at
- * the word that was read. Before a full stop nothing is counted: it is no word of the source that is looked for.
+ * The head that looks most, where a word is to be written, at the word of the source at which the heads of the last block
+ * look on average, at the start token already: that one tells nothing of the text, so who looks at a word there looks for
+ * what is to be written. Others look at the end, or at the word that was read. Before a full stop nothing is counted: it
+ * is no word of the source that is looked for.
  */
 function aligned(s: Scout): Aligned {
   const e = source(s);
@@ -165,11 +166,20 @@ function aligned(s: Scout): Aligned {
   const words = s.all.filter((query) => s.all.includes(query + 1) && /\p{L}/u.test(next(query)));
   const writing = words.length > 0 ? words : s.all;
   let [best, most]: [Aligned, number] = [{ name: s.crossing, head: 0, keys: [] }, -1];
+  const last = crossings(s).at(-1) ?? s.crossing;
+  const all = (query: number, key: number): number =>
+    Array.from({ length: s.size(last, "head") }, (_, head) => s.value(last, { head, query, key })).reduce(
+      (a, b) => a + b,
+      0,
+    );
+  const sought = writing.map((query) =>
+    e.all.reduce((top, key) => (all(query, key) > all(query, top) ? key : top), e.all[0] ?? 0),
+  );
   for (const name of crossings(s)) {
     for (let head = 0; head < s.size(name, "head"); head++) {
       const keys = s.all.map((query) => s.favourite(head, query, name, e.all));
-      const shares = writing.map((query) => {
-        const key = keys[query] ?? 0;
+      const shares = writing.map((query, place) => {
+        const key = sought[place] ?? 0;
         return e.seen.includes(key) ? s.value(name, { head, query, key }) : 0;
       });
       const sum = (shares[0] ?? 0) * shares.reduce((all, share) => all + share, 0);
