@@ -19,7 +19,7 @@ from manual.stage import DOCS, REPOSITORY, stage, title
 
 FOLDER = REPOSITORY / "build" / "site"
 PAGES, HTML = FOLDER / "pages", FOLDER / "html"
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "site"
 
 
 def navigation(places: Sequence[str], folder: Path = PAGES) -> list[dict[str, Any]]:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 # Seconds that a terminal may stay without what is waited for.
-PATIENCE = 200.0
+PATIENCE, PRESSED_AGAIN = 200.0, 10.0
+INTERRUPT = "\x03"
 
 
 def in_a_terminal(words: list[str], typed: list[list[str]]) -> dict[str, Any]:
@@ -37,14 +38,27 @@ def in_a_terminal(words: list[str], typed: list[list[str]]) -> dict[str, Any]:
             break
         after = found.end()
         os.write(terminal, answer.encode())
-    until = time.monotonic() + PATIENCE
-    while (some := _read(terminal, until)) is not None:
-        screen += some
-    if time.monotonic() > until:
-        os.kill(pid, 9)
+    screen += _rest(terminal, pid, again=typed[-1][1] if typed else "")
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.close(terminal)
     return {"code": code, "screen": screen}
+
+
+def _rest(terminal: int, pid: int, *, again: str) -> str:
+    """What is written until the command ends. A Ctrl-C that comes just before Python waits for a line is noticed when
+    a line comes: a person presses it `again`.
+    """
+    found, until = "", time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        turn = time.monotonic() + PRESSED_AGAIN
+        while (some := _read(terminal, turn)) is not None:
+            found += some
+        if time.monotonic() < turn:
+            return found
+        if again == INTERRUPT:
+            os.write(terminal, again.encode())
+    os.kill(pid, 9)
+    return found
 
 
 def _read(terminal: int, until: float) -> str | None:
