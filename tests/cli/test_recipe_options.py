@@ -153,7 +153,7 @@ def test_each_option_of_a_training_is_a_setting_that_there_is() -> None:
     """And `train` and `plan` have the same."""
     shared = {"what", "files", "set", "json"}
     options = set(inspect.signature(plan).parameters) - shared
-    assert set(inspect.signature(train).parameters) - shared == options | {"out", "resume", "processes"}
+    assert set(inspect.signature(train).parameters) - shared == options | {"out", "resume", "processes", "shard"}
     columns = {"text_column", "pair_column", "label_column", "answers_column"}
     for name, value in {"train_epochs": 1, "train_threads": 1, "train_seed": 5, "train_device": "cpu"}.items():
         given: dict[str, Any] = {name: value}

@@ -219,7 +219,7 @@ def test_any_node_of_a_live_page_opens_as_its_run(window: Page, translator: Mode
 
 def test_an_encoder_says_that_it_writes_nothing(opened: Page, slides_page: Path) -> None:
     reach(opened, slides_page, "level=tree")
-    assert "has no decoder" in opened.locator(".wrong").inner_text(timeout=WAIT)
+    assert "no decoder" in opened.locator("main .says").inner_text(timeout=WAIT)
 
 
 def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> None:

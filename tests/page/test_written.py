@@ -82,7 +82,12 @@ def at_step(page: Page, step: int) -> None:
     page.wait_for_selector(f'.step-slider:has-text("step {step} of")', timeout=WAIT)
 
 
-def test_a_story_is_played_and_stepped_by_keys(opened: Page, story: Told) -> None:
+def test_a_story_is_played_and_stepped_by_keys(browser: Browser, story: Told) -> None:
+    with watched(browser, offline=True, reduced_motion="no-preference") as page:
+        play_and_step(page, story)
+
+
+def play_and_step(opened: Page, story: Told) -> None:
     show(opened, story.file)
     first, count = len(story.tree.prompt), len(story.trace.words.inputs[0])
     at_step(opened, first)
@@ -180,7 +185,10 @@ def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Pat
 
 
 def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
-    with serving(desk_of("chat", chatting(), tmp_path, "Hi"), "chat", ("Hi",)) as address, watched(browser) as page:
+    with (
+        serving(desk_of("chat", chatting(), tmp_path, "Hi"), "chat", ("Hi",)) as address,
+        watched(browser, reduced_motion="no-preference") as page,
+    ):
         page.goto(f"{address}#level=tree&picture=words&options=seed=2,tokens=5")
         page.wait_for_selector(".read-from p[data-role]", timeout=WAIT)
         before = page.locator(".read-from p").count()

@@ -38,7 +38,9 @@ def search_ask(
     rerank: Annotated[
         str | None,
         typer.Option(
-            "--rerank", metavar="MODEL", help="Order the first hits anew by a model that was trained on pairs of texts."
+            "--rerank",
+            metavar="MODEL",
+            help="Order the first hits anew by a model that was trained on pairs of texts.  [default: none]",
         ),
     ] = None,
     rerank_label: Annotated[
