@@ -146,10 +146,10 @@ def laid_out(model: Transformer) -> Iterator[None]:
     if sum(weight.nbytes for _, weight in chosen) > MOST_BYTES:
         chosen = []
     try:
+        faster = {size: laid_out_is_faster(*size) for size in {(*weight.shape,) for _, weight in chosen}}
         for layer, weight in chosen:
-            faster = laid_out_is_faster(weight.shape[0], weight.shape[1])
-            if any(faster):
-                layer.product = LaidOut(weight, faster)
+            if any(faster[(*weight.shape,)]):
+                layer.product = LaidOut(weight, faster[(*weight.shape,)])
         yield
     finally:
         for layer, _ in chosen:

@@ -29,6 +29,7 @@ def counted(repository: Path, *words: str) -> dict[str, Any]:
     return json.loads(told.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_a_careless_writer_is_noticed(repository: Path, tmp_path: Path) -> None:
     found = counted(repository, "-m", "tests.kills.careless", str(tmp_path))
     assert found["whole"]["same"] >= 2

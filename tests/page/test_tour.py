@@ -205,6 +205,7 @@ def walk(tab: Page, found: Trace, *, judge: bool = False, tour: str = "slides") 
     return len(steps)
 
 
+@pytest.mark.long
 def test_the_whole_tour_by_keyboard(opened: Page, demo: Trace, demo_page: Path) -> None:
     show(opened, demo_page)
     assert walk(opened, demo, judge=True) >= 25

@@ -61,6 +61,7 @@ def test_the_tours_say_where_the_documents_are_imprecise() -> None:
         assert corrections <= {text for step in texts.values() for name, text in texts_of(step) if name == "correction"}
 
 
+@pytest.mark.long
 def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, told: Told) -> None:
     answer, _ = told["translation"]
     check_steps(student, answer)

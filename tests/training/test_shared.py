@@ -69,8 +69,12 @@ def test_they_learn_what_one_learns(begin: Begin, row: Row, count: int, precisio
 
 @pytest.mark.parametrize(
     ("first", "then"),
-    [((2, True), (1, True)), ((2, True), (3, True)), ((1, False), (2, True)), ((2, True), (2, False))],
-    ids=["2 to 1", "2 to 3", "one to shared", "shared to whole"],
+    [
+        pytest.param((2, True), (1, True), id="2 to 1"),
+        pytest.param((2, True), (3, True), id="2 to 3", marks=pytest.mark.long),
+        pytest.param((1, False), (2, True), id="one to shared"),
+        pytest.param((2, True), (2, False), id="shared to whole", marks=pytest.mark.long),
+    ],
 )
 def test_what_some_have_saved_others_go_on_with(
     begin: Begin, tmp_path: Path, first: tuple[int, bool], then: tuple[int, bool]
