@@ -51,8 +51,9 @@ def toy(out: Path, number: int, settings: Mapping[str, Any]) -> int:
         return _toy(out, number, settings, kept)
     except (CheckpointError, ConfigError) as error:  # of another process: its sentence
         print(error, file=sys.stderr)
-        (out / f"ended-{number}").touch()
-        while len(list(out.glob("ended-*"))) < int(os.environ["WORLD_SIZE"]):
+        group = os.environ["MASTER_PORT"]  # an earlier one may have ended in this folder
+        (out / f"ended-{group}-{number}").touch()
+        while len(list(out.glob(f"ended-{group}-*"))) < int(os.environ["WORLD_SIZE"]):
             time.sleep(0.01)
         return error.exit_code
 
