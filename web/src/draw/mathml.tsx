@@ -6,6 +6,7 @@ import { useMemo } from "preact/hooks";
 import { inOrder, isFill } from "../formulas/evaluator.ts";
 import type { Explanation } from "../formulas/interpreter.ts";
 import type { Names } from "../formulas/names.ts";
+import { say } from "../words/say.ts";
 import { isLowered, Lowered, Powers, share } from "./softmax.tsx";
 import { Bracketed, Call, Digits, Product, pieces, Sum, WRITTEN } from "./terms.tsx";
 
@@ -97,7 +98,7 @@ function closed(found: Explanation, names: Names): ComponentChildren {
       return <mn>0</mn>;
     case "fill_set":
     case "fill_add": {
-      if (found.terms.every(isFill)) return <mtext class="quiet">masked: not looked at</mtext>;
+      if (found.terms.every(isFill)) return <mtext class="quiet">{say`masked: not looked at`}</mtext>;
       return <Sum terms={sum} names={names} />;
     }
     case "log_softmax":

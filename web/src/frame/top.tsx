@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { go, inPicture, later, link, type Theme } from "../address/state.ts";
 import { useStore } from "../views/hooks.ts";
+import { say } from "../words/say.ts";
 import { LEVELS, ORDER } from "./levels.ts";
 import { Save } from "./save.tsx";
 import { TourButton } from "./tour_button.tsx";
@@ -21,9 +22,9 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
   return (
     <header class="top">
       <a class="brand" href={link({ level: "model", layout: [] })}>
-        glassformer
+        {say`glassformer`}
       </a>
-      <nav aria-label="where this is">
+      <nav aria-label={say`where this is`}>
         <ol class="crumbs">
           {crumbs.map(({ text, href }, place) => (
             <li key={href}>
@@ -33,10 +34,10 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
         </ol>
       </nav>
       <div class="tools">
-        <TourButton text="Tour" />
+        <TourButton text={say`Tour`} />
         <Save />
         <Themes />
-        <button type="button" onClick={onHelp} aria-label="the keys of this page">
+        <button type="button" onClick={onHelp} aria-label={say`the keys of this page`}>
           ?
         </button>
       </div>
@@ -45,16 +46,16 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
 }
 
 const THEMES: Readonly<Record<Theme, string>> = {
-  auto: "as the system",
+  auto: say`as the system`,
   light: "light",
   dark: "dark",
-  contrast: "high contrast",
+  contrast: say`high contrast`,
 };
 
 function Themes(): VNode {
   return (
     <label>
-      <span class="theme">colours</span>
+      <span class="theme">{say`colours`}</span>
       <select value={later.value.theme} onChange={(event) => go({ theme: event.currentTarget.value as Theme }, true)}>
         {Object.entries(THEMES).map(([theme, text]) => (
           <option value={theme}>{text}</option>

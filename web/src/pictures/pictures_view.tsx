@@ -9,6 +9,7 @@ import { scoutOf } from "../scout/scout.ts";
 import { loadBlock } from "../tour/texts.ts";
 import { needed } from "../tour/tour.ts";
 import { useInPicture, useOpened, useStore } from "../views/hooks.ts";
+import { say } from "../words/say.ts";
 import { type Listed, type Listing, others, type Place, placeOf } from "./rows.ts";
 
 export function PicturesView(): VNode {
@@ -37,16 +38,16 @@ export function PicturesView(): VNode {
     if (at !== null) go(at, true);
     else document.querySelector(".gallery [aria-current=true]")?.scrollIntoView({ block: "center" });
   }, [at, found]);
-  if (wrong !== "") return <p class="wrong">The list of pictures has not come: {wrong}</p>;
+  if (wrong !== "") return <p class="wrong">{say`The list of pictures has not come: ${wrong}`}</p>;
   if (rows === null || listing === null || at !== null) return <p class="quiet">…</p>;
   const here = rows.filter(({ place }) => "at" in place).length;
   return (
     <div class="gallery">
-      <h1 class="big">Pictures of the documents</h1>
+      <h1 class="big">{say`Pictures of the documents`}</h1>
       <p class="quiet gallery-says">
-        {here} of {rows.length} are alive here, on your own sentence. The others say what they need.
+        {say`${here} of ${rows.length} are alive here, on your own sentence. The others say what they need.`}
       </p>
-      {Object.entries({ ...listing.documents, page: "In no document" }).map(([key, title]) => {
+      {Object.entries({ ...listing.documents, page: say`In no document` }).map(([key, title]) => {
         const own = rows.filter(({ row }) => row.document === key);
         if (own.length === 0) return null;
         return (
@@ -70,11 +71,7 @@ function Entry({ row, place, asked }: { row: Listed; place: Place; asked: boolea
     <li data-key={row.key} data-here={"at" in place} aria-current={asked ? "true" : undefined}>
       <p class="gallery-title">{title}</p>
       <p>{row.says}</p>
-      {"lacks" in place && (
-        <p class="gallery-lacks">
-          Not here: <Told text={place.lacks} />
-        </p>
-      )}
+      {"lacks" in place && <p class="gallery-lacks">{say`Not here: ${<Told text={place.lacks} />}`}</p>}
       {row.where !== "" && <p class="quiet gallery-where">{row.where}</p>}
     </li>
   );

@@ -4,6 +4,7 @@ import { parse, type State } from "../address/state.ts";
 import { MissingTensor } from "../formulas/evaluator.ts";
 import { SCENES, type TourScene } from "../scenes/scenes.ts";
 import type { Scout } from "../scout/scout.ts";
+import { say } from "../words/say.ts";
 
 /** A row of `glassformer/page/pictures.toml`. */
 export interface Listed {
@@ -48,14 +49,14 @@ export function placeOf(row: Listed, listing: Listing, s: Scout): Place {
   const seen = { level, scene, picture, show, options, layout, at: [], tour: view.tour };
   if (level === "scene") {
     const shown = SCENES[scene];
-    if (shown === undefined) return { lacks: "This version of the page does not have it." };
+    if (shown === undefined) return { lacks: say`This version of the page does not have it.` };
     const lacks = lacksOf(shown, s);
     return lacks === null ? { at: seen } : { lacks };
   }
   if (row.tensor === undefined) return { at: seen };
   const name = nameOf(row.tensor, s);
   if (name === undefined)
-    return { lacks: `This model has no ${row.tensor.replaceAll(".", " ").replaceAll("_", " ")}.` };
+    return { lacks: say`This model has no ${row.tensor.replaceAll(".", " ").replaceAll("_", " ")}.` };
   // Of a large run nothing has been fetched yet: the picture finds its own number.
   if (s.fetch(name) !== undefined || s.names.run.weights[name] !== undefined)
     return { at: { ...s.at(level, name), ...seen } };

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { later, readLater } from "../../address/state.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import type { TextChange, Which } from "../changes/changes.ts";
 import { withChange } from "../changes/changes.ts";
 import { useSession } from "../session/context.ts";
@@ -16,7 +17,7 @@ export function ModelChoice(): VNode | null {
   if (offers.length < 2) return null;
   return (
     <label class="choose">
-      <span class="away">model</span>
+      <span class="away">{say`model`}</span>
       <select
         value={later.value.model || names.run.title}
         onChange={(event) => session.choose(event.currentTarget.value)}
@@ -51,11 +52,11 @@ export function TextFields(): VNode | null {
     return (
       <p class="acts">
         <button type="button" onClick={() => setOpen("edit")}>
-          Write another text
+          {say`Write another text`}
         </button>
         {live && choices === null && (
           <button type="button" onClick={() => setOpen("add")}>
-            One more text
+            {say`One more text`}
           </button>
         )}
       </p>
@@ -69,7 +70,7 @@ export function TextFields(): VNode | null {
   return <Form fields={fields} onDone={done} onLeave={() => setOpen("")} />;
 }
 
-const NAMES = { text: "text", second: "second text", choice: "candidate", target: "target" };
+const NAMES = { text: say`text`, second: say`second text`, choice: say`candidate`, target: say`target` };
 
 function Form(props: {
   fields: readonly [Which, number, string][];
@@ -114,11 +115,9 @@ function Form(props: {
         </label>
       ))}
       <p class="acts">
-        <button type="submit">
-          Run <kbd>Enter</kbd>
-        </button>
+        <button type="submit">{say`Run ${<kbd>{say`Enter`}</kbd>}`}</button>
         <button type="button" onClick={onLeave}>
-          Leave
+          {say`Leave`}
         </button>
       </p>
     </form>

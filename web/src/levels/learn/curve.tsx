@@ -5,6 +5,7 @@ import { useRef } from "preact/hooks";
 import { fewer } from "../../learn/written.ts";
 import { short } from "../../numbers/written.ts";
 import { useWidth } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { ticksBetween } from "../training/curve_scene.ts";
 import { TITLES } from "./controls.tsx";
 import { goTo, type Lesson } from "./lesson.ts";
@@ -39,7 +40,7 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
   };
   const steps = ticksBetween(0, last, width < 500 ? 3 : 6).filter((each) => each <= last);
   return (
-    <section class="learn-curve" aria-label="the loss over the steps">
+    <section class="learn-curve" aria-label={say`the loss over the steps`}>
       <div ref={box}>
         {width > 0 && (
           <svg
@@ -75,27 +76,19 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
         )}
       </div>
       <label class="learn-scrub">
-        <span class="away">step</span>
+        <span class="away">{say`step`}</span>
         <input
           type="range"
           min={0}
           max={learner.tip}
           value={learner.step}
-          aria-valuetext={`step ${learner.step}, loss ${short(loss)}`}
+          aria-valuetext={say`step ${learner.step}, loss ${short(loss)}`}
           onInput={(event) => goTo(Number(event.currentTarget.value))}
         />
-        <output>
-          step {learner.step.toLocaleString("en")} of {learner.tip.toLocaleString("en")}
-        </output>
+        <output>{say`step ${learner.step.toLocaleString("en")} of ${learner.tip.toLocaleString("en")}`}</output>
       </label>
       <p class="quiet label">
-        <span class="line-loss" /> loss <span class="line-even" /> all equally likely
-        {past !== null && (
-          <>
-            {" "}
-            <span class="line-past" /> before: {TITLES[past.choice.exercise][0]}
-          </>
-        )}
+        {say`${<span class="line-loss" />} loss ${<span class="line-even" />} all equally likely${past !== null && <>{say`${<span class="line-past" />} before: ${TITLES[past.choice.exercise][0]}`}</>}`}
       </p>
     </section>
   );

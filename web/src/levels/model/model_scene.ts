@@ -5,6 +5,7 @@ import { Pen } from "../../draw/pen.ts";
 import { rounded, type Scene } from "../../draw/scene.ts";
 import { counted } from "../../numbers/written.ts";
 import type { Spot } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import type { Row } from "../heads/heads_scene.ts";
 import { drawAnswers, type Look, NARROW } from "./answers_scene.ts";
 import { KINDS, type Kind, memoryOf, type Part, rough } from "./parts.ts";
@@ -109,7 +110,7 @@ function drawFlow(
   if (above < FLOW) return;
   pen.arrow(x, y - 1, "down", stroke);
   const sizes = drawn.sizes(part.reads.get(from ?? "") ?? "");
-  const text = from === undefined ? "" : direct ? sizes : `${sizes} from ${drawn.title(from)}`;
+  const text = from === undefined ? "" : direct ? sizes : say`${sizes} from ${drawn.title(from)}`;
   pen.text(x + 14, y - 6, text, palette.quiet);
 }
 
@@ -172,6 +173,6 @@ function drawMemory(
     );
     pen.arrow(tx, ty, beside ? "right" : "left", stroke);
   }
-  const text = `memory, ${drawn.sizes(tensor)}`;
+  const text = say`memory, ${drawn.sizes(tensor)}`;
   pen.text(end - 4, from.y + from.h + 14, text, palette.text("attention"), { align: "right" });
 }

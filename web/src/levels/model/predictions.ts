@@ -5,6 +5,7 @@ import type { Part } from "../../formulas/sentences.ts";
 import { counted, percent } from "../../numbers/written.ts";
 import { ANSWERS, ANSWERS_LISTED, PLACES_FETCHED } from "../../sources/addresses.ts";
 import type { Source } from "../../sources/source.ts";
+import { say } from "../../words/say.ts";
 
 /** One possible answer, with where its number is. */
 export interface Guess {
@@ -38,17 +39,18 @@ const NONE = -1;
 export async function predictionsOf(names: Names, source: Source, sentence: number): Promise<Predicted> {
   const has = (name: string): boolean => names.formulas.has(name) && source.shape(name) !== undefined;
   if (has("choice.probabilities")) {
-    return together(names, source, "choice.probabilities", [], "candidate", "Of the candidates it chooses ");
+    return together(names, source, "choice.probabilities", [], "candidate", say`Of the candidates it chooses `);
   }
   if (has("token_head.probabilities")) return marked(names, source, sentence);
   if (has("sentence_head.probabilities")) {
-    return together(names, source, "sentence_head.probabilities", [sentence], "label", "It calls this text ");
+    return together(names, source, "sentence_head.probabilities", [sentence], "label", say`It calls this text `);
   }
   if (has(ANSWERS)) return worded(names, source, sentence);
-  if (names.formulas.has(ANSWERS)) return { said: ["The probabilities of its answer are not in this page."], rows: [] };
+  if (names.formulas.has(ANSWERS))
+    return { said: [say`The probabilities of its answer are not in this page.`], rows: [] };
   const tokens = counted(names.run.words.inputs[sentence]?.length ?? 0, "token");
   const width = names.run.model.stacks.at(-1)?.width ?? 0;
-  return { said: [`Its answer is a vector of ${width} numbers for each of the ${tokens}.`], rows: [] };
+  return { said: [say`Its answer is a vector of ${width} numbers for each of the ${tokens}.`], rows: [] };
 }
 
 /** The `count` largest of some numbers, with their places. */
@@ -85,7 +87,7 @@ async function together(
     const cell = axis === "candidate" ? [place, 0] : [...index, place];
     return { text: names.label(name, axis, place, 0).text, share, name, cell };
   });
-  return said([{ asked: axis === "candidate" ? "the candidates" : "the text", hidden: false, guesses }], begin);
+  return said([{ asked: axis === "candidate" ? say`the candidates` : say`the text`, hidden: false, guesses }], begin);
 }
 
 /** The first answers of some places in one sentence, each after what was asked where `between` is given. */
@@ -94,7 +96,7 @@ function said(rows: readonly Prediction[], begin: string, between = ""): Predict
     const asked: Part[] = between === "" ? [] : [{ text: row.asked, of: "strong" }, between];
     return [order > 0 ? ", " : begin, ...asked, ...guessed(row)];
   });
-  const more = rows.length > PLACES ? ` and ${rows.length - PLACES} more` : "";
+  const more = rows.length > PLACES ? say` and ${rows.length - PLACES} more` : "";
   return { said: [...parts, `${more}.`], rows: rows.slice(0, PLACES) };
 }
 
@@ -133,32 +135,33 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
     if (own !== undefined) known += 1;
     if (guesses[0]?.right === true) right += 1;
     const word = names.word(side, sentence, token);
-    rows.push({ asked: next ? `${token}: after ${word.text}` : word.text, hidden: word.hidden, guesses });
+    rows.push({ asked: next ? say`${token}: after ${word.text}` : word.text, hidden: word.hidden, guesses });
   }
-  if (hidden.length > 0) return said(rows, `For the hidden ${hidden.length > 1 ? "words" : "word"} it answers `);
+  if (hidden.length > 0)
+    return said(rows, say`For the hidden ${hidden.length > 1 ? say`words` : say`word`} it answers `);
   const of = (whose: string): string => {
     if (known < 2) return "";
-    if (next) return ` Of the ${whose}’s ${counted(known, "token")} after its first, ${right} are its first choice.`;
-    return ` ${right} of the ${whose}’s ${counted(known, "token")} are its first choice.`;
+    if (next) return say` Of the ${whose}’s ${counted(known, "token")} after its first, ${right} are its first choice.`;
+    return say` ${right} of the ${whose}’s ${counted(known, "token")} are its first choice.`;
   };
   const told = (which: string, where: string): string => {
-    const some = rows.length > PLACES ? `The ${which} ${PLACES} of ${rows.length} tokens, counted from 0. ` : "";
-    return known > 0 ? `${some}✓: the token that ${where}.` : some;
+    const some = rows.length > PLACES ? say`The ${which} ${PLACES} of ${rows.length} tokens, counted from 0. ` : "";
+    return known > 0 ? say`${some}✓: the token that ${where}.` : some;
   };
   if (!next) {
-    const note = told("first", "is there in the text");
-    return { said: [`No word was hidden.${of("text")}`], rows: rows.slice(0, PLACES), note };
+    const note = told("first", say`is there in the text`);
+    return { said: [say`No word was hidden.${of("text")}`], rows: rows.slice(0, PLACES), note };
   }
-  const note = told("last", "comes next in the text");
+  const note = told("last", say`comes next in the text`);
   const shown = rows.slice(-PLACES);
   if (rows.length > 1 && run.model.stacks.length > 1) {
     const tops = rows.map(({ guesses }) => guesses[0]?.text ?? "");
     const text = `${tops.slice(0, TOKENS).join(" ")}${tops.length > TOKENS ? " …" : ""}`;
-    return { said: ["Token by token it answers ", { text, of: "hidden" }, `.${of("target")}`], rows: shown, note };
+    return { said: [say`Token by token it answers `, { text, of: "hidden" }, `.${of("target")}`], rows: shown, note };
   }
   const last = said(
     rows.slice(-1).map((row) => ({ ...row, asked: row.asked.replace(/^\d+: /, "") })),
-    "It expects, ",
+    say`It expects, `,
     ": ",
   );
   return { said: [...last.said, of("text")], rows: shown, note };
@@ -183,7 +186,7 @@ async function marked(names: Names, source: Source, sentence: number): Promise<P
       const guesses = largest(column, ANSWERS_LISTED).map(([token]) => guess(token, index, word(token)));
       return { asked: label(index), hidden: false, guesses };
     });
-    return said(rows, "", " most likely at ");
+    return said(rows, "", say` most likely at `);
   }
   // The best sequence of labels need not have the likeliest label of each token: its own stands first.
   const crf = "token_head.crf.path";
@@ -205,6 +208,6 @@ async function marked(names: Names, source: Source, sentence: number): Promise<P
     const guesses = [own, ...others.map(([index]) => index)].slice(0, ANSWERS_LISTED);
     return [{ asked: word(token), hidden: false, guesses: guesses.map((index) => guess(token, index, label(index))) }];
   });
-  if (rows.length > 0) return said(rows, "It marks ", " as ");
-  return { said: ["It gives every token the label ", { text: label(common), of: "hidden" }, "."], rows };
+  if (rows.length > 0) return said(rows, say`It marks `, say` as `);
+  return { said: [say`It gives every token the label `, { text: label(common), of: "hidden" }, "."], rows };
 }

@@ -15,6 +15,7 @@ import { counted } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { say } from "../../words/say.ts";
 import { AbsentView } from "./absent.tsx";
 import { useDigits } from "./digits.ts";
 import { gridScene, overviewImage, overviewScene, placeIn, type Window, windowOf } from "./grid_scene.ts";
@@ -45,12 +46,14 @@ export function TensorView(): VNode {
         </div>
         <p>
           {formula?.title ??
-            (name.startsWith("parameters.") ? "Learned in training, the same for every text" : "Given with the text")}
+            (name.startsWith("parameters.")
+              ? say`Learned in training, the same for every text`
+              : say`Given with the text`)}
           {name.endsWith("_attention.output") && joined(store, name)}
           {head !== null && (
             <>
               {" "}
-              <a href={head}>See {headWords(name, cell, names)}</a>
+              <a href={head}>{say`See ${headWords(name, cell, names)}`}</a>
             </>
           )}
         </p>
@@ -128,16 +131,15 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
         {map !== null && (
           <div class="block">
             <p class="label">
-              the whole slice, {sheet.rows.toLocaleString("en")} × {sheet.columns.toLocaleString("en")}; the frame is
-              what is below
+              {say`the whole slice, ${sheet.rows.toLocaleString("en")} × ${sheet.columns.toLocaleString("en")}; the frame is what is below`}
             </p>
-            <Picture scene={map} label="the whole slice" tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
+            <Picture scene={map} label={say`the whole slice`} tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
           </div>
         )}
         {grid !== null && (
           <Picture
             scene={grid.scene}
-            label={`${names.title(sheet.name)} as a grid. Arrow keys move, Enter opens the number.`}
+            label={say`${names.title(sheet.name)} as a grid. Arrow keys move, Enter opens the number.`}
             tensor={sheet.name}
             cell={base}
             step={(at, down, along) => {

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { percent } from "../../numbers/written.ts";
 import type { Answered, Guess, Record, Sentence } from "../../run/training.ts";
+import { say } from "../../words/say.ts";
 
 export interface Column {
   readonly name: string;
@@ -33,9 +34,9 @@ export function Guesses({
           const answered = record.sentences?.[index];
           return (
             <div key={name} class="column" data-step={record.step}>
-              {columns.length > 1 && <p class="label">{`${name}step ${record.step.toLocaleString("en")}`}</p>}
+              {columns.length > 1 && <p class="label">{say`${name}step ${record.step.toLocaleString("en")}`}</p>}
               {answered === undefined ? (
-                <p class="wrong">{record.wrong ?? "nothing was kept of this step"}</p>
+                <p class="wrong">{record.wrong ?? say`nothing was kept of this step`}</p>
               ) : (
                 <Places sentence={sentence} answered={answered} />
               )}

@@ -2,6 +2,7 @@
 
 import { at } from "../../numbers/safetensors.ts";
 import type { Given, Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Board } from "../board/board.ts";
 import { drawRead, drawReading, missing } from "../board/reading.ts";
 import { quotedOf, type Share } from "../board/shares.ts";
@@ -60,7 +61,7 @@ export function ownGuess(given: Board): Own | null {
     above(asked) {
       const read = drawReading(board, { ...asked, focus: place.token });
       const size = (s.shape(NAME).at(-1) ?? 1).toLocaleString("en");
-      return drawRead(board, read, [place.token], `a score for each of ${size} words, then softmax`);
+      return drawRead(board, read, [place.token], say`a score for each of ${size} words, then softmax`);
     },
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Names } from "../../formulas/names.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Step } from "../step.ts";
 
 export interface Home {
@@ -17,7 +18,7 @@ export function retold(homes: readonly Home[], places: Readonly<Record<string, s
     const [name, own] = key.split(".");
     const home = homes.find((each) => each.name === name);
     const step = home?.steps.find((each) => each.key === own);
-    if (home === undefined || step === undefined) throw new Error(`no tour has the step ${key}`);
+    if (home === undefined || step === undefined) throw new Error(say`no tour has the step ${key}`);
     const there = (s: Scout): Scout => s.beside(home.stack);
     return {
       key,
@@ -81,36 +82,36 @@ export const NOTES: Readonly<Record<string, string>> = {
 
 /** The illustrated guide, by its headings. */
 export const GUIDE: Readonly<Record<string, string>> = {
-  "decoder.start": "Attention Mechanism",
-  "decoder.far": "Attention Mechanism",
-  "translation.stacks": "Transformer Model",
-  "slides.embedding": "Input Embeddings",
-  "slides.position": "Positional Encoding",
-  "slides.sum": "Positional Encoding",
-  "slides.goal": "Multi-Headed Attention",
-  "slides.search": "Query, Key, and Value Vectors",
-  "slides.tables": "Query, Key, and Value Vectors",
-  "slides.cells": "Dot Product of Query and Key",
-  "slides.scores": "Dot Product of Query and Key",
-  "slides.scaled": "Scaling Down the Attention Scores",
-  "slides.softmax": "Softmax of the Scaled Scores",
-  "slides.mixing": "Multiply Softmax Output with Value vector",
-  "slides.product": "Computing Multi-headed Attention",
-  "slides.merge": "Computing Multi-headed Attention",
-  "slides.residual": "The Residual Connections",
-  "slides.norm": "The Residual Connections",
-  "slides.forward": "The Residual Connections",
-  "slides.stack": "Encoder Wrap-up",
-  "translation.handed": "Encoder Wrap-up",
-  "translation.shifted": "Decoder Layer",
-  "decoder.ahead": "Decoders First Multi-Headed Attention",
-  "decoder.triangle": "Look-Ahead Mask",
-  "translation.asks": "Decoder Second Multi-Headed Attention",
-  "translation.answers": "Decoder Second Multi-Headed Attention",
-  "translation.matrix": "Decoder Second Multi-Headed Attention",
-  "decoder.candidates": "Linear Classifier and Final Softmax",
-  "decoder.chosen": "Linear Classifier and Final Softmax",
-  "decoder.append": "Linear Classifier and Final Softmax",
-  "decoder.stops": "Linear Classifier and Final Softmax",
+  "decoder.start": say`Attention Mechanism`,
+  "decoder.far": say`Attention Mechanism`,
+  "translation.stacks": say`Transformer Model`,
+  "slides.embedding": say`Input Embeddings`,
+  "slides.position": say`Positional Encoding`,
+  "slides.sum": say`Positional Encoding`,
+  "slides.goal": say`Multi-Headed Attention`,
+  "slides.search": say`Query, Key, and Value Vectors`,
+  "slides.tables": say`Query, Key, and Value Vectors`,
+  "slides.cells": say`Dot Product of Query and Key`,
+  "slides.scores": say`Dot Product of Query and Key`,
+  "slides.scaled": say`Scaling Down the Attention Scores`,
+  "slides.softmax": say`Softmax of the Scaled Scores`,
+  "slides.mixing": say`Multiply Softmax Output with Value vector`,
+  "slides.product": say`Computing Multi-headed Attention`,
+  "slides.merge": say`Computing Multi-headed Attention`,
+  "slides.residual": say`The Residual Connections`,
+  "slides.norm": say`The Residual Connections`,
+  "slides.forward": say`The Residual Connections`,
+  "slides.stack": say`Encoder Wrap-up`,
+  "translation.handed": say`Encoder Wrap-up`,
+  "translation.shifted": say`Decoder Layer`,
+  "decoder.ahead": say`Decoders First Multi-Headed Attention`,
+  "decoder.triangle": say`Look-Ahead Mask`,
+  "translation.asks": say`Decoder Second Multi-Headed Attention`,
+  "translation.answers": say`Decoder Second Multi-Headed Attention`,
+  "translation.matrix": say`Decoder Second Multi-Headed Attention`,
+  "decoder.candidates": say`Linear Classifier and Final Softmax`,
+  "decoder.chosen": say`Linear Classifier and Final Softmax`,
+  "decoder.append": say`Linear Classifier and Final Softmax`,
+  "decoder.stops": say`Linear Classifier and Final Softmax`,
   "slides.end": "",
 };

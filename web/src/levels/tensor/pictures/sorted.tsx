@@ -2,6 +2,7 @@
 
 import { lastOf } from "../../../formulas/names.ts";
 import { more, short } from "../../../numbers/written.ts";
+import { say } from "../../../words/say.ts";
 import { type Bar, barListScene } from "./bar_list_scene.ts";
 import { Places } from "./choices.tsx";
 import type { Context, Kind } from "./kind.ts";
@@ -11,7 +12,7 @@ import { isScored, rightEntry, told } from "./right_words.ts";
 const LISTED = 10;
 
 export const sorted: Kind = {
-  text: "sorted",
+  text: say`sorted`,
   fits: isScored,
   reads: told,
   draw(context) {
@@ -53,21 +54,22 @@ function sortedBars(context: Context): { bars: Bar[]; says: string } {
   const range = shares ? 1 : Math.max(...first.map(value)) - lowest || 1;
   const label = (entry: number): string => names.label(sheet.name, axis, entry, cell[0] ?? 0).text;
   const bars = first.map((entry): Bar => {
-    const mark = entry !== right ? "" : rank < LISTED ? "right" : `right, ${ordinal(rank + 1)}`;
+    const mark = entry !== right ? "" : rank < LISTED ? "right" : say`right, ${ordinal(rank + 1)}`;
     const share = (value(entry) - lowest) / range;
     return { label: label(entry), digits: short(value(entry)), share, mark, tensor: sheet.name, cell: at(entry) };
   });
   const rest = order.filter((entry) => !first.includes(entry));
   if (rest.length > 0) {
     const sum = rest.reduce((all, entry) => all + value(entry), 0);
-    const digits = shares ? `${short(sum)} together` : `none above ${short(value(rest[0] ?? 0))}`;
+    const digits = shares ? say`${short(sum)} together` : say`none above ${short(value(rest[0] ?? 0))}`;
     const share = shares ? sum : 0;
     bars.push({ label: more(rest.length, order.length), digits, share, mark: "", tensor: "", cell: [] });
   }
-  const where = names.cell(sheet.name, cell, sheet.axes.slice(0, -1)) || "this place";
-  const begins = `At ${where} the model puts ${label(order[0] ?? 0)} first.`;
+  const where = names.cell(sheet.name, cell, sheet.axes.slice(0, -1)) || say`this place`;
+  const begins = say`At ${where} the model puts ${label(order[0] ?? 0)} first.`;
   if (right === null) return { bars, says: begins };
-  const known = rank === 0 ? "That is right." : `Right would be ${label(right)}, its ${ordinal(rank + 1)} choice.`;
+  const known =
+    rank === 0 ? say`That is right.` : say`Right would be ${label(right)}, its ${ordinal(rank + 1)} choice.`;
   return { bars, says: `${begins} ${known}` };
 }
 
