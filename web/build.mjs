@@ -72,7 +72,12 @@ if (process.argv.includes("--test")) {
 
 const minified = { ...shared, minify: true, legalComments: "none", banner: { js: NOTE }, write: false };
 // For exported pages and notebooks: one file.
-const whole = await build({ ...minified, entryPoints: { explorer: "src/whole.ts" }, outdir: BUILT, external: ["./de.ts"] });
+const whole = await build({
+  ...minified,
+  entryPoints: { explorer: "src/whole.ts" },
+  outdir: BUILT,
+  external: ["./de.ts"],
+});
 // The words of each other language: a chunk without anything of the page, which a browser may keep.
 const spoken = await build({
   ...minified,
@@ -161,7 +166,8 @@ function carried(without) {
   const found = ["core.js"];
   for (const name of found) {
     for (const [, other] of files.get(`script/${name}`).matchAll(/"\.\/([\w.-]+\.js)"/g)) {
-      if (!found.includes(other) && !/^[a-z]{2}-/.test(other) && !without.includes(other.split("-")[0])) found.push(other);
+      if (!found.includes(other) && !/^[a-z]{2}-/.test(other) && !without.includes(other.split("-")[0]))
+        found.push(other);
     }
   }
   return found.map((name) => `script/${name}`);

@@ -1,11 +1,13 @@
 // The words of the page: which sentences are marked in the sources, and the table of each language.
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as ast from "typescript/unstable/ast";
 import { API } from "typescript/unstable/sync";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
+/** A place for a value; names in braces are places of a text of the tours. */
+const PLACE = /\{\d\}/g;
 const TABLES = `${HERE}/words`;
 
 /** The sentences that the sources mark: those of `say`, and the nouns of `counted` as `one|many`. */
@@ -49,15 +51,26 @@ export function hashed(text) {
   return (hash >>> 0).toString(36);
 }
 
+/** The sentences that the package sends: `python -m manual page-words` writes them. */
+export function ofPackage() {
+  return JSON.parse(readFileSync(`${TABLES}/package.json`, "utf8"));
+}
+
 /** What a chunk has of a table: translations by hashed keys, and expressions for what the package sends with parts in it. */
 export function packed(table) {
-  const [sentences, patterns] = [{}, []];
+  const sentences = {};
   for (const [key, text] of Object.entries(table)) {
-    const hash = hashed(key.replace(/\{\d\}/g, "{}"));
+    const hash = hashed(key.replace(PLACE, "{}"));
     if (hash in sentences) throw new Error(`two sentences have the same hash, change one: ${key}`);
     sentences[hash] = text;
   }
+  const parted = ofPackage().filter((key) => key.search(PLACE) >= 0 && key in table);
+  const patterns = parted.map((key) => [`^${key.split(PLACE).map(escaped).join("(.+?)")}$`, table[key]]);
   return { sentences, patterns };
+}
+
+function escaped(text) {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 
 export function tableOf(language) {
@@ -92,8 +105,54 @@ export function named(files) {
   };
 }
 
+/** All that a language has to have words for. */
+export function keysOfPage() {
+  return [...new Set([...marked(), ...ofPackage()])];
+}
+
+/** What is wrong with a table: sentences that it lacks, has for nothing, or has with other places or blanks. */
+export function faultsOf(table, keys) {
+  const known = new Set(keys);
+  const places = (text) =>
+    (text.match(/\{\w+\}/g) ?? [])
+      .map((place) => place.replace(/^\{(\d)\w\}$/, "{$1}"))
+      .sort()
+      .join();
+  return [
+    ...keys.filter((key) => !(key in table)).map((key) => `no words for: ${key}`),
+    ...Object.keys(table).flatMap((key) => {
+      const text = table[key];
+      if (!known.has(key)) return [`the page no longer says: ${key}`];
+      if (places(key) !== places(text)) return [`other places than “${key}”: ${text}`];
+      if (key.split("|").length !== text.split("|").length) return [`one and many, as “${key}”: ${text}`];
+      return /^\s/.test(key) === /^\s/.test(text) && /\s$/.test(key) === /\s$/.test(text)
+        ? []
+        : [`other blanks than “${key}”: ${text}`];
+    }),
+  ];
+}
+
+/** A language of no country, from right to left: each word of the page in letters that English does not have. */
+export function reversed() {
+  const letters = "ابتثجحخدذرزسشصضطظعغفقكلمنه";
+  const turned = (text) =>
+    text.replace(
+      /(\{\w+\})|([a-z])/gi,
+      (_, place, letter) => place ?? letters[letter.toLowerCase().charCodeAt(0) - 97],
+    );
+  return Object.fromEntries(keysOfPage().map((key) => [key, turned(key)]));
+}
+
+// `node words.mjs de` says what the table of a language lacks; `reversed` writes the chunk of that language.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const keys = marked();
-  console.log(keys.size);
-  writeFileSync("/tmp/w/german/keys.json", JSON.stringify([...keys], null, 1));
+  const [name = "de"] = process.argv.slice(2);
+  if (name === "reversed") {
+    const { sentences, patterns } = packed(reversed());
+    const language = { direction: "rtl", thousands: ",", sentences, patterns, forms: {} };
+    console.log(`export const language = ${JSON.stringify(language)};`);
+  } else {
+    const faults = faultsOf(tableOf(name), keysOfPage());
+    for (const fault of faults) console.error(fault);
+    if (faults.length > 0) process.exitCode = 1;
+  }
 }

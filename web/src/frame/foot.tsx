@@ -1,11 +1,11 @@
 /** Below: what can be done here, and whether the numbers hold. */
 
 import type { VNode } from "preact";
-import { later } from "../address/state.ts";
+import { later, link } from "../address/state.ts";
 import { counted, grouped, power } from "../numbers/written.ts";
 import { dragging } from "../views/drag.ts";
 import { useStore } from "../views/hooks.ts";
-import { say } from "../words/say.ts";
+import { hasLanguage, heard, keepLanguage, LANGUAGE, LANGUAGES, say } from "../words/say.ts";
 import { LEVELS } from "./levels.ts";
 
 const DRAGGING = say`Drop it on another cell: that cell then has this number. With Shift its whole row. Escape: leave it`;
@@ -26,12 +26,32 @@ export function Foot(): VNode {
       </span>
       {typeof honesty === "string" && <span class="quiet">{honesty}</span>}
       {honesty !== null && typeof honesty !== "string" && (
-        <span data-holds={honesty.holds} title={honesty.text}>
+        <span data-holds={honesty.holds} title={heard(honesty.text)}>
           {honesty.holds
             ? say`${honesty.before_changes === true ? say`before the changes ` : ""}looking changes nothing: max difference ${power(honesty.watched)}`
-            : honesty.text}
+            : heard(honesty.text)}
         </span>
       )}
+      <Languages />
     </footer>
+  );
+}
+
+/** Another language begins the page again where it is; a page that has one alone offers none. */
+function Languages(): VNode | null {
+  const offered = Object.entries(LANGUAGES).filter(([name]) => hasLanguage(name));
+  if (offered.length < 2) return null;
+  const choose = (language: string): void => {
+    keepLanguage(language);
+    location.hash = link({ language });
+  };
+  return (
+    <select aria-label={say`language`} value={LANGUAGE} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+      {offered.map(([name, [text]]) => (
+        <option value={name} lang={name}>
+          {text}
+        </option>
+      ))}
+    </select>
   );
 }

@@ -8,7 +8,7 @@
 
 import type { Names } from "../formulas/names.ts";
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
-import { digits } from "../numbers/written.ts";
+import { digits, grouped } from "../numbers/written.ts";
 import { say } from "../words/say.ts";
 
 /** What a spreadsheet has of rows. */
@@ -53,7 +53,7 @@ export function cellsCsv(name: string, tensor: Tensor, names: Names): string {
   const size = sizeOf(tensor.shape);
   if (size >= MOST_ROWS) {
     throw new Error(
-      say`a spreadsheet has ${MOST_ROWS.toLocaleString("en")} rows, this tensor ${size.toLocaleString("en")} numbers: ` +
+      say`a spreadsheet has ${grouped(MOST_ROWS)} rows, this tensor ${grouped(size)} numbers: ` +
         say`save one sheet of it, or safetensors`,
     );
   }

@@ -1,6 +1,7 @@
 /** What leaves the page whole: a tensor of any size, and the page itself with all its numbers. */
 
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
+import { grouped } from "../numbers/written.ts";
 import { HttpSource } from "../sources/http_source.ts";
 import type { Source } from "../sources/source.ts";
 import { withoutScript } from "./notice.ts";
@@ -17,8 +18,8 @@ export async function wholeTensor(source: Source, name: string): Promise<Tensor>
   if (shape === undefined) throw new Error(`nobody knows the sizes of ${name}`);
   const size = sizeOf(shape);
   if (size > AT_MOST) {
-    const most = AT_MOST.toLocaleString("en");
-    throw new Error(`at most ${most} numbers are saved from here, this tensor has ${size.toLocaleString("en")}`);
+    const most = grouped(AT_MOST);
+    throw new Error(`at most ${most} numbers are saved from here, this tensor has ${grouped(size)}`);
   }
   let data: Float32Array | Float64Array | undefined;
   let dtype: string | undefined;

@@ -9,7 +9,7 @@ import { enter, needed, stepsOf } from "../tour/tour.ts";
 import { placeIn } from "../tour/tours.ts";
 import { Command } from "../views/command.tsx";
 import { useInPicture, useOpened, useStore } from "../views/hooks.ts";
-import { say } from "../words/say.ts";
+import { heard, say } from "../words/say.ts";
 import { LETTERS, optionsOf, partsOf, type Sheet, sheetIn, wrongIn } from "./sheet.ts";
 
 /** As `glassformer/page/quiz.toml` has it. */
@@ -127,7 +127,7 @@ function Asked(props: {
     <fieldset disabled={checked}>
       <legend>
         <span class="quiet">{label} </span>
-        <Text of={question.question} />
+        <Text of={heard(question.question)} />
       </legend>
       {question.choices.map((choice, at) => {
         const letter = LETTERS[at] ?? "";
@@ -144,7 +144,7 @@ function Asked(props: {
           <label key={letter} data-mark={mark}>
             <input type="radio" name={name} checked={letter === chosen} onChange={() => onChoose(letter)} />
             <span>
-              <b>{letter}</b> <Text of={choice} /> {mark !== "" && <small>({mark})</small>}
+              <b>{letter}</b> <Text of={heard(choice)} /> {mark !== "" && <small>({mark})</small>}
             </span>
           </label>
         );
@@ -161,7 +161,7 @@ function Because({ question, chosen, lacks }: { question: Question; chosen: stri
   return (
     <p class="quiz-because">
       <b>{chosen === question.right ? say`Right.` : say`The right choice is ${question.right}.`}</b>{" "}
-      <Text of={question.because} /> <Shown question={question} lacks={lacks} />
+      <Text of={heard(question.because)} /> <Shown question={question} lacks={lacks} />
     </p>
   );
 }

@@ -17,7 +17,7 @@ import type { Source } from "../sources/source.ts";
 import { Command } from "../views/command.tsx";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../views/hooks.ts";
 import { measure, Picture } from "../views/picture.tsx";
-import { say } from "../words/say.ts";
+import { heard, say } from "../words/say.ts";
 import { quotedOf } from "./board/shares.ts";
 import { hasHidden } from "./hidden.ts";
 import { boardOf, chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
@@ -171,7 +171,7 @@ function Alone({ picture, scout }: { picture: string; scout: Scout }): VNode | n
   if (quoted === undefined) return null;
   return (
     <section class="scene-lacks" aria-label={say`how to make such a run`}>
-      <p>{say`${quoted.lacks} Such a run is made by`}</p>
+      <p>{say`${heard(quoted.lacks)} Such a run is made by`}</p>
       <pre tabIndex={0}>
         {quoted.make.map((command) => (
           <div key={command}>

@@ -6,7 +6,7 @@ import { short } from "../numbers/written.ts";
 import { explains } from "../record/commands.ts";
 import type { Scout } from "../scout/scout.ts";
 import { usePalette } from "../views/hooks.ts";
-import { say } from "../words/say.ts";
+import { heard, say } from "../words/say.ts";
 
 /** See `page/sections/sums.py`. */
 interface Way {
@@ -34,7 +34,7 @@ interface Shuffled {
 
 /** Why a run has none, with the command that gives it. */
 export function notShuffled(s: Scout, told: unknown): string | null {
-  if (told !== null) return (told as Shuffled | undefined)?.reason ?? null;
+  if (told !== null) return heard((told as Shuffled | undefined)?.reason ?? "") || null;
   const { run } = s.names;
   const command = explains(run, "", run.editing?.texts?.slice(0, 1)).replace("explain", "shuffle").replace("  ", " ");
   return say`This page was written without it: ${command}`;

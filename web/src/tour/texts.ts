@@ -1,7 +1,7 @@
 /** The texts of the tours, which travel beside the page: a block of an exported file, an answer of a server. */
 
 import { unpacked } from "../sources/source.ts";
-import { say } from "../words/say.ts";
+import { heard, say } from "../words/say.ts";
 
 export interface Text {
   readonly [field: string]: string | Readonly<Record<string, string>>;
@@ -36,5 +36,5 @@ async function load(name: string): Promise<unknown> {
 export function field(text: Text | undefined, name: string, variant = ""): string {
   const own = text?.[variant];
   const found = (typeof own === "object" ? own[name] : undefined) ?? text?.[name];
-  return typeof found === "string" ? found : "";
+  return typeof found === "string" ? heard(found) : "";
 }

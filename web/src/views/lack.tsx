@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { state } from "../address/state.ts";
-import { say } from "../words/say.ts";
+import { heard, say } from "../words/say.ts";
 import { Command } from "./command.tsx";
 import type { Lacking } from "./found.ts";
 import { useStore } from "./hooks.ts";
@@ -15,7 +15,7 @@ export function Lack({ what, told, how = [] }: { what: string; told: Lacking; ho
   if (told.reason !== "") {
     return (
       <p class="wrong">
-        {what}: {told.reason}
+        {what}: {heard(told.reason)}
       </p>
     );
   }

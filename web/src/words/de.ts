@@ -1,6 +1,6 @@
 /** German. The build puts the translations of `web/words/de.json` into it. */
 
-import type { Language } from "./say.ts";
+import type { Language } from "./language.ts";
 
 /** With a digit before it a noun is changed in the dative of the plural alone: of `12 Köpfe`, `12 Köpfen`. */
 function dative(word: string): string {

@@ -3,20 +3,7 @@
  * are marked by `say` and makes the table of a language from `web/words`.
  */
 
-import type { ComponentChildren } from "preact";
-
-/** A language other than English, as its chunk has it. */
-export interface Language {
-  readonly direction: "ltr" | "rtl";
-  /** What stands between thousands. */
-  readonly thousands: string;
-  /** The translations by `hashed` keys. */
-  readonly sentences: Readonly<Record<string, string>>;
-  /** Sentences of the package that have parts of their own: an expression that they match, and the translation. */
-  readonly patterns: readonly (readonly [string, string])[];
-  /** Forms of a word that a placeholder asks for by a letter, as `{0n}`. */
-  readonly forms: Readonly<Record<string, (word: string) => string>>;
-}
+import type { Language } from "./language.ts";
 
 type Chunk = { readonly language: Language };
 
@@ -35,11 +22,10 @@ export function languageIn(address: string): string {
   return asked in LANGUAGES ? asked : "";
 }
 
-/** Whether this page has the words of a language: an exported page carries those that were asked for. */
+/** Whether this page has the words of a language: one that carries its own script has those that were asked for. */
 export function hasLanguage(name: string): boolean {
-  return (
-    name === "en" || document.getElementById("record") === null || document.getElementById(`part-${name}`) !== null
-  );
+  const carries = (id: string): boolean => document.querySelector(`[id^=part-${id}]`) !== null;
+  return name === "en" || !carries("") || carries(`${name}-`);
 }
 
 /** Notes what was chosen; a browser may keep nothing for a page from disk or in a frame. */
@@ -104,16 +90,23 @@ type Plain = string | number | boolean | null | undefined;
 
 /** A sentence in the language of the page. What is put into it may be an element; it is text if nothing is. */
 export function say(parts: readonly string[], ...values: readonly Plain[]): string;
-export function say(parts: readonly string[], ...values: readonly ComponentChildren[]): ComponentChildren;
-export function say(parts: readonly string[], ...values: readonly ComponentChildren[]): ComponentChildren {
+export function say<T extends readonly unknown[]>(
+  parts: readonly string[],
+  ...values: T
+): (Exclude<T[number], Plain> | string)[];
+export function say(parts: readonly string[], ...values: readonly unknown[]): unknown {
   const [texts, order] = inParts(parts);
-  const told: ComponentChildren[] = [texts[0]];
+  const told: unknown[] = [texts[0]];
   order.forEach(([at, form], place) => {
     const value = values[at];
     told.push(language?.forms[form]?.(String(value)) ?? value, texts[place + 1]);
   });
-  if (values.some((value) => typeof value === "object" && value !== null)) return told;
-  return told.map((part) => (typeof part === "boolean" ? "" : part)).join("");
+  const whole = told.map((part) => (typeof part === "object" && part !== null ? part : written(part)));
+  return whole.some((part) => typeof part === "object") ? whole : whole.join("");
+}
+
+function written(part: unknown): string {
+  return typeof part === "boolean" || part == null ? "" : String(part);
 }
 
 const heardBefore = new Map<string, string>();

@@ -5,6 +5,7 @@ import { type Explanation, explainCell } from "../../formulas/interpreter.ts";
 import { fullShape, MOST_WORK, Recomputer, workOfRun } from "../../formulas/recompute.ts";
 import { type Heads, headsOf } from "../../measures/heads.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
+import { grouped } from "../../numbers/written.ts";
 import { axisNames, type Cell } from "../../record/axes.ts";
 import type { Editing, Formula, RunRecord } from "../../record/record.ts";
 import { numbersIn, type Source } from "../../sources/source.ts";
@@ -26,7 +27,7 @@ export async function engineOfPage(source: Source): Promise<Engine> {
   const found = await opened(source, [...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
   const work = workOfRun(run, (name) => found.get(name) ?? weightOf(run, name));
   if (work <= MOST_WORK) return new InPage(source, editing, found);
-  const millions = Math.round(work / 1e6).toLocaleString("en");
+  const millions = grouped(Math.round(work / 1e6));
   return new Nothing(editing, say`It takes ${millions} million multiplications, too many for a page.`);
 }
 

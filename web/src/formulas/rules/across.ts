@@ -2,7 +2,6 @@
 
 import { exactSum } from "../../numbers/arithmetic.ts";
 import type { Cell } from "../../record/axes.ts";
-import { say } from "../../words/say.ts";
 import {
   Along,
   type Compute,
@@ -24,7 +23,7 @@ function exponentials(rule: Fields, tensors: Evaluator, cell: Cell): Working {
   let largest = -Infinity;
   for (let at = 0; at < values.length; at++) largest = Math.max(largest, values[at] ?? NaN);
   if (largest === -Infinity) {
-    const terms = Array.from(values, (_, at) => ({ what: say`nothing`, factors: factors(at), value: 0 }));
+    const terms = Array.from(values, (_, at) => ({ what: "nothing", factors: factors(at), value: 0 }));
     return { terms, result: 0, quantities: {} };
   }
   const powers = new Float64Array(values.length);
@@ -67,15 +66,15 @@ function norm(rule: Fields, tensors: Evaluator, cell: Cell, centred: boolean): W
   const [own, weight] = [tensors.factor(x, cell), tensors.factor(rule.operand("weight"), cell)];
   const per = constant(1 / deviation);
   const terms: Term[] = [
-    { what: say`x / deviation`, factors: [own, weight, ...per], value: (own.value * weight.value) / deviation },
+    { what: "x / deviation", factors: [own, weight, ...per], value: (own.value * weight.value) / deviation },
   ];
   if (centred) {
     const value = (-mean * weight.value) / deviation;
-    terms.push({ what: say`− mean / deviation`, factors: [plain(-mean), weight, ...per], value });
+    terms.push({ what: "− mean / deviation", factors: [plain(-mean), weight, ...per], value });
   }
   if (bias !== null) {
     const entry = tensors.factor(bias, cell);
-    terms.push({ what: say`bias`, factors: [entry], value: entry.value });
+    terms.push({ what: "bias", factors: [entry], value: entry.value });
   }
   const quantities: Record<string, number> = centred ? { deviation, mean } : { deviation };
   return { terms, result: total(terms).result, quantities };

@@ -1,7 +1,6 @@
 /** Rules of one number: see `look/formulas/rules/activations.py`. */
 
 import { erfc } from "../../numbers/arithmetic.ts";
-import { say } from "../../words/say.ts";
 import type { Compute } from "../evaluator.ts";
 
 type Activation = (x: number) => number;
@@ -26,13 +25,13 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
 /** The activation function of that name. */
 export function activationOf(kind: string): Activation {
   const found = ACTIVATIONS[kind];
-  if (found === undefined) throw new Error(say`this page knows no activation function ${kind}`);
+  if (found === undefined) throw new Error(`this page knows no activation function ${kind}`);
   return found;
 }
 
 const activation: Compute = (rule, tensors, cell) => {
   const entry = tensors.factor(rule.operand("x"), cell);
-  const term = { what: say`before`, factors: [entry], value: entry.value };
+  const term = { what: "before", factors: [entry], value: entry.value };
   return { terms: [term], result: activationOf(rule.text("kind"))(entry.value), quantities: {} };
 };
 
@@ -41,7 +40,7 @@ const gate: Compute = (rule, tensors, cell) => {
   const activated = activationOf(rule.text("kind"))(inner.value);
   const value = activated * x.value;
   return {
-    terms: [{ what: say`gate · x`, factors: [inner, x], value }],
+    terms: [{ what: "gate · x", factors: [inner, x], value }],
     result: value,
     quantities: { "activated gate": activated },
   };

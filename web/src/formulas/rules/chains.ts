@@ -3,7 +3,6 @@
 import { exactSum } from "../../numbers/arithmetic.ts";
 import type { Cell } from "../../record/axes.ts";
 import type { Operand } from "../../record/record.ts";
-import { say } from "../../words/say.ts";
 import { type Compute, type Evaluator, type Fields, plain, step, type Term, type Working } from "../evaluator.ts";
 
 type Over = (numbers: readonly number[]) => number;
@@ -30,21 +29,21 @@ function chain(rule: Fields, tensors: Evaluator, cell: Cell, over: Over): Workin
   if (known[token] !== true) {
     if (token === 0) return { terms: [], result: 0, quantities: {} };
     const kept = tensors.factor(before, { ...cell, token: token - 1, before: step(cell, "label") });
-    const term = { what: say`not labelled: as before`, factors: [kept], value: kept.value };
+    const term = { what: "not labelled: as before", factors: [kept], value: kept.value };
     return { terms: [term], result: kept.value, quantities: {} };
   }
   const own = tensors.factor(rule.operand("x"), cell);
-  const logit = { what: say`logit`, factors: [own], value: own.value };
+  const logit = { what: "logit", factors: [own], value: own.value };
   if (!known.slice(0, token).includes(true)) {
     const first = tensors.factor(rule.operand("first"), cell);
-    const terms = [{ what: say`first label`, factors: [first], value: first.value }, logit];
+    const terms = [{ what: "first label", factors: [first], value: first.value }, logit];
     return { terms, result: first.value + own.value, quantities: {} };
   }
   const terms: Term[] = [];
   for (let label = 0; label < tensors.size(steps, "before"); label++) {
     const way = { ...cell, before: label };
     const factors = [tensors.factor(before, { ...way, token: token - 1 }), tensors.factor(steps, way)];
-    terms.push({ what: say`label ${label}`, factors, value: exactSum(factors.map((each) => each.value)), added: true });
+    terms.push({ what: `label ${label}`, factors, value: exactSum(factors.map((each) => each.value)), added: true });
   }
   const ways = over(terms.map((term) => term.value));
   return { terms: [...terms, logit], result: ways + own.value, quantities: { ways } };
@@ -57,7 +56,7 @@ function end(rule: Fields, tensors: Evaluator, cell: Cell, over: Over): Working 
   const terms: Term[] = [];
   for (let label = 0; label < tensors.size(last, "label"); label++) {
     const factors = [tensors.factor(x, { ...cell, token, label }), tensors.factor(last, { label })];
-    terms.push({ what: say`label ${label}`, factors, value: exactSum(factors.map((each) => each.value)), added: true });
+    terms.push({ what: `label ${label}`, factors, value: exactSum(factors.map((each) => each.value)), added: true });
   }
   return { terms, result: over(terms.map((term) => term.value)), quantities: {} };
 }
@@ -111,8 +110,8 @@ const best: Compute = (rule, tensors, cell) => {
       ? tensors.factor(path.last, cell)
       : tensors.factor(path.steps, { ...cell, after: chosen.get(later) ?? 0 });
   const terms = [
-    { what: say`score so far`, factors: [own], value: own.value },
-    { what: say`onwards`, factors: [onwards], value: onwards.value },
+    { what: "score so far", factors: [own], value: own.value },
+    { what: "onwards", factors: [onwards], value: onwards.value },
   ];
   return { terms, result: Number(chosen.get(token) === label), quantities: {} };
 };
@@ -120,8 +119,8 @@ const best: Compute = (rule, tensors, cell) => {
 const difference: Compute = (rule, tensors, cell) => {
   const [x, less] = [tensors.factor(rule.operand("x"), cell), tensors.factor(rule.operand("less"), cell)];
   const terms = [
-    { what: say`score`, factors: [x], value: x.value },
-    { what: say`less`, factors: [less, plain(-1)], value: -less.value },
+    { what: "score", factors: [x], value: x.value },
+    { what: "less", factors: [less, plain(-1)], value: -less.value },
   ];
   return { terms, result: x.value - less.value, quantities: {} };
 };

@@ -1,7 +1,6 @@
 /** Rules of the mask: see `look/formulas/rules/masks.py`. */
 
 import type { Cell } from "../../record/axes.ts";
-import { say } from "../../words/say.ts";
 import { type Compute, type Evaluator, type Fields, plain, step, type Term, type Working } from "../evaluator.ts";
 
 type Reasons = [string, boolean][];
@@ -10,15 +9,15 @@ type Reasons = [string, boolean][];
 function withinReach(rule: Fields, tensors: Evaluator, cell: Cell): Reasons {
   const reasons: Reasons = [];
   const ahead = () => step(cell, "key") - step(cell, "query");
-  if (rule.flag("causal")) reasons.push([say`not ahead`, ahead() <= 0]);
+  if (rule.flag("causal")) reasons.push(["not ahead", ahead() <= 0]);
   if (rule.has("window")) {
     const window = rule.number("window");
-    reasons.push([say`within ${window}`, Math.abs(ahead()) <= window]);
+    reasons.push([`within ${window}`, Math.abs(ahead()) <= window]);
   }
   const [real, own, other] = [rule.maybe("real"), rule.maybe("query_documents"), rule.maybe("key_documents")];
-  if (real !== null) reasons.push([say`not padding`, tensors.value(real, cell) !== 0]);
+  if (real !== null) reasons.push(["not padding", tensors.value(real, cell) !== 0]);
   if (own !== null && other !== null) {
-    reasons.push([say`same document`, tensors.value(own, cell) === tensors.value(other, cell)]);
+    reasons.push(["same document", tensors.value(own, cell) === tensors.value(other, cell)]);
   }
   return reasons;
 }
@@ -26,8 +25,8 @@ function withinReach(rule: Fields, tensors: Evaluator, cell: Cell): Reasons {
 const mayLook: Compute = (rule, tensors, cell) => {
   const reasons = withinReach(rule, tensors, cell);
   const [masked, custom] = [rule.maybe("masked_words"), rule.maybe("custom")];
-  if (masked !== null) reasons.push([say`not masked`, tensors.value(masked, cell) === 0]);
-  if (custom !== null) reasons.push([say`custom mask`, tensors.value(custom, cell) !== 0]);
+  if (masked !== null) reasons.push(["not masked", tensors.value(masked, cell) === 0]);
+  if (custom !== null) reasons.push(["custom mask", tensors.value(custom, cell) !== 0]);
   const terms = reasons.map(([what, allows]) => ({ what, factors: [], value: Number(allows) }));
   return { terms, result: Number(reasons.every(([, allows]) => allows)), quantities: {} };
 };
@@ -41,14 +40,14 @@ export function fillOf(rule: Fields, field: string, run: Pick<Evaluator, "precis
 
 function fill(rule: Fields, tensors: Evaluator, cell: Cell, added: boolean): Working {
   const [score, looks] = [tensors.factor(rule.operand("x"), cell), tensors.factor(rule.operand("may_look"), cell)];
-  const kept: Term = { what: say`score`, factors: [score], value: score.value };
+  const kept: Term = { what: "score", factors: [score], value: score.value };
   if (looks.value !== 0) return { terms: [kept], result: score.value, quantities: {} };
   if (rule.has("out_of_reach") && !withinReach(rule, tensors, cell).every(([, allows]) => allows)) {
     const far = fillOf(rule, "out_of_reach", tensors);
-    return filled(kept, { what: say`forbidden: out of reach`, factors: [looks, plain(far)], value: far }, false);
+    return filled(kept, { what: "forbidden: out of reach", factors: [looks, plain(far)], value: far }, false);
   }
   const value = fillOf(rule, "fill", tensors);
-  return filled(kept, { what: say`forbidden: fill`, factors: [looks, plain(value)], value }, added);
+  return filled(kept, { what: "forbidden: fill", factors: [looks, plain(value)], value }, added);
 }
 
 /** The fill added to the score, or in its place. Whether −∞ is added or set, is the same: it is written as a sum. */

@@ -1,7 +1,6 @@
 /** Rules of order: see `look/formulas/rules/positions.py` and `rotations.py`. */
 
 import type { Cell } from "../../record/axes.ts";
-import { say } from "../../words/say.ts";
 import { type Compute, type Evaluator, type Fields, plain, step, total, type Working } from "../evaluator.ts";
 
 const sinusoid: Compute = (rule, tensors, cell) => {
@@ -9,11 +8,7 @@ const sinusoid: Compute = (rule, tensors, cell) => {
   const position = tensors.factor(rule.operand("position"), cell);
   const angle = position.value * rate;
   const result = sine ? Math.sin(angle) : Math.cos(angle);
-  const term = {
-    what: say`${sine ? say`sine` : say`cosine`} of the angle`,
-    factors: [position, plain(rate)],
-    value: result,
-  };
+  const term = { what: `${sine ? "sine" : "cosine"} of the angle`, factors: [position, plain(rate)], value: result };
   return { terms: [term], result, quantities: { angle } };
 };
 
@@ -32,7 +27,7 @@ function wave(rule: Fields, channel: number): [number, boolean] {
 const relativeBias: Compute = (rule, tensors, cell) => {
   const bucket = bucketOf(rule, step(cell, "key") - step(cell, "query"));
   const entry = tensors.factor(rule.operand("table"), { ...cell, bucket });
-  return total([{ what: say`bucket ${bucket}`, factors: [entry], value: entry.value }]);
+  return total([{ what: `bucket ${bucket}`, factors: [entry], value: entry.value }]);
 };
 
 function bucketOf(rule: Fields, ahead: number): number {
@@ -101,8 +96,8 @@ function rotate(rule: Fields, tensors: Evaluator, cell: Cell, rate: Rate): Worki
   const cosine = Math.cos(angle) * size;
   const sine = Math.sin(angle) * size * (channel < half ? -1 : 1);
   const { terms, result } = total([
-    { what: say`own · cosine`, factors: [own, plain(cosine)], value: own.value * cosine },
-    { what: say`partner · sine`, factors: [other, plain(sine)], value: other.value * sine },
+    { what: "own · cosine", factors: [own, plain(cosine)], value: own.value * cosine },
+    { what: "partner · sine", factors: [other, plain(sine)], value: other.value * sine },
   ]);
   return { terms, result, quantities: { angle } };
 }

@@ -2,7 +2,6 @@
 
 import { exactSum } from "../../numbers/arithmetic.ts";
 import type { Cell } from "../../record/axes.ts";
-import { say } from "../../words/say.ts";
 import {
   Along,
   type Compute,
@@ -21,7 +20,7 @@ const lookUp: Compute = (rule, tensors, cell) => {
   const entry = tensors.factor(rule.operand("table"), { ...cell, row: place });
   const scale = tensors.isZeroed(rule.maybe("masked_words"), cell) ? 0 : rule.number("scale");
   const value = entry.value * scale;
-  const term = { what: say`row ${place}`, factors: [entry, ...constant(scale)], value };
+  const term = { what: `row ${place}`, factors: [entry, ...constant(scale)], value };
   return { terms: [term], result: value, quantities: { row: place } };
 };
 
@@ -38,7 +37,7 @@ const add: Compute = (rule, tensors, cell) => {
 const scale: Compute = (rule, tensors, cell) => {
   const entry = tensors.factor(rule.operand("x"), cell);
   const by = tensors.isZeroed(rule.maybe("masked_words"), cell) ? 0 : rule.number("by");
-  return total([{ what: say`scaled`, factors: [entry, ...constant(by)], value: entry.value * by }]);
+  return total([{ what: "scaled", factors: [entry, ...constant(by)], value: entry.value * by }]);
 };
 
 function products(rule: Fields, tensors: Evaluator, cell: Cell): Along {
@@ -46,14 +45,14 @@ function products(rule: Fields, tensors: Evaluator, cell: Cell): Along {
   const [over, by] = [rule.text("over"), rule.number("scale")];
   const [lefts, rights] = [tensors.along(left, over, cell), tensors.along(right, over, cell)];
   const [one, two, scale] = [lefts.values, rights.values, constant(by)];
-  if (two.length < one.length) throw new Error(say`${right.name} has no ${over} ${two.length}`);
+  if (two.length < one.length) throw new Error(`${right.name} has no ${over} ${two.length}`);
   const factors = (at: number): Factor[] => [lefts.factor(at), rights.factor(at), ...scale];
   const entry = bias === null ? null : tensors.factor(bias, cell);
   const values = new Float64Array(one.length + (entry === null ? 0 : 1));
   for (let at = 0; at < one.length; at++) values[at] = (one[at] ?? NaN) * (two[at] ?? NaN) * by;
   if (entry === null) return new Along(values, over, factors);
   values[one.length] = entry.value;
-  return new Along(values, over, factors, { what: say`bias`, factors: [entry], value: entry.value });
+  return new Along(values, over, factors, { what: "bias", factors: [entry], value: entry.value });
 }
 
 const dotProduct: Compute = (rule, tensors, cell) => {

@@ -19,7 +19,7 @@ import { DifferenceSource } from "../../sources/difference.ts";
 import { Command } from "../../views/command.tsx";
 import { useDrawn, useFolded, useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
 /** `Tour` is the button with which a tour begins. */
@@ -239,7 +239,7 @@ function tableOf(store: Store, unit: string, onToggle: ReturnType<typeof useFold
                       <a href={toTensor(formula.name, first, names)}>{formula.name}</a>
                     )}
                   </th>
-                  <td>{formula.title}</td>
+                  <td>{heard(formula.title)}</td>
                   <td>{shape?.join(" × ") ?? say`not in this page`}</td>
                   <td>{formula.words}</td>
                 </tr>

@@ -12,7 +12,7 @@ import { isLacking, useFound, useSection } from "../../views/found.ts";
 import { useInPicture, useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
 import { Choice, Table, Working } from "../../views/pieces.tsx";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { kindsOf } from "../ties/ties.ts";
 import { AddedUp, signed } from "./added.tsx";
 import { alikeness } from "./ranks.ts";
@@ -207,7 +207,7 @@ function AboutGradients(): VNode | null {
     <details class="twin about">
       <summary>{say`what attention does not tell, and how this was made`}</summary>
       <div class="part">
-        <p>{told.note}</p>
+        <p>{heard(told.note)}</p>
         <p class="then">
           {say`What a head is worth is measured by switching it off: see ${<a href={link({ level: "heads" })}>{say`all heads`}</a>}.`}
         </p>
@@ -226,7 +226,7 @@ function AboutGradients(): VNode | null {
             </a>
           )}: how much the score changes if a word’s vector changes a little. Times the vector, summed over its channels, it is what the score owes to the word to first order. A striped bar lowers the score.`}
         </p>
-        {told.left_out !== "" && <p class="then">{told.left_out}</p>}
+        {told.left_out !== "" && <p class="then">{heard(told.left_out)}</p>}
       </div>
     </details>
   );

@@ -9,7 +9,7 @@ import { percent, short } from "../../numbers/written.ts";
 import { useFound } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { pointedSpot } from "../../views/spots.tsx";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { groupsOf, marksOf, onlyIn, opensAs } from "./about.ts";
 import { evenHead } from "./even.ts";
 import { headInHand } from "./hand.ts";
@@ -45,7 +45,7 @@ export function HeadsBeside(): VNode {
           <p class="quiet">{say`block ${head.row.block}, head ${head.index}, ${head.row.band.replace(/:.*/, "")}`}</p>
           <p class="said">{sentenceOf(measured, marks)}</p>
           {lost !== undefined && worth !== null && (
-            <p class="then">{say`Without it: ${worth.measure} ${<b>{lostBy(lost, worth.unit)}</b>}`}</p>
+            <p class="then">{say`Without it: ${heard(worth.measure)} ${<b>{lostBy(lost, worth.unit)}</b>}`}</p>
           )}
           <Bars head={head} measured={measured} />
           <Strongest head={head} />

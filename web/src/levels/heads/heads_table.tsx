@@ -7,7 +7,7 @@ import type { Measure } from "../../measures/heads.ts";
 import { short } from "../../numbers/written.ts";
 import type { Source } from "../../sources/source.ts";
 import { useFolded, useStore } from "../../views/hooks.ts";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { type Marks, opensAs } from "./about.ts";
 import { headInHand } from "./hand.ts";
 import { headsIn, jobIn, type Row } from "./heads_scene.ts";
@@ -64,7 +64,7 @@ function tableOf(
               ))}
               <th>{say`tokens at once`}</th>
               {part && <th>{say`share that is shown`}</th>}
-              {worth !== null && <th>{say`lost without it, ${worth.unit}`}</th>}
+              {worth !== null && <th>{say`lost without it, ${heard(worth.unit)}`}</th>}
             </tr>
           </thead>
           <tbody>

@@ -10,7 +10,7 @@ import { Command } from "../../views/command.tsx";
 import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { Working } from "../../views/pieces.tsx";
 import { Spots } from "../../views/spots.tsx";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { Filters } from "../head/filters.tsx";
 import { textOf } from "../head/head_view.tsx";
 import { arrangeIn, groupsOf, marksOf, ORDERS, onlyIn, opensAs } from "./about.ts";
@@ -128,7 +128,7 @@ export function HeadsView(): VNode {
               )}
             </>
           ) : (
-            say`“Lost”: the ${worth.measure} without the head less that with it, ${worth.unit}, on ${worth.text}; with all heads it is ${short(worth.baseline)}.`
+            say`“Lost”: the ${heard(worth.measure)} without the head less that with it, ${heard(worth.unit)}, on ${worth.text}; with all heads it is ${short(worth.baseline)}.`
           )}
         </p>
       )}

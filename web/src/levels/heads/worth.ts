@@ -7,7 +7,7 @@ import type { Importance, ImportanceRow } from "../../record/sums.ts";
 import { HttpSource } from "../../sources/http_source.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { idOf } from "./heads_scene.ts";
 
 export interface Worth extends Importance {
@@ -29,7 +29,7 @@ export function useWorth(): { readonly worth: Worth | null; readonly offered: bo
     return { ...told, of: new Map(told.heads.map((row) => [idOf(row.attention, row.head), row])) };
   }, [told]);
   const offered = server && source.run.sections?.includes(NAME) === true;
-  return { worth, offered, reason: told !== null && isLacking(told) ? told.reason : "" };
+  return { worth, offered, reason: told !== null && isLacking(told) ? heard(told.reason) : "" };
 }
 
 /** `+0.021 nats (95 %: 0.011 to 0.032)` */

@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useRef } from "preact/hooks";
 import { fewer } from "../../learn/written.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import { useWidth } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
 import { ticksBetween } from "../training/curve_scene.ts";
@@ -64,7 +64,7 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
             ))}
             {steps.map((step) => (
               <text key={step} x={along(step)} y={HEIGHT - 6} text-anchor={step === 0 ? "start" : "middle"}>
-                {step.toLocaleString("en")}
+                {grouped(step)}
               </text>
             ))}
             <path class="even" d={`M${LEFT} ${down(even)}H${width - RIGHT}`} />
@@ -85,7 +85,7 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
           aria-valuetext={say`step ${learner.step}, loss ${short(loss)}`}
           onInput={(event) => goTo(Number(event.currentTarget.value))}
         />
-        <output>{say`step ${learner.step.toLocaleString("en")} of ${learner.tip.toLocaleString("en")}`}</output>
+        <output>{say`step ${grouped(learner.step)} of ${grouped(learner.tip)}`}</output>
       </label>
       <p class="quiet label">
         {say`${<span class="line-loss" />} loss ${<span class="line-even" />} all equally likely${past !== null && <>{say`${<span class="line-past" />} before: ${TITLES[past.choice.exercise][0]}`}</>}`}

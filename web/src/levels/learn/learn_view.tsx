@@ -112,7 +112,7 @@ function Learning({ now }: { now: Lesson }): VNode {
 
 function headline({ learner }: Lesson, loss: number): string {
   const { step } = learner;
-  return say`${step === 0 ? say`Before the first step` : say`After step ${step.toLocaleString("en")}`}: loss ${short(loss)}`;
+  return say`${step === 0 ? say`Before the first step` : say`After step ${grouped(step)}`}: loss ${short(loss)}`;
 }
 
 function beneath(now: Lesson): string {

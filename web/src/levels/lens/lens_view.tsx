@@ -4,13 +4,13 @@ import type { VNode } from "preact";
 import { toNumber, toTensor } from "../../address/links.ts";
 import { link, state } from "../../address/state.ts";
 import { isMark, type Names, unmarked } from "../../formulas/names.ts";
-import { percent, short } from "../../numbers/written.ts";
+import { grouped, percent, short } from "../../numbers/written.ts";
 import type { Lens, LensLayer, LensPlace } from "../../record/sums.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
 import { Table, Working } from "../../views/pieces.tsx";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 
 export function LensView(): VNode {
   const { names } = useStore();
@@ -72,7 +72,7 @@ function Places({ all }: { all: Lens }): VNode {
         }))}
       />
       <p class="rule-of-heads">
-        {say`Each cell is the first guess if the vocabulary head read this state: its probability in digits and as a line; “rank” is the place of the final answer there among all tokens (1: it is the guess). The last column is the run’s own answer.${all.left_out !== "" && ` ${all.left_out}`}`}
+        {say`Each cell is the first guess if the vocabulary head read this state: its probability in digits and as a line; “rank” is the place of the final answer there among all tokens (1: it is the guess). The last column is the run’s own answer.${all.left_out !== "" && ` ${heard(all.left_out)}`}`}
       </p>
     </>
   );
@@ -157,7 +157,7 @@ function Cell({ layer, place, at, own }: CellProps): VNode {
       <b class={right ? "hidden" : ""}>{unmarked(first?.text ?? "")}</b>
       <i style={{ width: `${100 * (first?.probability ?? 0)}%` }} data-right={right} />
       <small>{percent(first?.probability ?? 0)}</small>
-      <small>{say`rank ${layer.rank.toLocaleString("en")}`}</small>
+      <small>{say`rank ${grouped(layer.rank)}`}</small>
     </a>
   );
 }
@@ -201,7 +201,7 @@ export function LensBeside(): VNode | null {
         </dl>
         <p class="quiet">{say`spread over ${short(Math.exp(layer.entropy), 1)} tokens (e to the entropy)`}</p>
         <p>
-          {say`The final answer, ${<b class="hidden">{unmarked(place.answer.text)}</b>}, has rank ${layer.rank.toLocaleString("en")}${size !== undefined && say` of ${size.toLocaleString("en")}`}: ${percent(layer.probability)}.`}
+          {say`The final answer, ${<b class="hidden">{unmarked(place.answer.text)}</b>}, has rank ${grouped(layer.rank)}${size !== undefined && say` of ${grouped(size)}`}: ${percent(layer.probability)}.`}
         </p>
       </div>
       <div class="part">

@@ -10,14 +10,14 @@ import { largestTerms } from "../../draw/terms.tsx";
 import { OfBoth } from "../../edit/views/of_both.tsx";
 import { isFill, operandsOf, type Term } from "../../formulas/evaluator.ts";
 import type { Explanation } from "../../formulas/interpreter.ts";
-import type { Names } from "../../formulas/names.ts";
+import { type Names, spoken } from "../../formulas/names.ts";
 import { givenSentence, type Part, sentenceOf } from "../../formulas/sentences.ts";
 import { largestPlaces, sumWithout } from "../../numbers/arithmetic.ts";
 import { counted, full, more, percent, short } from "../../numbers/written.ts";
 import type { Answer } from "../../run/store.ts";
 import { useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { Absent, AbsentView } from "../tensor/absent.tsx";
 import { barsOf, barsScene } from "./bars_scene.ts";
 import { Check, Sentence, SetByHand } from "./pieces.tsx";
@@ -293,10 +293,10 @@ function Table({ found, called }: { found: Explanation; called: (term: Term) => 
 function termLabel(term: Term, found: Explanation, names: Names): string {
   const [axis = "", index] = term.what.split(" ");
   const step = Number(index);
-  if (!Number.isInteger(step)) return term.what;
+  if (!Number.isInteger(step)) return heard(term.what);
   const factor = term.factors.find((each) => each.name !== null && names.axes(each.name).includes(axis));
-  if (factor?.name == null) return term.what;
+  if (factor?.name == null) return heard(term.what);
   const sentence = found.cell["sentence"] ?? 0;
   const text = names.label(factor.name, axis, step, sentence).text;
-  return text === String(step) ? `${axis} ${text}` : text;
+  return text === String(step) ? `${spoken(axis)} ${text}` : text;
 }

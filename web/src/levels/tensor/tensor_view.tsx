@@ -11,11 +11,11 @@ import { arrangement, hasHidden, Sheet as Laid, type Sheet, sheetOf } from "../.
 import { usePut } from "../../edit/views/held.ts";
 import { isOperand } from "../../formulas/evaluator.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
-import { counted } from "../../numbers/written.ts";
+import { counted, grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { AbsentView } from "./absent.tsx";
 import { useDigits } from "./digits.ts";
 import { gridScene, overviewImage, overviewScene, placeIn, type Window, windowOf } from "./grid_scene.ts";
@@ -45,7 +45,7 @@ export function TensorView(): VNode {
           <p class="quiet">{names.place(name)}</p>
         </div>
         <p>
-          {formula?.title ??
+          {(formula && heard(formula.title)) ??
             (name.startsWith("parameters.")
               ? say`Learned in training, the same for every text`
               : say`Given with the text`)}
@@ -131,7 +131,7 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
         {map !== null && (
           <div class="block">
             <p class="label">
-              {say`the whole slice, ${sheet.rows.toLocaleString("en")} × ${sheet.columns.toLocaleString("en")}; the frame is what is below`}
+              {say`the whole slice, ${grouped(sheet.rows)} × ${grouped(sheet.columns)}; the frame is what is below`}
             </p>
             <Picture scene={map} label={say`the whole slice`} tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
           </div>

@@ -1,6 +1,6 @@
 /** Does some head tie a word to one word more than to others? Which, by how much, and how alike their vectors are. */
 
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
 import { attentionOf } from "../../formulas/attention.ts";
@@ -150,20 +150,26 @@ function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined
       “<bdi>{text}</bdi>”
     </span>
   ));
+  const together = (all: readonly ComponentChildren[]): ComponentChildren =>
+    all.map((each, place) => [place > 0 && say` and `, each]);
+  const weights = targets.map((_, place) => (
+    <Weight key={place} value={value} tie={best} place={place} digits={digits} />
+  ));
   return (
-    <p class="answer" data-answer={begin} data-leading={leading}>
-      {say`${<span class="quiet">{say`Does some head tie “${<bdi>{word.text}</bdi>}” to ${one} more than to ${others.map((other, place) => [place > 0 && say` and `, other])}?`}</span>} ${begin}: ${leading} of ${counted(ties.length, "head")} ${leading === 1 ? say`looks` : say`look`} more at ${one}`}
-      {best.lead > 0 && (
-        <>
-          {say`; most of all block ${best.block}, head ${best.head}: ${<Weight value={value} tie={best} place={0} digits={digits} />} against`}{" "}
-          {others.map((_, place) => (
-            <>
-              {place > 0 && say` and `}
-              <Weight value={value} tie={best} place={place + 1} digits={digits} />
-            </>
-          ))}
-        </>
-      )}
+    <p
+      class="answer"
+      data-answer={best.lead >= asking.LEAD ? "Yes" : best.lead > 0 ? "Hardly" : "No"}
+      data-leading={leading}
+    >
+      <span class="quiet">
+        {say`Does some head tie “${<bdi>{word.text}</bdi>}” to ${one} more than to ${<>{together(others)}</>}?`}
+      </span>{" "}
+      {begin}:{" "}
+      {leading === 1
+        ? say`1 of ${counted(ties.length, "head")} looks more at ${one}`
+        : say`${leading} of ${counted(ties.length, "head")} look more at ${one}`}
+      {best.lead > 0 &&
+        say`; most of all block ${best.block}, head ${best.head}: ${weights[0]} against ${<>{together(weights.slice(1))}</>}`}
       .
     </p>
   );

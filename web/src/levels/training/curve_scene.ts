@@ -4,7 +4,7 @@ import type { Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Scene } from "../../draw/scene.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import { baselinesOf, type Told } from "../../run/training.ts";
 import type { Spot } from "../../views/spots.tsx";
 import { say } from "../../words/say.ts";
@@ -67,7 +67,7 @@ export function curveScene(
   let free = Number.NEGATIVE_INFINITY;
   for (const step of log ? powersTo(last) : ticksBetween(0, last, 6).filter((each) => each <= last)) {
     const x = along(step);
-    const text = step.toLocaleString("en");
+    const text = grouped(step);
     pen.items.push({ kind: "path", d: `M${x} ${y0}v4`, stroke: palette.quiet, line: 1 });
     const half = measure(text, 12) / 2;
     if (x - half < free || x + half > width) continue;
@@ -98,7 +98,7 @@ export function curveScene(
     const [before, after] = [told.records[place - 1]?.step ?? step, told.records[place + 1]?.step ?? step];
     const [from, to] = [(along(before) + along(step)) / 2, (along(after) + along(step)) / 2];
     const w = Math.max(to - from, 3);
-    const label = say`step ${step.toLocaleString("en")}${loss === null ? say`, before the first step` : say`, loss ${short(loss)}`}`;
+    const label = say`step ${grouped(step)}${loss === null ? say`, before the first step` : say`, loss ${short(loss)}`}`;
     return { id: String(step), x: Math.max(x0 - 3, Math.min(from, x1 - 2)), y: y1, w, h: y0 - y1, label };
   });
   return { scene: { width, height, items: pen.items, panels: [] }, spots };

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { link, state } from "../../address/state.ts";
+import { grouped } from "../../numbers/written.ts";
 import { headsOf, type Record, type Sentence, type Told } from "../../run/training.ts";
 import { usePalette, useWidth } from "../../views/hooks.ts";
 import { Spots } from "../../views/spots.tsx";
@@ -42,7 +43,7 @@ export function HeadsThen({ watched, columns }: { watched: Watched; columns: rea
         {columns.map(({ name, record }) => (
           <OneStep
             key={name}
-            name={columns.length > 1 ? `${name}step ${record.step.toLocaleString("en")}` : ""}
+            name={columns.length > 1 ? `${name}step ${grouped(record.step)}` : ""}
             sentence={sentence}
             index={index}
             record={record}

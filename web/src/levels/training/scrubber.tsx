@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import type { Record } from "../../run/training.ts";
 import { say } from "../../words/say.ts";
 import { choose, PINS, type Pin, pinned, placeInHand, withPin } from "./followed.ts";
@@ -75,13 +75,13 @@ export function Scrubber({ records }: { records: readonly Record[] }): VNode | n
         max={last}
         value={place}
         aria-label={say`record`}
-        aria-valuetext={say`step ${record.step.toLocaleString("en")}, ${loss}`}
+        aria-valuetext={say`step ${grouped(record.step)}, ${loss}`}
         onInput={(event) => {
           setPlaying(false);
           choose(records, Number(event.currentTarget.value));
         }}
       />
-      <output>{say`step ${record.step.toLocaleString("en")}`}</output>
+      <output>{say`step ${grouped(record.step)}`}</output>
       {PINS.map((pin) => {
         const step = pinned(state.value, pin);
         return (
@@ -90,7 +90,7 @@ export function Scrubber({ records }: { records: readonly Record[] }): VNode | n
               ? say`keep as ${pin}`
               : step === record.step
                 ? say`${pin}: let go`
-                : `${pin}: ${step.toLocaleString("en")}`}
+                : `${pin}: ${grouped(step)}`}
           </button>
         );
       })}

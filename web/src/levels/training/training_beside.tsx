@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { state } from "../../address/state.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import { evaluatedAt, type Told } from "../../run/training.ts";
 import { say } from "../../words/say.ts";
 import { columnsOf, told } from "./followed.ts";
@@ -31,7 +31,7 @@ function Numbers({ told }: { told: Told }): VNode | null {
         });
         return (
           <section class="part" key={name}>
-            <p class="strong">{say`${name}step ${record.step.toLocaleString("en")}`}</p>
+            <p class="strong">{say`${name}step ${grouped(record.step)}`}</p>
             <dl class="step-facts">
               {facts.map(([text, key, value]) => (
                 <>
@@ -44,7 +44,7 @@ function Numbers({ told }: { told: Told }): VNode | null {
             </dl>
             {evaluated !== undefined && (
               <>
-                <p class="label">{say`on the held-out part, after step ${evaluated.step.toLocaleString("en")}`}</p>
+                <p class="label">{say`on the held-out part, after step ${grouped(evaluated.step)}`}</p>
                 <dl class="step-facts">
                   {scores.map(([score, value]) => (
                     <>

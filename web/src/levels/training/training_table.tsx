@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { percent, short } from "../../numbers/written.ts";
+import { grouped, percent, short } from "../../numbers/written.ts";
 import { evaluatedAt, type Record, type Told } from "../../run/training.ts";
 import { say } from "../../words/say.ts";
 
@@ -34,7 +34,7 @@ export function TrainingTable({ told }: { told: Told }): VNode {
             <tbody>
               {rows.map(({ step, loss, learning_rate, sentences }) => (
                 <tr key={step} data-record={step}>
-                  <th>{step.toLocaleString("en")}</th>
+                  <th>{grouped(step)}</th>
                   <td>{number(loss)}</td>
                   <td>{number(evaluatedAt(told, step)?.["loss"])}</td>
                   <td>{number(learning_rate)}</td>

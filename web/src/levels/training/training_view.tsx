@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { link, state } from "../../address/state.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import { baselinesOf, evaluatedAt, type Record, type Told } from "../../run/training.ts";
 import { Command } from "../../views/command.tsx";
 import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
@@ -146,11 +146,9 @@ function Training({ told }: { told: Told }): VNode {
 
 /** Where the model is at the step in hand. */
 function headline(told: Told, record: Record | undefined): string {
-  const end = told.steps === null ? "" : say` of ${told.steps.toLocaleString("en")}`;
+  const end = told.steps === null ? "" : say` of ${grouped(told.steps)}`;
   const [step, loss] = record === undefined ? (told.curve.points.at(-1) ?? [0, null]) : [record.step, record.loss];
-  return loss === null
-    ? say`Before the first step`
-    : say`After step ${step.toLocaleString("en")}${end}: loss ${short(loss)}`;
+  return loss === null ? say`Before the first step` : say`After step ${grouped(step)}${end}: loss ${short(loss)}`;
 }
 
 /** The held-out loss beside what is reached without looking at the text; and whether the guesses look at it. */
@@ -169,7 +167,7 @@ function beneath(told: Told, record: Record | undefined): string {
       baseline === undefined
         ? ""
         : say`, ${measured < baseline.loss ? say`below` : say`not below`} the ${name} loss ${short(baseline.loss)}`;
-    parts.push(say`Held-out loss ${short(measured)} after step ${evaluated.step.toLocaleString("en")}${beside}.`);
+    parts.push(say`Held-out loss ${short(measured)} after step ${grouped(evaluated.step)}${beside}.`);
   }
   const places =
     record?.sentences?.flatMap(({ places }) => places.map((place) => place.map(([text]) => text).join(" "))) ?? [];

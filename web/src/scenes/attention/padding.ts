@@ -4,7 +4,7 @@ import { cut } from "../../draw/box.ts";
 import { Sheet } from "../../draw/sheet.ts";
 import { MissingTensor } from "../../formulas/evaluator.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
-import { power } from "../../numbers/written.ts";
+import { grouped, power } from "../../numbers/written.ts";
 import { explainsPadded } from "../../record/commands.ts";
 import type { Side } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -195,7 +195,7 @@ function drawProof(board: Board, side: Side, sentence: number, top: number): num
         apart: order === 1,
       });
     });
-    const said = say`The sentence worked out again in this page without its padding: of ${count.toLocaleString("en")} numbers of its real words none differs by more than ${power(largest)} of the largest in its tensor: rounding.`;
+    const said = say`The sentence worked out again in this page without its padding: of ${grouped(count)} numbers of its real words none differs by more than ${power(largest)} of the largest in its tensor: rounding.`;
     return drawText(board, 0, top + 10 + 60 + 20, said, look.palette.ink);
   } catch (error) {
     if (!(error instanceof MissingTensor)) throw error;

@@ -3,7 +3,7 @@
 import type { Box } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Arrangement } from "../../draw/sheet.ts";
-import { counted, short } from "../../numbers/written.ts";
+import { counted, grouped, short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
 import { arrow, type Board, boxOf, caption, drawText } from "./board.ts";
 
@@ -54,7 +54,7 @@ export function drawShared(board: Board): number {
   const end = left + table.width + depth + 32;
   sign(board, end - 22, at.y, "=");
   const [rows = 1, columns = 1] = s.shape(s.weight(s.of("query")));
-  const counts = say`${columns} × ${rows} = ${(columns * rows).toLocaleString("en")} weights, one table`;
+  const counts = say`${columns} × ${rows} = ${grouped(columns * rows)} weights, one table`;
   items.push({
     ...{ kind: "text", y: down + table.top + table.h + 32, size: 12, fill: look.palette.quiet },
     x: Math.max(Math.min(w.x, width - look.measure(counts, 12)), 0),

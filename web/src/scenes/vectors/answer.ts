@@ -3,7 +3,7 @@
 import { Pen } from "../../draw/pen.ts";
 import { at } from "../../numbers/safetensors.ts";
 import type { Scout } from "../../scout/scout.ts";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { around, type Board, drawGrid, drawLine, laidOut } from "../board/board.ts";
 import {
   type Asked,
@@ -78,7 +78,7 @@ export function drawBeside(
   let y = 0;
   if (quoted !== undefined) {
     pen.text(0, 14, say`In the document`, ink, { size: 14, bold: true });
-    pen.text(0, 32, `${quoted.source}; ${quoted.picture}`, quiet);
+    pen.text(0, 32, `${heard(quoted.source)}; ${quoted.picture}`, quiet);
     const words = frame(quoted.text, quoted.second ?? "").split(" ");
     const pieces = words.map((word) => [`${word} `, word === "[MASK]" ? text("hidden") : ink] as const);
     y = drawLine({ ...board, width: half }, 0, 60, pieces);

@@ -1,7 +1,7 @@
 /** A word, its id, the row of the table of that number, and the vector that it is. */
 
 import { sizeOf } from "../../numbers/safetensors.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
@@ -75,13 +75,7 @@ export function drawLookUp(board: Board): number {
   });
 
   let y = 64;
-  caption(
-    board,
-    0,
-    y,
-    say`row ${place.toLocaleString("en")} of the table, ${rows.toLocaleString("en")} rows × ${channels}`,
-    "residual",
-  );
+  caption(board, 0, y, say`row ${grouped(place)} of the table, ${grouped(rows)} rows × ${channels}`, "residual");
   y += 12;
   if (s.fetch(table) === undefined) {
     y = drawText(board, 0, y + 16, say`The table is larger than this page carries; the row that was read is below.`);
@@ -102,7 +96,7 @@ export function drawLookUp(board: Board): number {
       const name = s.names.run.words.vocabulary.length > 0 ? s.names.label(table, "row", row, s.sentence).text : "";
       const [fill, bold] = [row === place ? ink : quiet, row === place];
       const at = { y: y + order * 24 + 16, size: 12 as const, fill, bold };
-      items.push({ kind: "text", x: 48, text: row.toLocaleString("en"), align: "right", ...at });
+      items.push({ kind: "text", x: 48, text: grouped(row), align: "right", ...at });
       items.push({
         kind: "text",
         x: 56,
@@ -123,7 +117,7 @@ export function drawLookUp(board: Board): number {
     y += shown.length * 24 + 16;
   }
 
-  caption(board, 0, y + 16, say`${text} as ${channels.toLocaleString("en")} numbers`, "residual");
+  caption(board, 0, y + 16, say`${text} as ${grouped(channels)} numbers`, "residual");
   y += 28;
   y += drawAll(board, word, { token, query: token }, 0, y, width - 2) + 24;
   const zeroed = hidden && s.zeroesWords;

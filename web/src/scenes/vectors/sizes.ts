@@ -3,7 +3,7 @@
 import { Pen } from "../../draw/pen.ts";
 import { colourOf } from "../../levels/model/model_scene.ts";
 import { KIND_WORDS, KINDS, type Kind, partsOf, rough, unread } from "../../levels/model/parts.ts";
-import { counted } from "../../numbers/written.ts";
+import { counted, grouped } from "../../numbers/written.ts";
 import type { Sizes } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
@@ -142,7 +142,7 @@ function drawWeights(board: Board, all: readonly Shown[], top: number): number {
 export function sizesTable(s: Scout): string[][] {
   const counts = shownOf(s).map(({ name, layers, width, heads, weights }) => {
     const all = [layers, width, heads, ...KINDS.map((kind) => weights[kind]), sum(weights)];
-    return [name, ...all.map((each) => each.toLocaleString("en"))];
+    return [name, ...all.map((each) => grouped(each))];
   });
   return [
     ["model", say`blocks`, say`width`, say`heads`, ...KINDS.map((kind) => KIND_WORDS[kind]), say`weights in all`],

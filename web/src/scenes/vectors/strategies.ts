@@ -4,7 +4,7 @@ import { Pen } from "../../draw/pen.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import type { Strategy } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { around, type Board, caption, drawGrid, drawText, frame, laidOut } from "../board/board.ts";
 import { quotedOf } from "../board/shares.ts";
@@ -78,7 +78,7 @@ export function drawStrategies(given: Board): number {
     y += height;
   });
   y = drawAddends(board, vectorsIn(s).strategies[named(s)[chosen] ?? ""], token, channels, y + 16);
-  return quoted?.told === undefined ? y : drawText(board, 0, y + 12, quoted.told);
+  return quoted?.told === undefined ? y : drawText(board, 0, y + 12, heard(quoted.told));
 }
 
 /** The layers as bars, the embedding at the bottom; those that are read are filled. */

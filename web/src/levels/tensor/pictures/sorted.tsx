@@ -1,7 +1,7 @@
 /** The numbers of one place, the largest first, with the right word marked and the others added up. */
 
 import { lastOf } from "../../../formulas/names.ts";
-import { more, short } from "../../../numbers/written.ts";
+import { grouped, more, short } from "../../../numbers/written.ts";
 import { say } from "../../../words/say.ts";
 import { type Bar, barListScene } from "./bar_list_scene.ts";
 import { Places } from "./choices.tsx";
@@ -74,7 +74,8 @@ function sortedBars(context: Context): { bars: Bar[]; says: string } {
 }
 
 function ordinal(number: number): string {
-  const ends = ["th", "st", "nd", "rd"];
+  const [told, last] = [grouped(number), number % 10];
   const teen = number % 100 > 10 && number % 100 < 14;
-  return `${number.toLocaleString("en")}${teen ? "th" : (ends[number % 10] ?? "th")}`;
+  if (teen || last === 0 || last > 3) return say`${told}th`;
+  return last === 1 ? say`${told}st` : last === 2 ? say`${told}nd` : say`${told}rd`;
 }

@@ -3,7 +3,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { state } from "../../../../address/state.ts";
 import { short } from "../../../../numbers/written.ts";
-import { say } from "../../../../words/say.ts";
+import { heard, say } from "../../../../words/say.ts";
 import { Choice, optionOf } from "../choices.tsx";
 import { type Context, ruleOf } from "../kind.ts";
 import { Operand } from "../worked.tsx";
@@ -74,7 +74,7 @@ export function OneNumber({ encoding, at }: { encoding: Encoding; at: readonly n
   const angle = term.factors.map(({ value }) => short(value, 5)).join(" · ");
   return (
     <p class="worked" aria-live="polite" data-worked={String(shown.value)}>
-      {say`position ${position}, channel ${channel}: ${encoding.kind === "waves" && `${term.what.split(" ")[0]}(${angle}) = `}${(
+      {say`position ${position}, channel ${channel}: ${encoding.kind === "waves" && `${heard(term.what.split(" ")[0] ?? "")}(${angle}) = `}${(
         <b>
           <Operand factor={shown} />
         </b>

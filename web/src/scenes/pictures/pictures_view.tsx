@@ -2,14 +2,14 @@
 
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { go, link, state } from "../address/state.ts";
-import { SCENES } from "../scenes/scenes.ts";
-import { Told } from "../scenes/told.tsx";
-import { scoutOf } from "../scout/scout.ts";
-import { loadBlock } from "../tour/texts.ts";
-import { needed } from "../tour/tour.ts";
-import { useInPicture, useOpened, useStore } from "../views/hooks.ts";
-import { say } from "../words/say.ts";
+import { go, link, state } from "../../address/state.ts";
+import { scoutOf } from "../../scout/scout.ts";
+import { loadBlock } from "../../tour/texts.ts";
+import { needed } from "../../tour/tour.ts";
+import { useInPicture, useOpened, useStore } from "../../views/hooks.ts";
+import { heard, say } from "../../words/say.ts";
+import { SCENES } from "../scenes.ts";
+import { Told } from "../told.tsx";
 import { type Listed, type Listing, others, type Place, placeOf } from "./rows.ts";
 
 export function PicturesView(): VNode {
@@ -52,7 +52,7 @@ export function PicturesView(): VNode {
         if (own.length === 0) return null;
         return (
           <section key={key}>
-            <h2 class="strong">{title}</h2>
+            <h2 class="strong">{heard(title)}</h2>
             <ul>
               {own.map(({ row, place }) => (
                 <Entry key={row.key} row={row} place={place} asked={row.key === asked} />
@@ -66,13 +66,14 @@ export function PicturesView(): VNode {
 }
 
 function Entry({ row, place, asked }: { row: Listed; place: Place; asked: boolean }): VNode {
-  const title = "at" in place ? <a href={link({ heads: [], ...place.at })}>{row.title}</a> : row.title;
+  const text = heard(row.title);
+  const title = "at" in place ? <a href={link({ heads: [], ...place.at })}>{text}</a> : text;
   return (
     <li data-key={row.key} data-here={"at" in place} aria-current={asked ? "true" : undefined}>
       <p class="gallery-title">{title}</p>
-      <p>{row.says}</p>
+      <p>{heard(row.says)}</p>
       {"lacks" in place && <p class="gallery-lacks">{say`Not here: ${<Told text={place.lacks} />}`}</p>}
-      {row.where !== "" && <p class="quiet gallery-where">{row.where}</p>}
+      {row.where !== "" && <p class="quiet gallery-where">{heard(row.where)}</p>}
     </li>
   );
 }

@@ -1,10 +1,10 @@
 /** Every picture of the source documents: where it is in this page, or why this run has none. */
 
-import { parse, type State } from "../address/state.ts";
-import { MissingTensor } from "../formulas/evaluator.ts";
-import { SCENES, type TourScene } from "../scenes/scenes.ts";
-import type { Scout } from "../scout/scout.ts";
-import { say } from "../words/say.ts";
+import { parse, type State } from "../../address/state.ts";
+import { MissingTensor } from "../../formulas/evaluator.ts";
+import type { Scout } from "../../scout/scout.ts";
+import { heard, say } from "../../words/say.ts";
+import { SCENES, type TourScene } from "../scenes.ts";
 
 /** A row of `glassformer/page/pictures.toml`. */
 export interface Listed {
@@ -43,7 +43,8 @@ const NEEDS: Readonly<Record<string, (s: Scout) => boolean>> = {
 };
 
 export function placeOf(row: Listed, listing: Listing, s: Scout): Place {
-  if (row.needs !== undefined && NEEDS[row.needs]?.(s) !== true) return { lacks: listing.reasons[row.needs] ?? "" };
+  if (row.needs !== undefined && NEEDS[row.needs]?.(s) !== true)
+    return { lacks: heard(listing.reasons[row.needs] ?? "") };
   const view = parse(`#${row.open ?? ""}`);
   const { level, scene, picture, show, options, layout } = view;
   const seen = { level, scene, picture, show, options, layout, at: [], tour: view.tour };
