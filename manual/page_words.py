@@ -40,16 +40,23 @@ SECTIONS = (
     "this model can read no text that it has not learned from: its vocabulary has only their words",
     "{0} sentences of the package that no model of it has learned from",
 )
-ADDED = ("The word alone: no position is added", "{0} and {1} are added")
+ADDED = (
+    "The word alone: no position is added",
+    *("Word and position are added", "Word and segment are added", "Word, position and segment are added"),
+)
 TERMS = (
     *("before", "gate · x", "not labelled: as before", "logit", "first label", "score so far", "onwards", "score"),
     *("less", "forbidden: out of reach", "forbidden: fill", "sine of the angle", "cosine of the angle"),
     *("own · cosine", "partner · sine", "nothing", "x / deviation", "− mean / deviation", "bias", "scaled"),
     *("bucket {0}", "row {0}", "within {0}", "ahead", "padding", "same document", "masked", "custom mask"),
+    *("not ahead", "not padding", "not masked", "stream", "update"),
     *("sine", "cosine"),
 )
 """What a rule calls a term of its number."""
-AXES = ("sentence", "token", "query", "key", "head", "key–value head", "channel", "vocabulary", "label", "candidate")
+AXES = (
+    *("sentence", "token", "query", "key", "head", "key–value head", "channel", "vocabulary", "label", "candidate"),
+    *("input", "layer", "row", "position", "place", "distance"),
+)
 NAMES = (
     *("query", "key", "value", "scores", "scaled", "biased", "masked", "norm", "logits", "probabilities"),
     *("log probabilities", "word", "position", "segment", "sum", "loss", "gate", "gated", "pooled", "states", "memory"),
@@ -72,6 +79,7 @@ def sentences() -> list[str]:
     found += [*listing["documents"].values(), *listing["reasons"].values()]
     for picture in listing["picture"]:
         found += [picture["title"], picture["says"], picture["where"]]
+    found += [table["document"] for table in documents()["scores"]]
     for picture in documents()["pictures"].values():
         found += [picture[name] for name in ("source", "told", "lacks") if name in picture]
     return [text for text in dict.fromkeys(found) if any(letter.isalpha() for letter in text)]

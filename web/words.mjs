@@ -149,7 +149,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (name === "reversed") {
     const { sentences, patterns } = packed(reversed());
     const language = { direction: "rtl", thousands: ",", sentences, patterns, forms: {} };
-    console.log(`export const language = ${JSON.stringify(language)};`);
+    console.log(`const language=${JSON.stringify(language)};export{language};`);
   } else {
     const faults = faultsOf(tableOf(name), keysOfPage());
     for (const fault of faults) console.error(fault);

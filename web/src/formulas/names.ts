@@ -169,8 +169,14 @@ export class Names {
   title(name: string): string {
     const formula = this.formulas.get(name);
     const last = lastOf(name);
-    if (formula?.rule.rule === "add" && last === "sum") return Object.keys(formula.rule["terms"] ?? {}).join(" + ");
-    if (name.startsWith("parameters.")) return `${name.split(".").slice(-2).join(" ")}`;
+    if (formula?.rule.rule === "add" && last === "sum")
+      return Object.keys(formula.rule["terms"] ?? {})
+        .map(heard)
+        .join(" + ");
+    if (name.startsWith("parameters.")) {
+      const of = heard((name.split(".").at(-2) ?? "").replaceAll("_", " "));
+      return last === "weight" ? say`${of} weight` : last === "bias" ? say`${of} bias` : `${of} ${last}`;
+    }
     const title = TITLES[last] ?? heard(last.replaceAll("_", " "));
     if (last === "output") return name.includes("feed_forward") ? say`feed-forward output` : say`attention output`;
     if (!name.includes(".cross_attention.")) return title;
@@ -229,7 +235,10 @@ function sideOf(name: string): "inputs" | "decoder_inputs" {
 
 /** What an axis is called in a sentence. */
 export function spoken(axis: string): string {
-  return heard(axis.replace("_", "–").replace("_", " "));
+  return axis
+    .split(" · ")
+    .map((each) => heard(each.replace("_", "–").replace("_", " ")))
+    .join(" · ");
 }
 
 export function lastOf(name: string): string {

@@ -47,8 +47,8 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
 
 const THEMES: Readonly<Record<Theme, string>> = {
   auto: say`as the system`,
-  light: "light",
-  dark: "dark",
+  light: say`light`,
+  dark: say`dark`,
   contrast: say`high contrast`,
 };
 

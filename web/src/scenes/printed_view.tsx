@@ -8,7 +8,7 @@ import type { Tensor } from "../numbers/safetensors.ts";
 import { short } from "../numbers/written.ts";
 import type { PrintedScores } from "../record/record.ts";
 import type { Scout } from "../scout/scout.ts";
-import { say } from "../words/say.ts";
+import { heard, say } from "../words/say.ts";
 
 const SQUARE = "query key";
 /** The slider goes through powers of two, up to 2 to this. */
@@ -82,7 +82,7 @@ function Scores({ table, place, size }: { table: PrintedScores; place: number; s
   return (
     <section class="block">
       <h2>
-        {keys.join(" ")} <span class="quiet">({document})</span>
+        {keys.join(" ")} <span class="quiet">({heard(document)})</span>
       </h2>
       <div class="tables">
         <Table {...hand} title={say`query · key, as printed`} rows={scores} />

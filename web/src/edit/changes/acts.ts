@@ -2,7 +2,7 @@
 
 import type { Names } from "../../formulas/names.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { type Change, replaces, type Step } from "./changes.ts";
 import { outputs } from "./python.ts";
 
@@ -58,7 +58,7 @@ export function actsFor(
     if (!changes.some((each) => replaces(mean, each))) act("", say`Head ${head} gives every word the same`, "", mean);
   }
   if (sublayer !== "") {
-    const called = sublayer.slice(block.length + 1).replace("_", "-");
+    const called = heard(sublayer.slice(block.length + 1).replace("_", "-"));
     const off = (where: string): Step => ({ kind: "replace", where: outputs(where), by: 0, cell: [] });
     act("l", say`Switch this ${called} off`, say`Switch this ${called} on`, off(sublayer));
     act(

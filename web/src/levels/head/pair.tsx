@@ -19,7 +19,7 @@ export function Pair({ attention, cell, width }: DetailProps): VNode | null {
   const found = answer?.kind === "computed" && answer.name === scores ? answer.found : null;
   const bars = useMemo(() => {
     if (found === null) return null;
-    return barsOf(found.sum, names, "product", "attention", ({ what }) => what.split(" ")[1] ?? what);
+    return barsOf(found.sum, names, say`product`, "attention", ({ what }) => what.split(" ")[1] ?? what);
   }, [found, names]);
   const scene = useMemo(() => {
     return bars === null || width === 0 ? null : barsScene(bars, palette, measure, width);

@@ -46,7 +46,7 @@ export const ORDERS: Readonly<Partial<Record<Measure, string>>> = {
   same_word: say`share at the same word`,
   largest: say`largest share`,
   entropy: say`tokens at once`,
-  distance: "distance",
+  distance: say`distance`,
 };
 
 export function arrangeIn(text: string): Arrange {

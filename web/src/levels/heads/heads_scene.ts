@@ -153,7 +153,7 @@ export function headsScene(
       pen.text(0, y + 12, title, palette.ink, { bold: true });
       y += HEADER;
       heads.forEach((_, head) => {
-        const text = head === 0 && pitch > 48 ? "head 0" : String(head);
+        const text = head === 0 && pitch > 48 ? say`head 0` : String(head);
         if (grid) pen.text(LEFT + head * pitch + side / 2, y + 8, text, palette.quiet, { align: "center" });
       });
       if (grid) y += LINE;

@@ -21,7 +21,7 @@ const COLUMNS: readonly (readonly [Measure, string])[] = [
   ["first", say`first token`],
   ["separator", say`end mark`],
   ["same_word", say`same word`],
-  ["largest", "largest"],
+  ["largest", say`largest`],
   ["even", say`even share`],
   ["distance", say`tokens away`],
   ["entropy", say`entropy, nats`],

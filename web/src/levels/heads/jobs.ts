@@ -47,10 +47,10 @@ export const SHORT: Readonly<Record<Job, string>> = {
   previous: say`back`,
   next: say`ahead`,
   self: say`itself`,
-  first: "first",
+  first: say`first`,
   separator: say`end`,
   same_word: say`same`,
-  few: "few",
+  few: say`few`,
   many: say`broad`,
 };
 
@@ -92,11 +92,7 @@ export function sentenceOf(measured: Measured, words: { readonly first: string; 
 }
 
 /** The rule that the labels follow, in full. */
-export const RULE =
-  say`“Mostly” means: at least ${percent(LEAST)} of the attention, on average over the tokens of the sentence, and at least ` +
-  say`${TIMES} times an even share of one token. Other heads look at “a few” tokens where the attention is spread over at most ` +
-  say`${AT_LEAST} of them, or an eighth of those that they could look at (as many as would give the same entropy), else ` +
-  "“broadly”.";
+export const RULE = say`“Mostly” means: at least ${percent(LEAST)} of the attention, on average over the tokens of the sentence, and at least ${TIMES} times an even share of one token. Other heads look at “a few” tokens where the attention is spread over at most ${AT_LEAST} of them, or an eighth of those that they could look at (as many as would give the same entropy), else “broadly”.`;
 
 export interface Counted {
   readonly job: Job;
@@ -119,7 +115,9 @@ export function headlineOf(
     if (order === 0) {
       const of =
         total === heads.length ? say`All ${counted(total, "head")}` : say`${heads.length} of ${counted(total, "head")}`;
-      parts.push({ text: say`${of} ${verb(heads.length)} mostly ${where}${listed}`, job });
+      const one = heads.length === 1;
+      const text = one ? say`${of} looks mostly ${where}${listed}` : say`${of} look mostly ${where}${listed}`;
+      parts.push({ text, job });
     } else {
       parts.push({ text: order === placed.length - 1 && others.length === 0 ? say` and ` : ", ", job: null });
       parts.push({ text: `${heads.length} ${where}${listed}`, job });

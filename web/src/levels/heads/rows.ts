@@ -9,7 +9,7 @@ import type { Store } from "../../run/store.ts";
 import { ATTENTIONS } from "../../sources/addresses.ts";
 import type { Source } from "../../sources/source.ts";
 import { useAsked, useStore } from "../../views/hooks.ts";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import type { Row } from "./heads_scene.ts";
 
 /** An attention by name, with where it stands. */
@@ -59,7 +59,7 @@ export function attentionsAmong(
         const band =
           kind === "decoder cross"
             ? say`cross-attention: the decoder's tokens look at the encoder's`
-            : say`${side} ${part}-attention`;
+            : say`${heard(side)} ${part}-attention`;
         return {
           attention: name.slice(0, -".weights".length),
           band,

@@ -10,7 +10,7 @@ import type { Names } from "../../formulas/names.ts";
 import { sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import { usePalette, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { blockScene } from "../block/block_scene.ts";
 import { front, type Lesson, shown, tick, trail } from "./lesson.ts";
 
@@ -124,6 +124,7 @@ function weightsScene(shown: readonly string[], names: Names, fetch: Fetch, look
 export function titleOf(name: string): string {
   const [, ...steps] = name.split(".");
   const [last = "", part = ""] = [steps.at(-2), steps.at(-3)];
-  const short = last === "word" ? say`word vectors` : last === "head" ? say`output head` : last.replaceAll("_", " ");
+  const short =
+    last === "word" ? say`word vectors` : last === "head" ? say`output head` : heard(last.replaceAll("_", " "));
   return part === "feed_forward" ? say`feed-forward, ${short}` : last === "output" ? say`attention output` : short;
 }

@@ -40,7 +40,7 @@ export function Sentences({ now }: { now: Lesson }): VNode {
                 <button
                   type="button"
                   aria-pressed={found !== undefined}
-                  aria-label={`${word}, ${found === undefined ? "hide it" : "hidden, show it"}`}
+                  aria-label={found === undefined ? say`${word}, hide it` : say`${word}, hidden, show it`}
                   data-word={`${row}.${token}`}
                   onClick={() => hide(row, token)}
                 >

@@ -12,9 +12,9 @@ export type Kind = (typeof KINDS)[number];
 
 export const KIND_WORDS: Readonly<Record<Kind, string>> = {
   table: say`tables of vectors`,
-  attention: "attention",
-  forward: "feed-forward",
-  rest: "other",
+  attention: say`attention`,
+  forward: say`feed-forward`,
+  rest: say`other`,
 };
 
 export interface Part {

@@ -10,6 +10,7 @@ import { RED } from "../../draw/shades.ts";
 import { arrangement, hasHidden, Sheet as Laid, type Sheet, sheetOf } from "../../draw/sheet.ts";
 import { usePut } from "../../edit/views/held.ts";
 import { isOperand } from "../../formulas/evaluator.ts";
+import { spoken } from "../../formulas/names.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
 import { counted, grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
@@ -194,7 +195,7 @@ function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): V
         .filter(({ place }) => (sheet.tensor.shape[place] ?? 1) > 1)
         .map(({ axis, place }) => (
           <label key={axis}>
-            {axis.replaceAll("_", " ")}
+            {spoken(axis)}
             <select
               value={cell[place]}
               onChange={(event) => {
@@ -211,10 +212,10 @@ function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): V
       {choosable.length > 2 &&
         (["rows", "columns"] as const).map((which) => (
           <label key={which}>
-            {which}
+            {which === "rows" ? say`rows` : say`columns`}
             <select value={sheet.layout[which] ?? ""} onChange={(event) => lay(which, event.currentTarget.value)}>
               {choosable.map((axis) => (
-                <option value={axis}>{axis.replaceAll("_", " ")}</option>
+                <option value={axis}>{spoken(axis)}</option>
               ))}
             </select>
           </label>

@@ -53,7 +53,7 @@ export function tiesScene(
   const digits = w >= DIGITS ? 12 + 7 * after : 0;
   const most = Math.max(0.01, ...ties.flatMap(({ shares }) => shares));
   for (let head = 0; head < heads; head++) {
-    const text = head === 0 && pitch > 48 ? "head 0" : String(head);
+    const text = head === 0 && pitch > 48 ? say`head 0` : String(head);
     pen.text(LEFT + head * pitch + w / 2, TOP - 8, text, palette.quiet, { align: "center" });
   }
   let [line, block] = [-1, ""];

@@ -121,7 +121,7 @@ function recapSaid(s: Board["s"]): string {
   const size = Math.round(1 / Number(scaled) ** 2);
   const root = Math.abs(Number(scaled) ** 2 * size - 1) < 1e-6;
   const by = scaled === undefined ? "" : root ? ` / √${size}` : ` · ${short(Number(scaled))}`;
-  return `A = softmax(Q Kᵀ${by}), row by row; Z = A V. O: the Z of all heads side by side, times W_O.`;
+  return say`A = softmax(Q Kᵀ${by}), row by row; Z = A V. O: the Z of all heads side by side, times W_O.`;
 }
 
 /** X; of each head Q and K, their weights, times V is Z; and Z of the whole. */

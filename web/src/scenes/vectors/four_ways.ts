@@ -18,9 +18,9 @@ const WAYS: readonly (readonly [Way, string, string, string, string?])[] = [
     say`Question and passage`,
     say`each vector of the passage`,
     say`where the answer begins and ends`,
-    "passage",
+    say`passage`,
   ],
-  ["tags", "Tags", say`the first vector of each word`, say`one label for each word`],
+  ["tags", say`Tags`, say`the first vector of each word`, say`one label for each word`],
 ];
 
 const [HEIGHT, GAP] = [236, 32];

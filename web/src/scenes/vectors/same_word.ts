@@ -116,7 +116,7 @@ export function drawSameWord(given: Board): number {
     pen.rect(right, y + 6, Math.max(wide, 1), 12, palette.fill("attention"));
     pen.text(right + wide + 6, y + 16, equal ? say`equal` : short(beside), ink, { bold: true });
     if (below !== null)
-      pen.text(right, y + 36, `${narrow ? say`below` : "with the layer below"} ${short(below)}`, quiet);
+      pen.text(right, y + 36, `${narrow ? say`below` : say`with the layer below`} ${short(below)}`, quiet);
     y += ROW;
   }
   const where = other.sentence === own.sentence ? say`of the same sentence` : say`of sentence ${other.sentence}`;
@@ -128,7 +128,7 @@ export function sameWordTable(given: Scout, at: readonly number[]): string[][] {
   const s = reader(given);
   const [own, other] = chosenIn(s, at);
   return [
-    ["layer", say`${own.text} with ${other.text}`, say`with the layer below`],
+    [say`layer`, say`${own.text} with ${other.text}`, say`with the layer below`],
     ...turnedOf(s, own, other).map(({ layer, beside, equal, below }) => [
       layerTitle(layer),
       equal ? say`equal` : short(beside, 5),

@@ -145,7 +145,7 @@ export function sizesTable(s: Scout): string[][] {
     return [name, ...all.map((each) => grouped(each))];
   });
   return [
-    ["model", say`blocks`, say`width`, say`heads`, ...KINDS.map((kind) => KIND_WORDS[kind]), say`weights in all`],
+    [say`model`, say`blocks`, say`width`, say`heads`, ...KINDS.map((kind) => KIND_WORDS[kind]), say`weights in all`],
     ...counts,
   ];
 }

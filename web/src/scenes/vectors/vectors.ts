@@ -53,7 +53,7 @@ export function layerName(s: Scout, number: number): string {
 }
 
 export function layerTitle(number: number): string {
-  return number < 0 ? "word" : number === 0 ? "embedding" : say`layer ${number}`;
+  return number < 0 ? say`word` : number === 0 ? say`embedding` : say`layer ${number}`;
 }
 
 export function widthOf(s: Scout): number {

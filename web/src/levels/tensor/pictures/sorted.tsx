@@ -54,7 +54,7 @@ function sortedBars(context: Context): { bars: Bar[]; says: string } {
   const range = shares ? 1 : Math.max(...first.map(value)) - lowest || 1;
   const label = (entry: number): string => names.label(sheet.name, axis, entry, cell[0] ?? 0).text;
   const bars = first.map((entry): Bar => {
-    const mark = entry !== right ? "" : rank < LISTED ? "right" : say`right, ${ordinal(rank + 1)}`;
+    const mark = entry !== right ? "" : rank < LISTED ? say`right` : say`right, ${ordinal(rank + 1)}`;
     const share = (value(entry) - lowest) / range;
     return { label: label(entry), digits: short(value(entry)), share, mark, tensor: sheet.name, cell: at(entry) };
   });

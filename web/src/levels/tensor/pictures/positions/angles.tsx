@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import type { Sheet } from "../../../../draw/sheet.ts";
 import { isOperand } from "../../../../formulas/evaluator.ts";
+import { spoken } from "../../../../formulas/names.ts";
 import { at as numberAt, type Tensor } from "../../../../numbers/safetensors.ts";
 import { counted, short } from "../../../../numbers/written.ts";
 import { say } from "../../../../words/say.ts";
@@ -32,7 +33,7 @@ export const angles: Kind = {
     const rate = rateOf(sheet, cell, pair, turn, (token) => positionAt(places, sentence, token));
     const turns = Math.floor(Math.abs(angle) / (2 * Math.PI));
     const heads = sheet.axes.findIndex((axis) => axis.endsWith("head"));
-    const head = heads < 0 ? "" : `, ${(sheet.axes[heads] ?? "").replaceAll("_", "–")} ${cell[heads]}`;
+    const head = heads < 0 ? "" : `, ${spoken(sheet.axes[heads] ?? "")} ${cell[heads]}`;
     const at = (channel: number): number[] => sheet.cell(cell, row, channel);
     const shown = dialsOf(context, turn, width);
     const moved = (channel: number, where: string): VNode => (
@@ -55,7 +56,9 @@ export const angles: Kind = {
       below: (
         <>
           <p class="worked" aria-live="polite" data-worked={String(angle)}>
-            {say`${word}${head}, position ${position}; pair ${pair}, ${short(rate, 5)} radians a position: turned by ${position} × ${short(rate, 5)} = ${<b>{short(angle)}</b>} radians, ${short(((angle * 180) / Math.PI) % 360, 1)}°${turns > 0 && say` after ${counted(turns, "whole turn")}`}. In this pair ${moved(pair, say`to the right`)}; ${moved(pair + half, "up")}.`}
+            {say`${word}${head}, position ${position}; pair ${pair}, ${short(rate, 5)} radians a position.`}{" "}
+            {say`Turned by ${position} × ${short(rate, 5)} = ${<b>{short(angle)}</b>} radians, ${short(((angle * 180) / Math.PI) % 360, 1)}°${turns > 0 && say` after ${counted(turns, "whole turn")}`}.`}{" "}
+            {say`In this pair ${moved(pair, say`to the right`)}; ${moved(pair + half, say`up`)}.`}
           </p>
           {shown.pairs.length < half && (
             <p class="label">
