@@ -127,9 +127,9 @@ const PAGES: readonly Entry[] = [
       const today = new Date().toISOString().slice(0, 10);
       const title = [names.run.title, ...placeName(at)].join(", ");
       await copy(
-        say`@misc{glassformer-${name},\n  title = {${title.replaceAll(/[{}\\]/g, "")}},\n` +
+        `@misc{glassformer-${name},\n  title = {${title.replaceAll(/[{}\\]/g, "")}},\n` +
           `${lasts(source) ? `  howpublished = {\\url{${addressOf(at)}}},\n` : ""}` +
-          say`  note = {Page of glassformer, accessed ${today}}\n}`,
+          `  note = {Page of glassformer, accessed ${today}}\n}`,
       );
       return null;
     },

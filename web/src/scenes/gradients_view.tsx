@@ -110,7 +110,7 @@ function Table(props: { s: Scout; side: Side; most: number; found: Gradients; ro
     <section
       class="scroll"
       tabIndex={0}
-      aria-label={say`gradients of the ${side === "inputs" ? say`text` : say`target`}`}
+      aria-label={side === "inputs" ? say`gradients of the text` : say`gradients of the target`}
     >
       <table>
         <thead>

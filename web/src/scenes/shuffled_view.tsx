@@ -25,7 +25,7 @@ interface Text {
 }
 
 const nameOf = ({ positions, causal }: Way): string =>
-  `${positions ? "with positions" : "no positions"}, ${causal ? "causal mask" : "no mask"}`;
+  `${positions ? say`with positions` : say`no positions`}, ${causal ? say`causal mask` : say`no mask`}`;
 
 interface Shuffled {
   readonly texts?: readonly Text[];

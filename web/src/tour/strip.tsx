@@ -109,7 +109,9 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
           <p class="label">
             {source !== "" && say`In ${tour.follows}${source}`}
             {source === "" && (
-              <span class="tour-extra">{say`not in ${tour.follows === "" ? say`the` : say`this`} document${tour.follows === "" ? "s" : ""}`}</span>
+              <span class="tour-extra">
+                {tour.follows === "" ? say`not in the documents` : say`not in this document`}
+              </span>
             )}
           </p>
           <h2 ref={heading} tabIndex={-1}>

@@ -129,7 +129,7 @@ export function misfit(
   const formula = run.formulas.find((each) => touches(step, each.name));
   if (formula === undefined) {
     const name = step.kind === "replace" ? step.where : step.attention;
-    return say`This model has no ${step.kind === "replace" ? say`tensor` : say`attention`} ${name}.`;
+    return step.kind === "replace" ? say`This model has no tensor ${name}.` : say`This model has no attention ${name}.`;
   }
   if (["loss", "choice"].includes(formula.unit))
     return say`${formula.name} is worked out after the run: it cannot be set.`;

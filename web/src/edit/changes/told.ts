@@ -12,7 +12,7 @@ export function toldStep(step: Step, names: Names): string {
   switch (step.kind) {
     case "change_word": {
       const id = Number(step.id);
-      return `word ${Number(step.token) + 1} → ${names.run.words.vocabulary[id] ?? `token ${id}`}`;
+      return say`word ${Number(step.token) + 1} → ${names.run.words.vocabulary[id] ?? say`token ${id}`}`;
     }
     case "mask_word":
       return say`“${word(names, step.where ?? "inputs", step.sentence ?? 0, step.token)}” masked`;

@@ -302,7 +302,7 @@ export class Session {
     const count = parseChanges(changes).changes.length;
     const named = model || this.#first.names.run.title;
     const changed = count === 0 ? say`as it was` : count === 1 ? say`1 change` : say`${count} changes`;
-    return `${named}, ${changed}${row === null ? "" : `, sentence ${row + 1} alone`}`;
+    return row === null ? `${named}, ${changed}` : say`${named}, ${changed}, sentence ${row + 1} alone`;
   }
 
   /** The new run takes the place of the one that is shown; what was in hand stays in hand as far as it is still there. */

@@ -118,7 +118,7 @@ function SinceLine(): VNode | null {
       {changed > 0 && say`${grouped(changed)} of ${grouped(of)} numbers changed`}
       {largest !== null && (
         <>
-          , {largest.name.endsWith(".probabilities") ? say`of the probabilities most` : say`most`}{" "}
+          {largest.name.endsWith(".probabilities") ? say`, of the probabilities most ` : say`, most `}
           <a href={toNumber(largest.name, largest.cell, names)}>{called(largest.name, largest.cell, names)}</a>:{" "}
           <b>{by}</b>
         </>

@@ -193,14 +193,15 @@ function guessesOf(
 
 function says({ run }: Names, hidden: number): string {
   const open = say`Point at a cell to see its number; open it to see how it was computed.`;
-  if (hidden === 0) return say`Everything ${run.title} computed for this text. ${open}`;
-  const was = hidden === 1 ? say`The red word was` : say`The red words were`;
+  if (hidden === 0) return `${say`Everything ${run.title} computed for this text.`} ${open}`;
+  const was =
+    hidden === 1 ? say`The red word was hidden from the model.` : say`The red words were hidden from the model.`;
   // Without labels nobody has told the page what stood there.
   const known = run.formulas.some(({ unit }) => unit === "loss");
   const stands = known
     ? say`The text's own word is shown there; below it, what the model guesses.`
     : say`The word shown there is the model's first guess.`;
-  return say`${was} hidden from the model. ${stands} ${open}`;
+  return `${was} ${stands} ${open}`;
 }
 
 /** The same as a table: every tensor of the picture, with its sizes, as links. */

@@ -45,7 +45,8 @@ export function HeadsView(): VNode {
   const groups = useMemo(() => groupsOf(rows), [rows]);
   const drawn = useMemo(() => {
     if (rows.length === 0) return null;
-    const title = (one: Job): string => `${one === "few" || one === "many" ? "" : "mostly "}${whereOf(one, marks)}`;
+    const title = (one: Job): string =>
+      one === "few" || one === "many" ? whereOf(one, marks) : say`mostly ${whereOf(one, marks)}`;
     const look = { palette, job, arrange, only, title, worth: worth?.of };
     return headsScene(withHidden(rows, part, names, sentence), look, size, width);
   }, [rows, palette, job, arrange, only, size.dots, size.pixels, width, marks, worth]);

@@ -112,7 +112,9 @@ function Learning({ now }: { now: Lesson }): VNode {
 
 function headline({ learner }: Lesson, loss: number): string {
   const { step } = learner;
-  return say`${step === 0 ? say`Before the first step` : say`After step ${grouped(step)}`}: loss ${short(loss)}`;
+  return step === 0
+    ? say`Before the first step: loss ${short(loss)}`
+    : say`After step ${grouped(step)}: loss ${short(loss)}`;
 }
 
 function beneath(now: Lesson): string {
@@ -120,12 +122,16 @@ function beneath(now: Lesson): string {
   const words = names.run.words.vocabulary.length;
   const letters = isWriter(learner.setup.choice.exercise);
   const parts = [
-    say`The same probability for each of the ${words} ${letters ? say`letters` : say`words`} would have a loss of ${short(Math.log(words))}.`,
+    letters
+      ? say`The same probability for each of the ${words} letters would have a loss of ${short(Math.log(words))}.`
+      : say`The same probability for each of the ${words} words would have a loss of ${short(Math.log(words))}.`,
   ];
   const { added } = learner.setup;
   if (added.length > 0)
     parts.unshift(
-      say`${added.length === 1 ? say`A word was` : say`${added.length} words were`} not in the model’s table and ${added.length === 1 ? say`has a row of its` : say`have rows of their`} own now: ${added.join(", ")}.`,
+      added.length === 1
+        ? say`A word was not in the model’s table and has a row of its own now: ${added[0]}.`
+        : say`${added.length} words were not in the model’s table and have rows of their own now: ${added.join(", ")}.`,
     );
   return parts.join(" ");
 }

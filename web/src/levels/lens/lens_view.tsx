@@ -120,8 +120,10 @@ function Called({ place }: { place: LensPlace }): VNode {
   const { names } = useStore();
   const { side, sentence, token } = place.at;
   const { text, hidden } = names.word(side, sentence, token);
-  if (!hidden) return <>{`${answersNext(names) ? "After " : ""}“${text}”`}</>;
-  return <>{say`The hidden word${token > 0 && say` after “${names.word(side, sentence, token - 1).text}”`}`}</>;
+  if (!hidden) return <>{answersNext(names) ? say`After “${text}”` : `“${text}”`}</>;
+  return (
+    <>{token > 0 ? say`The hidden word after “${names.word(side, sentence, token - 1).text}”` : say`The hidden word`}</>
+  );
 }
 
 /** Where the final answer first was the first guess, and stayed it. */
@@ -132,12 +134,16 @@ export function Answer({ place }: { place: LensPlace }): VNode {
   const before = layers.slice(0, -1);
   const where =
     wrong >= 0 && from === layers.at(-1)
-      ? say`${before.some(({ rank }) => rank === 1) ? say`again` : say`only`} after the last block`
-      : say`from ${from?.block == null ? say`the start` : say`block ${from.block}`} on`;
+      ? before.some(({ rank }) => rank === 1)
+        ? say`is the first guess again after the last block`
+        : say`is the first guess only after the last block`
+      : from?.block == null
+        ? say`is the first guess from the start on`
+        : say`is the first guess from block ${from.block} on`;
   return (
     <p class="answer" data-settled={wrong + 1}>
       <Called place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
-      {from === undefined ? say`is no first guess on the way` : say`is the first guess ${where}`}.
+      {from === undefined ? say`is no first guess on the way` : where}.
     </p>
   );
 }

@@ -231,23 +231,24 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
         </label>
       )}
       <span class="stepper">
-        {say`${<span class="quiet">{say`rows shared out`}</span>} ${
-          laid > 0 ? (
-            <a href={rows(laid - 1)} aria-label={say`one row less`}>
-              −
-            </a>
-          ) : (
-            <span class="quiet">−</span>
-          )
-        } ${laid} of ${asked.words} ${
-          laid < asked.words ? (
-            <a href={rows(laid + 1)} aria-label={say`lay the next row in`}>
-              +
-            </a>
-          ) : (
-            <span class="quiet">+</span>
-          )
-        } ${<span class="quiet">·</span>} ${<a href={rows(0)}>{say`no row`}</a>} ${<span class="quiet">·</span>} ${<a href={rows(asked.words)}>{say`every row`}</a>}`}
+        <span class="quiet">{say`rows shared out`}</span>{" "}
+        {laid > 0 ? (
+          <a href={rows(laid - 1)} aria-label={say`one row less`}>
+            −
+          </a>
+        ) : (
+          <span class="quiet">−</span>
+        )}{" "}
+        {say`${laid} of ${asked.words}`}{" "}
+        {laid < asked.words ? (
+          <a href={rows(laid + 1)} aria-label={say`lay the next row in`}>
+            +
+          </a>
+        ) : (
+          <span class="quiet">+</span>
+        )}{" "}
+        <span class="quiet">·</span> <a href={rows(0)}>{say`no row`}</a> <span class="quiet">·</span>{" "}
+        <a href={rows(asked.words)}>{say`every row`}</a>
       </span>
       {changed && (
         <a href={link({ options: options.filter((each) => !/^(flip|hide|show)\./.test(each)) })}>{say`as it was`}</a>

@@ -72,7 +72,8 @@ function joined({ shape }: Store, name: string): string {
     shape(name.replace(/output$/, "merged"))?.at(-1),
     shape(name)?.at(-1),
   ];
-  return `: ${heads > 1 ? `all ${heads} heads mixed` : "one head"}${into === undefined ? "" : `, ${into} → ${out} channels`}.`;
+  const mixed = heads > 1 ? say`all ${heads} heads mixed` : say`one head`;
+  return into === undefined ? `: ${mixed}.` : `: ${mixed}, ${say`${into} → ${out} channels`}.`;
 }
 
 /** The tensor as the picture that was asked for, or as numbers. */

@@ -166,7 +166,9 @@ function beneath(told: Told, record: Record | undefined): string {
     const beside =
       baseline === undefined
         ? ""
-        : say`, ${measured < baseline.loss ? say`below` : say`not below`} the ${name} loss ${short(baseline.loss)}`;
+        : measured < baseline.loss
+          ? say`, below the ${name} loss ${short(baseline.loss)}`
+          : say`, not below the ${name} loss ${short(baseline.loss)}`;
     parts.push(say`Held-out loss ${short(measured)} after step ${grouped(evaluated.step)}${beside}.`);
   }
   const places =

@@ -248,6 +248,6 @@ export class Search {
 export function methodOf({ method, beams, temperature, top_k, top_p, seed }: Settings): string {
   if (method === "greedy") return say`greedy: the likeliest token each time`;
   if (method === "beam") return say`beam of ${beams}`;
-  const cuts = `${top_k === null ? "" : `, the ${top_k} likeliest`}${top_p === null ? "" : `, top-p ${top_p}`}`;
+  const cuts = `${top_k === null ? "" : say`, the ${top_k} likeliest`}${top_p === null ? "" : say`, top-p ${top_p}`}`;
   return say`drawn, temperature ${temperature}${cuts}, seed ${seed}`;
 }

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
 import { link, state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
-import { power, short } from "../../numbers/written.ts";
+import { counted, power, short } from "../../numbers/written.ts";
 import { Command } from "../../views/command.tsx";
 import { useStore } from "../../views/hooks.ts";
 import { pointedSpot } from "../../views/spots.tsx";
@@ -139,7 +139,7 @@ function Sum({ search, node, read }: { search: Search; node: Node; read: readonl
             {node.coverage !== 0 && ` − ${short(-node.coverage)}`} = <b data-value={node.score}>{short(node.score)}</b>
           </p>
           <p class="quiet">
-            {say`Divided by ${short(node.penalty)}, for ${n} ${n === 1 ? say`token` : say`tokens`}, α = ${power_}${node.coverage !== 0 && say`; less what source words that were not looked at cost`}.`}
+            {say`Divided by ${short(node.penalty)}, for ${counted(n, "token")}, α = ${power_}${node.coverage !== 0 && say`; less what source words that were not looked at cost`}.`}
           </p>
         </>
       )}

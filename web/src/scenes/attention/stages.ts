@@ -93,7 +93,11 @@ export function drawStages(whole: Board): number {
     board,
     0,
     y - 12,
-    stacks.length > 1 ? say`2  two boxes` : say`2  one box: the ${stacks[0]?.side ?? "stack"}`,
+    stacks.length > 1
+      ? say`2  two boxes`
+      : stacks[0]?.side === "decoder"
+        ? say`2  one box: the decoder`
+        : say`2  one box: the encoder`,
     "residual",
   );
   y =
@@ -106,7 +110,7 @@ export function drawStages(whole: Board): number {
     board,
     0,
     y - 12,
-    `3  ${told} ${stacks.reduce((sum, { layers }) => sum + layers, 0) === 1 ? say`block` : say`blocks`}`,
+    stacks.reduce((sum, { layers }) => sum + layers, 0) === 1 ? say`3  ${told} block` : say`3  ${told} blocks`,
     "residual",
   );
   y = columns(board, y, stacks);

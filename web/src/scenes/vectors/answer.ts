@@ -106,7 +106,9 @@ export function ownLabel(board: Board): Own {
       if (read.tokens.includes(second)) drawParting(board, read.left(second), asked.y, read.bottom);
       const pooled = `${HEAD}pooled`;
       const used = pooling === "first" ? read.tokens.slice(0, 1) : read.tokens;
-      const said = say`${POOLED[pooling]}, through the ${s.has(pooled) ? say`pooler` : say`classifier, then softmax`}`;
+      const said = s.has(pooled)
+        ? say`${POOLED[pooling]}, through the pooler`
+        : say`${POOLED[pooling]}, through the classifier, then softmax`;
       const y = drawRead(board, read, used, said);
       if (!s.has(pooled)) return y;
       const sheet = laidOut(s, pooled);

@@ -50,7 +50,7 @@ function became({ numbers, moved, change, new: fresh }: Part): string {
   if (numbers === 0) return fresh > 0 ? say`new` : say`not taken over`;
   if (moved === 0) return say`did not move`;
   const more = fresh > 0 ? say`, ${grouped(fresh)} new` : "";
-  return `${change === null ? say`moved` : `moved by ${share(change)}`}${more}`;
+  return `${change === null ? say`moved` : say`moved by ${share(change)}`}${more}`;
 }
 
 /** ` adds 2 · (0.012 · 0.31 + 7 more)`: what the adapter of its layer has added to a weight, with so many of its products. */

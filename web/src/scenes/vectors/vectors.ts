@@ -123,5 +123,5 @@ export function sumText(addends: readonly Addend[], most: number): string {
     return order === 0 ? `${value < 0 ? "−" : ""}${text}` : `${value < 0 ? "−" : "+"} ${text}`;
   });
   const left = addends.length - most;
-  return `${parts.join(" ")}${left > 0 ? ` + ${left} more` : ""} = ${short(summed(addends))}`;
+  return `${parts.join(" ")}${left > 0 ? say` + ${left} more` : ""} = ${short(summed(addends))}`;
 }
