@@ -17,7 +17,7 @@ const LIMITS = {
   core: { minified: 250_000, gzipped: 80_000 },
   chunk: { minified: 100_000, gzipped: 36_000 },
   // All words of the page, of the tours and the quiz in another language: fetched when it is chosen, and then kept.
-  language: { minified: 400_000, gzipped: 140_000 },
+  language: { minified: 220_000, gzipped: 80_000 },
   page: { minified: 684_000, gzipped: 254_000 },
 };
 

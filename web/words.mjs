@@ -113,11 +113,10 @@ export function keysOfPage() {
 /** What is wrong with a table: sentences that it lacks, has for nothing, or has with other places or blanks. */
 export function faultsOf(table, keys) {
   const known = new Set(keys);
-  const places = (text) =>
-    (text.match(/\{\w+\}/g) ?? [])
-      .map((place) => place.replace(/^\{(\d)\w\}$/, "{$1}"))
-      .sort()
-      .join();
+  const places = (text) => {
+    const found = (text.match(/\{\w+\}/g) ?? []).map((place) => place.replace(/^\{(\d)\w\}$/, "{$1}"));
+    return [...new Set(found)].sort().join();
+  };
   return [
     ...keys.filter((key) => !(key in table)).map((key) => `no words for: ${key}`),
     ...Object.keys(table).flatMap((key) => {
