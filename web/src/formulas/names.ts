@@ -150,7 +150,7 @@ export class Names {
     const word = (axis: string): string => {
       const { text } = this.label(name, axis, cell[axes.indexOf(axis)] ?? 0, sentence);
       // A comma among commas is told from them.
-      return /^\p{P}$/u.test(text) ? `“${text}”` : text;
+      return /^\p{P}$/u.test(text) ? say`“${text}”` : text;
     };
     const parts: string[] = [];
     const several = Math.max(this.run.words.inputs.length, this.run.words.decoder_inputs.length) > 1;

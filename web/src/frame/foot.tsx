@@ -1,11 +1,11 @@
 /** Below: what can be done here, and whether the numbers hold. */
 
 import type { VNode } from "preact";
-import { later, link } from "../address/state.ts";
+import { later } from "../address/state.ts";
 import { counted, grouped, power } from "../numbers/written.ts";
 import { dragging } from "../views/drag.ts";
 import { useStore } from "../views/hooks.ts";
-import { hasLanguage, heard, keepLanguage, LANGUAGE, LANGUAGES, say } from "../words/say.ts";
+import { heard, say } from "../words/say.ts";
 import { LEVELS } from "./levels.ts";
 
 const DRAGGING = say`Drop it on another cell: that cell then has this number. With Shift its whole row. Escape: leave it`;
@@ -32,26 +32,6 @@ export function Foot(): VNode {
             : heard(honesty.text)}
         </span>
       )}
-      <Languages />
     </footer>
-  );
-}
-
-/** Another language begins the page again where it is; a page that has one alone offers none. */
-function Languages(): VNode | null {
-  const offered = Object.entries(LANGUAGES).filter(([name]) => hasLanguage(name));
-  if (offered.length < 2) return null;
-  const choose = (language: string): void => {
-    keepLanguage(language);
-    location.hash = link({ language });
-  };
-  return (
-    <select aria-label={say`language`} value={LANGUAGE} onChange={({ currentTarget }) => choose(currentTarget.value)}>
-      {offered.map(([name, [text]]) => (
-        <option value={name} lang={name}>
-          {text}
-        </option>
-      ))}
-    </select>
   );
 }

@@ -13,7 +13,7 @@ import { counted } from "../numbers/written.ts";
 import type { RunRecord } from "../record/record.ts";
 import { Command } from "../views/command.tsx";
 import { useStore } from "../views/hooks.ts";
-import { say } from "../words/say.ts";
+import { heard, say } from "../words/say.ts";
 import { Group } from "./group.tsx";
 import { LEVELS, SUMS } from "./levels.ts";
 
@@ -45,7 +45,7 @@ export function Rail(): VNode {
           {session.engine.offers.length < 2 && <p class="strong">{run.title}</p>}
           {run.model.stacks.map((stack) => (
             <p class="quiet" key={stack.side}>
-              {say`${stack.side}: ${counted(stack.layers, "block")}, ${counted(stack.heads, "head")}, ${stack.width} wide`}
+              {say`${heard(stack.side)}: ${counted(stack.layers, "block")}, ${counted(stack.heads, "head")}, ${stack.width} wide`}
             </p>
           ))}
           {bare && <p class="quiet">{say`still in training`}</p>}

@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { go, inPicture, later, link, type Theme } from "../address/state.ts";
 import { useStore } from "../views/hooks.ts";
-import { say } from "../words/say.ts";
+import { hasLanguage, keepLanguage, LANGUAGE, LANGUAGES, say } from "../words/say.ts";
 import { LEVELS, ORDER } from "./levels.ts";
 import { Save } from "./save.tsx";
 import { TourButton } from "./tour_button.tsx";
@@ -37,6 +37,7 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
         <TourButton text={say`Tour`} />
         <Save />
         <Themes />
+        <Languages />
         <button type="button" onClick={onHelp} aria-label={say`the keys of this page`}>
           ?
         </button>
@@ -62,5 +63,24 @@ function Themes(): VNode {
         ))}
       </select>
     </label>
+  );
+}
+
+/** Another language begins the page again where it is; a page that has one alone offers none. */
+function Languages(): VNode | null {
+  const offered = Object.entries(LANGUAGES).filter(([name]) => hasLanguage(name));
+  if (offered.length < 2) return null;
+  const choose = (language: string): void => {
+    keepLanguage(language);
+    location.hash = link({ language });
+  };
+  return (
+    <select aria-label={say`language`} value={LANGUAGE} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+      {offered.map(([name, [text]]) => (
+        <option value={name} lang={name}>
+          {text}
+        </option>
+      ))}
+    </select>
   );
 }

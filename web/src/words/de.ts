@@ -4,7 +4,7 @@ import type { Language } from "./language.ts";
 
 /** With a digit before it a noun is changed in the dative of the plural alone: of `12 Köpfe`, `12 Köpfen`. */
 function dative(word: string): string {
-  return /^1 /.test(word) || /[ns]$/.test(word) ? word : `${word}n`;
+  return /^1 |[ns\d]$/.test(word) ? word : `${word}n`;
 }
 
 export const language: Language = {

@@ -58,13 +58,13 @@ function Goals({ all }: { all: Attributions }): VNode {
   return (
     <>
       <p class="answer">
-        {say`What ${<b class="hidden">{goal.text}</b>} owes to each word: score ${<a href={toNumber(goal.name, goal.cell, names)}>{short(goal.value)}</a>}`}
+        {say`What ${<b class="hidden">{called(goal)}</b>} owes to each word: score ${<a href={toNumber(goal.name, goal.cell, names)}>{short(goal.value)}</a>}`}
       </p>
       <div class="controls">
         <Choice
           label={say`the answer`}
           value={place}
-          of={all.goals.map(({ text }, order) => [order, text])}
+          of={all.goals.map((each, order) => [order, called(each)])}
           onChoose={(order) => go({ at: [Number(order)] }, true)}
         />
         {goal.of.length > 1 && (
@@ -248,4 +248,10 @@ function meanOf(looks: Looks | undefined, token: number): number {
 
 function largest(values: readonly number[], count: number): number[] {
   return [...values.keys()].sort((one, two) => (values[two] ?? 0) - (values[one] ?? 0)).slice(0, count);
+}
+
+/** `garden at [MASK]`: an answer and the place that gives it, as the package writes them. */
+function called({ text }: { readonly text: string }): string {
+  const [answer, ...place] = text.split(" at ");
+  return place.length === 0 ? text : say`${answer} at ${place.join(" at ")}`;
 }

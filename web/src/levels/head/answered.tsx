@@ -38,11 +38,7 @@ export function Answered({
   return (
     <div class="answered">
       <h1 class="big">
-        {say`In ${where}, ${(
-          <span class={word?.hidden === true ? "hidden" : ""}>
-            “<bdi>{word?.text}</bdi>”
-          </span>
-        )} looks at ${alike && say`all ${open} tokens almost alike, first at `}`}
+        {say`In ${where}, ${<span class={word?.hidden === true ? "hidden" : ""}>{say`“${<bdi>{word?.text}</bdi>}”`}</span>} looks at ${alike && say`all ${open} tokens almost alike, first at `}`}
         {heads.map((head, order) => {
           const ends = endsOf(head, query, most);
           return (
@@ -100,7 +96,7 @@ const NAMED = 0.1;
 
 /** A full stop of its own would be lost among those of the sentence. */
 function quoted(text: string): string {
-  return /^[\p{P}\p{S}]+$/u.test(text) ? `“${text}”` : text;
+  return /^[\p{P}\p{S}]+$/u.test(text) ? say`“${text}”` : text;
 }
 
 function endsOf({ weights }: ShownHead, query: number, most: number): { key: number; value: number }[] {

@@ -54,12 +54,12 @@ export function attentionsAmong(
     found
       .filter((each) => each.kind === kind)
       .map(({ name, block }): Attention => {
-        const [side = "", part = ""] = kind.split(" ");
+        const [side = ""] = kind.split(" ");
         const [, heads = 1, queries = 1, keys = 1] = shape(name) ?? [];
         const band =
           kind === "decoder cross"
             ? say`cross-attention: the decoder's tokens look at the encoder's`
-            : say`${heard(side)} ${part}-attention`;
+            : say`${heard(side)} self-attention`;
         return {
           attention: name.slice(0, -".weights".length),
           band,

@@ -97,7 +97,7 @@ function Flow({ cross }: { readonly cross: readonly Row[] }): VNode | null {
   return (
     <>
       <p class="answer">
-        {say`Before it wrote ${<b>“{unmarked(written[best.query] ?? "")}”</b>}, it looked most at ${<b>“{unmarked(words[best.key] ?? "")}”</b>}.`}
+        {say`Before it wrote ${<b>{say`“${unmarked(written[best.query] ?? "")}”`}</b>}, it looked most at ${<b>{say`“${unmarked(words[best.key] ?? "")}”`}</b>}.`}
       </p>
       <div class="scroll-across">
         <svg

@@ -120,7 +120,7 @@ function Called({ place }: { place: LensPlace }): VNode {
   const { names } = useStore();
   const { side, sentence, token } = place.at;
   const { text, hidden } = names.word(side, sentence, token);
-  if (!hidden) return <>{answersNext(names) ? say`After “${text}”` : `“${text}”`}</>;
+  if (!hidden) return <>{answersNext(names) ? say`After “${text}”` : say`“${text}”`}</>;
   return (
     <>{token > 0 ? say`The hidden word after “${names.word(side, sentence, token - 1).text}”` : say`The hidden word`}</>
   );
@@ -142,7 +142,7 @@ export function Answer({ place }: { place: LensPlace }): VNode {
         : say`is the first guess from block ${from.block} on`;
   return (
     <p class="answer" data-settled={wrong + 1}>
-      <Called place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
+      <Called place={place} />: <b class="hidden">{say`“${unmarked(answer.text)}”`}</b>{" "}
       {from === undefined ? say`is no first guess on the way` : where}.
     </p>
   );

@@ -5,7 +5,7 @@ import { Pen } from "../../draw/pen.ts";
 import { rounded, type Scene } from "../../draw/scene.ts";
 import { counted } from "../../numbers/written.ts";
 import type { Spot } from "../../views/spots.tsx";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import type { Row } from "../heads/heads_scene.ts";
 import { drawAnswers, type Look, NARROW } from "./answers_scene.ts";
 import { KINDS, type Kind, memoryOf, type Part, rough } from "./parts.ts";
@@ -59,8 +59,8 @@ export function modelScene(drawn: Drawn, look: Look, width: number): { scene: Sc
     let y = beside || column === 0 ? 0 : bottom + 24;
     const last = column === sides.length - 1;
     const own = parts.filter((part) => part.side === side || (last && part.side === "end"));
-    const start = sides.length > 1 ? look.measure(side, 14, true) + 12 : 0;
-    if (start > 0) pen.text(x, y + 14, side, look.palette.ink, { size: 14, bold: true });
+    const start = sides.length > 1 ? look.measure(heard(side), 14, true) + 12 : 0;
+    if (start > 0) pen.text(x, y + 14, heard(side), look.palette.ink, { size: 14, bold: true });
     pen.text(x + start, y + 14, drawn.enters(side), look.palette.quiet);
     y += ENTRY + 22;
     const close = own.length >= MANY;
@@ -124,7 +124,7 @@ function drawPart(drawn: Drawn, box: Placed, most: number, look: Look, pen: Pen,
   const right = x + w - 12;
   pen.rect(x, y, w, h, palette.faint);
   pen.text(x + 12, first, title, palette.ink, { size: 14, bold: true });
-  const count = part.weights > 0 ? rough(part.weights) : part.tied.length > 0 ? "tied" : "0";
+  const count = part.weights > 0 ? rough(part.weights) : part.tied.length > 0 ? say`tied` : "0";
   pen.text(right, first, count, palette.ink, { size: 14, align: "right" });
   spots.push({ id: part.unit, x, y, w, h, label: `${title}: ${counted(part.weights, "weight")}` });
   const barRoom = narrow ? w * 0.4 : Math.min(w * 0.28, 240);

@@ -42,7 +42,7 @@ export function ModelView({
     const content = {
       parts,
       // The side stands above its column.
-      title: (unit: string) => capital(names.unit(unit).replace(/^(en|de)coder (?=.)/, "")),
+      title: (unit: string) => capital(names.unit(unit).replace(/^(en|de)coder[ -](?=.)/i, "")),
       sizes: (tensor: string) => (source.shape(tensor) ?? []).join(" × "),
       enters: (side: string) => {
         const fact = side === "decoder" && names.run.facts["decoder_inputs.ids"] ? "decoder_inputs" : "inputs";

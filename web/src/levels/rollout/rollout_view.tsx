@@ -154,11 +154,11 @@ function Answer({ content }: { content: Content }): VNode {
   const hidden = 1 - shares.reduce((sum, share) => sum + share, 0);
   return (
     <p class="answer">
-      {say`After block ${block}, ${<b class={units[query]?.hidden === true ? "hidden" : ""}>“{units[query]?.text}”</b>} is made of`}{" "}
+      {say`After block ${block}, ${<b class={units[query]?.hidden === true ? "hidden" : ""}>{say`“${units[query]?.text}”`}</b>} is made of`}{" "}
       {order.map((key, place) => (
         <>
           {place > 0 && ", "}
-          <bdi>{key === query ? say`itself` : `“${keys[key]?.text}”`}</bdi>{" "}
+          <bdi>{key === query ? say`itself` : say`“${keys[key]?.text}”`}</bdi>{" "}
           <span class="attention">{short(shares[key] ?? 0, 2)}</span>
         </>
       ))}

@@ -147,7 +147,7 @@ function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined
   const begin = best.lead >= asking.LEAD ? say`Yes` : best.lead > 0 ? say`Hardly` : say`No`;
   const [one, ...others] = targets.map(({ text }, place) => (
     <span key={place} class="strong-word">
-      “<bdi>{text}</bdi>”
+      {say`“${<bdi>{text}</bdi>}”`}
     </span>
   ));
   const together = (all: readonly ComponentChildren[]): ComponentChildren =>
