@@ -6,7 +6,7 @@ import { dirname, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { generated } from "./addresses.mjs";
-import { languages, named } from "./words.mjs";
+import { faultsOf, keysOfPage, named, spoken, tableOf } from "./words.mjs";
 
 /** Where the package has the page: the one place that names it. */
 const PAGE = "../glassformer/page";
@@ -18,7 +18,7 @@ const LIMITS = {
   chunk: { minified: 100_000, gzipped: 36_000 },
   // All words of the page, of the tours and the quiz in another language: fetched when it is chosen, and then kept.
   language: { minified: 220_000, gzipped: 80_000 },
-  page: { minified: 684_000, gzipped: 254_000 },
+  page: { minified: 690_000, gzipped: 255_500 },
 };
 
 const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];
@@ -79,14 +79,7 @@ const whole = await build({
   external: ["./de.ts"],
 });
 // The words of each other language: a chunk without anything of the page, which a browser may keep.
-const spoken = await build({
-  ...minified,
-  inject: [],
-  entryPoints: ["src/words/de.ts"],
-  outdir: `${BUILT}/script`,
-  entryNames: "[name]-[hash]",
-  plugins: [languages],
-});
+const languages = await spoken({ ...minified, outdir: `${BUILT}/script` });
 // For a server: a core, and chunks that it fetches. A chunk is called by what is in it: browsers may keep it.
 const served = await build({
   ...minified,
@@ -94,7 +87,7 @@ const served = await build({
   outdir: `${BUILT}/script`,
   splitting: true,
   chunkNames: "[name]-[hash]",
-  plugins: [{ name: "on-the-core", setup: onTheCore }, named(spoken.outputFiles)],
+  plugins: [{ name: "on-the-core", setup: onTheCore }, named(languages)],
 });
 // For the home page of a server, and for pages that show a view of a site.
 const small = await build({
@@ -121,7 +114,7 @@ for (const { path, text } of [
   ...whole.outputFiles,
   ...styles.outputFiles,
   ...small.outputFiles,
-  ...spoken.outputFiles,
+  ...languages,
   ...withItsCore(served.outputFiles),
 ]) {
   files.set(relative(BUILT, path), text);
@@ -138,6 +131,8 @@ for (const name of files.keys()) {
   const limits = /^script\/[a-z]{2}-/.test(name) ? LIMITS.language : LIMITS.chunk;
   if (/^script\/(?!core\.)/.test(name)) measure(name, [name], limits);
 }
+
+for (const fault of check ? faultsOf(tableOf("de"), keysOfPage()) : []) fail(`web/words/de.json: ${fault}`);
 
 const licences = CONTAINED.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim()}\n`);
 files.set("LICENSES.txt", licences.join("\n\n"));

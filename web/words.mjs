@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import * as ast from "typescript/unstable/ast";
 import { API } from "typescript/unstable/sync";
 
@@ -44,7 +45,7 @@ function keyOf(template) {
   return template.templateSpans.reduce((text, { literal }, at) => `${text}{${at}}${literal.text}`, template.head.text);
 }
 
-/** As `hashed` of src/words/say.ts: both have to agree. */
+/** As `hashed` of src/words/language.ts: both have to agree. */
 export function hashed(text) {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
@@ -78,26 +79,37 @@ export function tableOf(language) {
   return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : {};
 }
 
-/** Puts the table of a language into its chunk. */
-export const languages = {
-  name: "languages",
-  setup(build) {
-    build.onLoad({ filter: /src.words.de\.ts$/ }, ({ path }) => {
-      const { sentences, patterns } = packed(tableOf("de"));
-      const text = readFileSync(path, "utf8")
-        .replace("sentences: {}", `sentences: ${JSON.stringify(sentences)}`)
-        .replace("patterns: []", `patterns: ${JSON.stringify(patterns)}`);
-      return { contents: text, loader: "ts" };
-    });
-  },
-};
+/** The chunk of each language, made by the options of the other chunks. */
+export async function spoken(options, tables = { de: tableOf("de") }) {
+  const filled = {
+    name: "filled",
+    setup(made) {
+      made.onLoad({ filter: /src.words.[a-z]{2}\.ts$/ }, ({ path }) => {
+        const { sentences, patterns } = packed(tables[basename(path, ".ts")]);
+        const text = readFileSync(path, "utf8")
+          .replace("sentences: {}", `sentences: ${JSON.stringify(sentences)}`)
+          .replace("patterns: []", `patterns: ${JSON.stringify(patterns)}`);
+        return { contents: text, loader: "ts" };
+      });
+    },
+  };
+  const entryPoints = Object.keys(tables).map((name) => `src/words/${name}.ts`);
+  const { outputFiles } = await build({
+    ...options,
+    inject: [],
+    entryPoints,
+    entryNames: "[name]-[hash]",
+    plugins: [filled],
+  });
+  return outputFiles;
+}
 
 /** Has the page import the chunks of its languages by the names that these files have. */
 export function named(files) {
   return {
     name: "named",
-    setup(build) {
-      build.onResolve({ filter: /^\.\/[a-z]{2}\.ts$/ }, ({ path }) => {
+    setup(made) {
+      made.onResolve({ filter: /^\.\/[a-z]{2}\.ts$/ }, ({ path }) => {
         const name = files.map((file) => basename(file.path)).find((each) => each.startsWith(`${path.slice(2, 4)}-`));
         return { path: `./${name}`, external: true };
       });
@@ -146,9 +158,9 @@ export function reversed() {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [name = "de"] = process.argv.slice(2);
   if (name === "reversed") {
-    const { sentences, patterns } = packed(reversed());
-    const language = { direction: "rtl", thousands: ",", sentences, patterns, forms: {} };
-    console.log(`const language=${JSON.stringify(language)};export{language};`);
+    const options = { bundle: true, format: "esm", minify: true, write: false, outdir: "out", charset: "utf8" };
+    const [{ text }] = await spoken(options, { de: reversed() });
+    console.log(text.replace(/direction:"ltr"/, 'direction:"rtl"'));
   } else {
     const faults = faultsOf(tableOf(name), keysOfPage());
     for (const fault of faults) console.error(fault);

@@ -7,7 +7,6 @@ import { later } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { viewIn } from "../chunks/later.tsx";
 import { WithNumbers } from "../draw/mathml.tsx";
-import { OfBoth } from "../edit/views/of_both.tsx";
 import { Touch } from "../edit/views/touch.tsx";
 import { givenSentence, sentenceOf } from "../formulas/sentences.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
@@ -18,6 +17,8 @@ import { useAnswer, useNextTask, useStore } from "../views/hooks.ts";
 import { Working } from "../views/pieces.tsx";
 import { say } from "../words/say.ts";
 import { LEVELS } from "./levels.ts";
+
+const OfBoth = viewIn(CHUNKS.rail, (chunk) => chunk.OfBoth);
 
 const Chain = viewIn(CHUNKS.looking, (chunk) => chunk.Chain);
 

@@ -6,7 +6,7 @@ import { type Level, later, link } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
 import { useSession } from "../edit/session/context.ts";
-import { ModelChoice, TextFields } from "../edit/views/texts_view.tsx";
+import { ModelChoice } from "../edit/views/model_choice.tsx";
 import { operandsOf } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
 import { counted } from "../numbers/written.ts";
@@ -18,6 +18,7 @@ import { Group } from "./group.tsx";
 import { LEVELS, SUMS } from "./levels.ts";
 
 const Changes = viewIn(CHUNKS.rail, (chunk) => chunk.Changes);
+const TextFields = viewIn(CHUNKS.rail, (chunk) => chunk.TextFields);
 const Compare = viewIn(CHUNKS.rail, (chunk) => chunk.Compare);
 
 export function Rail(): VNode {

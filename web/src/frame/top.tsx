@@ -2,11 +2,15 @@
 
 import type { VNode } from "preact";
 import { go, inPicture, later, link, type Theme } from "../address/state.ts";
+import { CHUNKS } from "../chunks/chunks.ts";
+import { viewIn } from "../chunks/later.tsx";
 import { useStore } from "../views/hooks.ts";
-import { hasLanguage, keepLanguage, LANGUAGE, LANGUAGES, say } from "../words/say.ts";
+import { say } from "../words/say.ts";
 import { LEVELS, ORDER } from "./levels.ts";
 import { Save } from "./save.tsx";
 import { TourButton } from "./tour_button.tsx";
+
+const Languages = viewIn(CHUNKS.saving, (chunk) => chunk.Languages);
 
 export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { names } = useStore();
@@ -63,24 +67,5 @@ function Themes(): VNode {
         ))}
       </select>
     </label>
-  );
-}
-
-/** Another language begins the page again where it is; a page that has one alone offers none. */
-function Languages(): VNode | null {
-  const offered = Object.entries(LANGUAGES).filter(([name]) => hasLanguage(name));
-  if (offered.length < 2) return null;
-  const choose = (language: string): void => {
-    keepLanguage(language);
-    location.hash = link({ language });
-  };
-  return (
-    <select aria-label={say`language`} value={LANGUAGE} onChange={({ currentTarget }) => choose(currentTarget.value)}>
-      {offered.map(([name, [text]]) => (
-        <option value={name} lang={name}>
-          {text}
-        </option>
-      ))}
-    </select>
   );
 }

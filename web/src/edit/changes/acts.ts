@@ -3,8 +3,7 @@
 import type { Names } from "../../formulas/names.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { heard, say } from "../../words/say.ts";
-import { type Change, replaces, type Step } from "./changes.ts";
-import { outputs } from "./python.ts";
+import { type Change, outputs, replaces, type Step } from "./changes.ts";
 
 export interface Act {
   readonly key: string;

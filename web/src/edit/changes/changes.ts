@@ -201,3 +201,8 @@ export function withChange(changes: readonly Change[], more: Change): Change[] {
   if (again) return changes.map((each) => (replaces(more, each) ? more : each));
   return [...changes.filter((each) => !replaces(more, each)), more];
 }
+
+/** The output of a sublayer, or those of all sublayers of a block, as `interventions.py` names them. */
+export function outputs(path: string): string {
+  return /(attention|feed_forward)$/.test(path) ? `${path}.output` : `${path}.*.output`;
+}

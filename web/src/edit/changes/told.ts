@@ -5,7 +5,7 @@ import { short } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
 import { say } from "../../words/say.ts";
 import type { Step } from "./changes.ts";
-import { outputs } from "./python.ts";
+import { outputs } from "./changes.ts";
 
 /** What a step does, for the list of changes. */
 export function toldStep(step: Step, names: Names): string {

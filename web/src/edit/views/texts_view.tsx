@@ -1,36 +1,12 @@
-/** In the rail: which model, and a field for each text of the sentence in front. */
+/** In the rail: a field for each text of the sentence in front. */
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { later, readLater } from "../../address/state.ts";
-import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
 import type { TextChange, Which } from "../changes/changes.ts";
 import { withChange } from "../changes/changes.ts";
 import { useSession } from "../session/context.ts";
-
-/** The models of the server; nothing where there is one. */
-export function ModelChoice(): VNode | null {
-  const session = useSession();
-  const { names } = useStore();
-  const { offers } = session.engine;
-  if (offers.length < 2) return null;
-  return (
-    <label class="choose">
-      <span class="away">{say`model`}</span>
-      <select
-        value={later.value.model || names.run.title}
-        onChange={(event) => session.choose(event.currentTarget.value)}
-      >
-        {offers.map(({ name }) => (
-          <option value={name} key={name}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
 
 /** The text in front, to be written anew, and its second text or candidates; one more text on a live page. */
 export function TextFields(): VNode | null {
