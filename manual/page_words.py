@@ -48,7 +48,17 @@ TERMS = (
     *("before", "gate · x", "not labelled: as before", "logit", "first label", "score so far", "onwards", "score"),
     *("less", "forbidden: out of reach", "forbidden: fill", "sine of the angle", "cosine of the angle"),
     *("own · cosine", "partner · sine", "nothing", "x / deviation", "− mean / deviation", "bias", "scaled"),
-    *("bucket {0}", "row {0}", "within {0}", "ahead", "padding", "same document", "masked", "custom mask"),
+    *(
+        "bucket {0}",
+        "channel {0}",
+        "row {0}",
+        "within {0}",
+        "ahead",
+        "padding",
+        "same document",
+        "masked",
+        "custom mask",
+    ),
     *("not ahead", "not padding", "not masked", "stream", "update"),
     *("sine", "cosine"),
 )
@@ -60,7 +70,22 @@ AXES = (
 NAMES = (
     *("query", "key", "value", "scores", "scaled", "biased", "masked", "norm", "logits", "probabilities"),
     *("log probabilities", "word", "position", "segment", "sum", "loss", "gate", "gated", "pooled", "states", "memory"),
-    *("first", "mean", "max", "ids", "positions", "real", "segments", "masked words", "labels", "labelled", "vectors"),
+    *(
+        "first",
+        "mean",
+        "max",
+        "hidden",
+        "output",
+        "activated",
+        "ids",
+        "positions",
+        "real",
+        "segments",
+        "masked words",
+        "labels",
+        "labelled",
+        "vectors",
+    ),
     *("relative bias", "sentence head", "token head", "head", "choice", "embed", "encoder", "decoder"),
 )
 """How the page calls tensors and parts of a model by the last word of their names."""

@@ -86,15 +86,12 @@ function Between(): VNode | null {
   return (
     <p class="quiet" role="status" data-differ={changed}>
       {say`${grouped(changed)} of ${grouped(of)} numbers differ`}
-      {largest !== null && (
-        <>
-          {say`, the most, A − B = ${<b>{short(largest.by)}</b>}: ${(
-            <a href={toNumber(largest.name, largest.cell, names)}>
-              {names.title(largest.name)}, {names.cell(largest.name, largest.cell)}
-            </a>
-          )}`}
-        </>
-      )}
+      {largest !== null &&
+        say`, the most, A − B = ${<b>{short(largest.by)}</b>}: ${(
+          <a href={toNumber(largest.name, largest.cell, names)}>
+            {names.title(largest.name)}, {names.cell(largest.name, largest.cell)}
+          </a>
+        )}`}
       {resized > 0 && say`; ${resized} tensors have another size`}
     </p>
   );

@@ -187,11 +187,9 @@ function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
         )}
         {weights === "" && say`The place that answers does not look at these words in one step. `}
         {listed.length < tokens.length && say`Of ${tokens.length} words those with the largest numbers are listed. `}
-        {looks !== undefined && !Number.isNaN(alike) && (
-          <>
-            {say`How alike attention and the size of input × gradient order these words: ${<b data-alike={alike}>{short(alike, 2)}</b>} (1: the same order, 0: none, −1: the reverse; Spearman’s rank correlation).`}
-          </>
-        )}
+        {looks !== undefined &&
+          !Number.isNaN(alike) &&
+          say`How alike attention and the size of input × gradient order these words: ${<b data-alike={alike}>{short(alike, 2)}</b>} (1: the same order, 0: none, −1: the reverse; Spearman’s rank correlation).`}
       </p>
     </>
   );

@@ -185,7 +185,7 @@ function Bars({ found, called }: { found: Explanation; called: (term: Term) => s
   const palette = usePalette();
   const { box, width } = useWidth("terms");
   const bars = useMemo(() => {
-    const worth = WORTH[found.formula.rule.rule] ?? "product";
+    const worth = WORTH[found.formula.rule.rule] ?? say`product`;
     return barsOf(found.sum, names, worth, names.role(found.name), called);
   }, [found]);
   const scene = useMemo(() => (width === 0 ? null : barsScene(bars, palette, measure, width)), [bars, palette, width]);

@@ -32,19 +32,13 @@ export function Absent({ name }: { name: string }): VNode {
   const rows = run.rows[name]?.length;
   return (
     <p class="wrong">
-      {rows === undefined ? (
-        <>
-          {say`${<b>{name}</b>} is not in this page${
+      {rows === undefined
+        ? say`${<b>{name}</b>} is not in this page${
             run.left_out[name] === "limit"
               ? say`, which has at most ${counted(Math.round(run.limit / 1e6), "megabyte")}`
               : say`: its trace was saved without this tensor and without the model`
-          }`}
-        </>
-      ) : (
-        <>
-          {say`Of ${<b>{name}</b>} this page has the rows of ${counted(rows, "word")}: those of the text and the best guesses at each place`}
-        </>
-      )}
+          }`
+        : say`Of ${<b>{name}</b>} this page has the rows of ${counted(rows, "word")}: those of the text and the best guesses at each place`}
       .{" "}
       {run.left_out[name] === "not saved"
         ? say`To include it, write the page from a trace that has its model.`

@@ -162,14 +162,14 @@ function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined
       data-leading={leading}
     >
       <span class="quiet">
-        {say`Does some head tie “${<bdi>{word.text}</bdi>}” to ${one} more than to ${<>{together(others)}</>}?`}
+        {say`Does some head tie “${<bdi>{word.text}</bdi>}” to ${one} more than to ${together(others)}?`}
       </span>{" "}
       {begin}:{" "}
       {leading === 1
         ? say`1 of ${counted(ties.length, "head")} looks more at ${one}`
         : say`${leading} of ${counted(ties.length, "head")} look more at ${one}`}
       {best.lead > 0 &&
-        say`; most of all block ${best.block}, head ${best.head}: ${weights[0]} against ${<>{together(weights.slice(1))}</>}`}
+        say`; most of all block ${best.block}, head ${best.head}: ${weights[0]} against ${together(weights.slice(1))}`}
       .
     </p>
   );

@@ -3,7 +3,7 @@
 import { type Box, LINE, measureBox, namesColumns } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import { counted, short } from "../../numbers/written.ts";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import { type Board, boxOf, drawText, laidOut } from "../board/board.ts";
 import { sign } from "../board/boxes.ts";
 
@@ -76,7 +76,7 @@ export function drawMatrix(whole: Board): number {
     "×",
     own(`key${rotated}`, "Kᵀ", false, turned),
     by,
-    own(scores, "scores"),
+    own(scores, heard("scores")),
   ]);
   y = line(board, y, [own("weights", say`softmax of them`, true), "×", own("value", "V"), "=", own("mixed", "Z")]);
   const d = s.size(s.of("query"), "channel");

@@ -5,7 +5,7 @@ import { lastOf } from "../../formulas/names.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { counted, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { type Board, drawCell, drawText, laidOut } from "../board/board.ts";
 import { drawOne, drawStrip } from "../board/strip.ts";
@@ -148,7 +148,7 @@ export function drawTwoWords(board: Board): number {
   });
   const [input = s.embed("sum")] = s.operands(of("query"));
   vectors("x", s.names.title(input), input);
-  for (const last of ["query", "key", "value"]) vectors(last.slice(0, 1), last, of(last));
+  for (const last of ["query", "key", "value"]) vectors(last.slice(0, 1), heard(last), of(last));
 
   heading(say`${s.names.word(s.side, s.sentence, query).text} looks`);
   const square = s.formula(of("weights"))?.axes;

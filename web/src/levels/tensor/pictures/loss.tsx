@@ -27,13 +27,9 @@ export const loss: Kind = {
       table: bars,
       above: (
         <p class="says plain" data-loss={String(sum / parts.length)}>
-          {parts.length === 0 ? (
-            say`Which words would be right is not known for this text: there is no loss to share out.`
-          ) : (
-            <>
-              {say`The mean over ${parts.length} places of −log of the right word's probability: ${<b>{short(sum / parts.length)}</b>}.${!own && say` It is worked out here from these numbers.`} A probability of 1 gives nothing.`}
-            </>
-          )}
+          {parts.length === 0
+            ? say`Which words would be right is not known for this text: there is no loss to share out.`
+            : say`The mean over ${parts.length} places of −log of the right word's probability: ${<b>{short(sum / parts.length)}</b>}.${!own && say` It is worked out here from these numbers.`} A probability of 1 gives nothing.`}
         </p>
       ),
     };

@@ -85,16 +85,12 @@ function Growth({ context, encoding }: { context: Context; encoding: Encoding })
           ? say`From position 0 it grows throughout, as far as this goes.`
           : say`From position 0 it falls for the first time from offset ${fall - 1} to ${fall}.`
       }`}
-      {looked.length > 0 && farther > 0 && (
-        <>
-          {say`With the words added, ${farther} of ${looked.length} words of this text are farther from their neighbour than from the word after it.`}
-        </>
-      )}
-      {looked.length > 0 && farther === 0 && (
-        <>
-          {say`With the words added, each word of this text is still nearer to its neighbour; nothing makes that so.`}
-        </>
-      )}
+      {looked.length > 0 &&
+        farther > 0 &&
+        say`With the words added, ${farther} of ${looked.length} words of this text are farther from their neighbour than from the word after it.`}
+      {looked.length > 0 &&
+        farther === 0 &&
+        say`With the words added, each word of this text is still nearer to its neighbour; nothing makes that so.`}
     </Correction>
   );
 }
