@@ -65,6 +65,7 @@ def explain(
     notes: options.Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
+    language: options.PageLanguage = "en",
     gradients: Annotated[
         bool,
         typer.Option("--gradients", help="With --html: show the gradient of the loss with respect to each word."),
@@ -88,7 +89,7 @@ def explain(
     inputs. --html writes a page on which every number can be clicked. With --choice, the model reads the text with each
     candidate. With --write, the model generates tokens, and each step is shown.
     """
-    options.check_megabytes(megabytes, html)
+    options.check_page(megabytes, language, html)
     which, texts = split_model("explain", text, model)
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if write is None:
@@ -101,7 +102,7 @@ def explain(
         opened = open_model(which, device=device, threads=threads)
         writing.explain_writing(
             opened, list(texts_to_explain(texts)), write, attention, searched, html=html, title=Path(which).name,
-            megabytes=megabytes, json=json,
+            megabytes=megabytes, language=language, json=json,
         )  # fmt: skip
         return
     opened = open_model(which, device=device, threads=threads)
@@ -109,7 +110,7 @@ def explain(
     texts, hidden = _hidden(opened, texts, expect) if expect else (texts, ())
     if html is not None:
         _page(
-            opened, list(texts_to_explain(texts)), second, choice, html, megabytes, title=Path(which).name,
+            opened, list(texts_to_explain(texts)), second, choice, html, megabytes, language, title=Path(which).name,
             gradients=gradients, held_out=held_out, makers=beside(opened, probe, index, start), sentence=sentence,
             word=word, hidden=hidden,
         )  # fmt: skip
@@ -159,6 +160,7 @@ def _page(
     choices: Sequence[str] | None,
     out: Path,
     megabytes: int | None,
+    language: str,
     *,
     title: str,
     gradients: bool,
@@ -182,7 +184,7 @@ def _page(
         place = f"#level=number&tensor={found[0].attention}.weights&cell={cell}&sentence={sentence}"
     trace.to_html(
         out, title=title, megabytes=megabytes, searches=searches, gradients=gradients, training=opened.source,
-        sections=sections, overwrite=True, place=place,
+        sections=sections, overwrite=True, place=place, language=language,
     )  # fmt: skip
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, opens in any browser")
     tell(str(trace.honesty))
