@@ -86,7 +86,21 @@ NAMES = (
         "labelled",
         "vectors",
     ),
-    *("relative bias", "sentence head", "token head", "head", "choice", "embed", "encoder", "decoder"),
+    *(
+        "relative bias",
+        "sentence head",
+        "token head",
+        "head",
+        "choice",
+        "embed",
+        "encoder",
+        "decoder",
+        "feed forward",
+        "block",
+        "attention",
+        "table",
+        "cross",
+    ),
 )
 """How the page calls tensors and parts of a model by the last word of their names."""
 

@@ -57,7 +57,12 @@ export function placeOf(row: Listed, listing: Listing, s: Scout): Place {
   if (row.tensor === undefined) return { at: seen };
   const name = nameOf(row.tensor, s);
   if (name === undefined)
-    return { lacks: say`This model has no ${row.tensor.replaceAll(".", " ").replaceAll("_", " ")}.` };
+    return {
+      lacks: say`This model has no ${row.tensor
+        .split(".")
+        .map((part) => heard(part.replaceAll("_", " ")))
+        .join(" ")}.`,
+    };
   // Of a large run nothing has been fetched yet: the picture finds its own number.
   if (s.fetch(name) !== undefined || s.names.run.weights[name] !== undefined)
     return { at: { ...s.at(level, name), ...seen } };
