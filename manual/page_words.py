@@ -96,6 +96,7 @@ NAMES = (
         "encoder",
         "decoder",
         "feed forward",
+        "residual",
         "block",
         "attention",
         "table",

@@ -187,7 +187,8 @@ def test_a_language_is_chosen_on_a_live_page_and_is_kept(browser: Browser) -> No
     with serving(desk_of()) as address, watched(browser) as page:
         page.goto(f"{address}#level=number&{IN_HAND}")
         shown = page.locator(number).inner_text()
-        page.locator("select[aria-label=language]").select_option("de")
+        with page.expect_event("load"):
+            page.locator("select[aria-label=language]").select_option("de")
         until(page, "document.documentElement.lang === 'de' && document.querySelector('.headline h1') !== null")
         assert page.evaluate("location.hash").find("language=de") > 0
         assert "Formel" in page.locator(".main").inner_text()
