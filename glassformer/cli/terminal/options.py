@@ -81,7 +81,7 @@ Megabytes = Annotated[
 ]
 PageLanguage = Annotated[
     str,
-    typer.Option("--language", metavar="CODE", help="With --html: language of the page, en or de.  [default: en]"),
+    typer.Option("--language", metavar="CODE", help="With --html: language of the page, en or de."),
 ]
 HTML = (
     "Write an HTML page that traces every number back to its inputs. An existing file is replaced only if glassformer "
