@@ -161,15 +161,15 @@ class LanguageModel(CorpusTask):
         return NextTokenScores(self.unigram, self.bytes_of).measured(model, source, limit)
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        stream = stream_of(train, MOST_COUNTED)
+        stream = stream_of(train)
         log(f"counting which token follows which two, in {len(stream):,} tokens")
         return NextTokenScores(self.unigram, self.bytes_of).beside_trigram(scores, stream, source, limit)
 
 
-def stream_of(source: NextTokens, limit: int) -> Integers:
-    """The first tokens of the stream that the rows are cut from, about `limit` of them."""
+def stream_of(source: NextTokens) -> Integers:
+    """The first tokens of the stream that the rows are cut from, about MOST_COUNTED of them."""
     parts: list[Integers] = []
-    numbers = np.arange(min(len(source), max(1, limit // source.lengths)))
+    numbers = np.arange(min(len(source), max(1, MOST_COUNTED // source.lengths)))
     for some in np.array_split(numbers, -(-len(numbers) // _AT_ONCE)):
         rows = source.text.rows(some)
         parts += [rows.ids[:1, :1].ravel()] if not parts else []
