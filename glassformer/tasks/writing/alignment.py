@@ -15,8 +15,8 @@ from torch import Tensor
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
+from glassformer.models.weights import ALIGNMENT_HEAD
 from glassformer.scoring.score import Integers, Reals
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import Span
