@@ -46,9 +46,8 @@ def answered(
 
 def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
     """The frequency of each training token, as saved or else counted; raises DataError if none can be masked."""
-    counts = preparation.facts.get("unigram_counts")
-    if counts is not None:
-        return Unigram(np.array(counts, np.int64)).without(preparation.tokenizer.special_ids)
+    if (saved := Unigram.saved(preparation.facts)) is not None:
+        return saved.without(preparation.tokenizer.special_ids)
     source = sources["train"]
     assert isinstance(source, MaskedRows)
     unigram = source.unigram()

@@ -31,8 +31,9 @@ from glassformer.tasks.labels.answer.passage import Passage, Passages, right_ans
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
 from glassformer.tasks.labels.labels import check_encoder, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
-from glassformer.tasks.records import Record, RecordTask
+from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Axis, Row, check_columns, located, text_of
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, room_beside, windows

@@ -22,8 +22,9 @@ from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
-from glassformer.tasks.records import Record, RecordSource
+from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 

@@ -142,8 +142,7 @@ class LanguageModel(CorpusTask):
         assert isinstance(data, CorpusSection)
         found = {split: NextTokens(store, tokenizer, data) for split, store in corpus.stores.items()}
         sources: dict[Split, Source] = {split: source for split, source in found.items() if len(source)}
-        counts = preparation.facts.get("unigram_counts")
-        unigram = found["train"].unigram() if counts is None else Unigram(np.array(counts, np.int64))
+        unigram = Unigram.saved(preparation.facts) or found["train"].unigram()
         return cls(section, unigram, tokenizer.byte_counts), sources
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
@@ -155,7 +154,7 @@ class LanguageModel(CorpusTask):
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        return {"unigram_counts": self.unigram.counts.tolist()}
+        return self.unigram.facts
 
     def evaluate(self, model: Transformer, source: NextTokens, *, limit: int | None = None) -> Scores:
         return NextTokenScores(self.unigram, self.bytes_of).measured(model, source, limit)

@@ -186,18 +186,12 @@ def translation_scores(
         name: references.measure(each.translations, losses=each.losses, tokens=each.tokens)
         for name, each in systems.items()
     }
-    return Scores(
-        len(references),
-        "sentences",
-        {name: each.values() for name, each in measures.items()},
-        shares=(),
-        measures=measures,
-        report={
-            **{f"{name}_signature": text for name, text in references.signatures.items()},
-            "bleu_parts": bleu_parts(measures[THIS_MODEL].sums[: 2 + 2 * _ORDERS]),
-            **_worst(sources, references, model.translations),
-        },
-    )
+    report = {
+        **{f"{name}_signature": text for name, text in references.signatures.items()},
+        "bleu_parts": bleu_parts(measures[THIS_MODEL].sums[: 2 + 2 * _ORDERS]),
+        **_worst(sources, references, model.translations),
+    }
+    return Scores.measured("sentences", measures, shares=(), report=report)
 
 
 def bleu_parts(sums: Reals) -> str:
