@@ -177,7 +177,6 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
         return None
 
     def known_by(self, example: Example) -> str | None:
-        """The text by which an example is known again in another file; None without a label."""
         lesson = self.lesson(example)
         return None if lesson is None else f"{lesson.text}\n{lesson.pair}"
 

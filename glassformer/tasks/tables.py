@@ -17,6 +17,7 @@ from glassformer.data.readers.table_format import TableFormat, find_format
 from glassformer.data.settings import DataSection, RecordSection
 from glassformer.data.stores.corpus import TooFewError, on_bad, shares_for
 from glassformer.data.stores.split import Split, hash_fraction, split_of, text_hash
+from glassformer.tasks.rows import check_columns
 from glassformer.tasks.task import Preparation, Source, Task
 
 
@@ -43,10 +44,17 @@ class TableTask(Task):
     # Of fewer different texts none is held out, where the share asked for is less than one of them.
     held_out_from: ClassVar[int] = 0
 
+    # The roles of its columns; the settings of the data that name these are called as they are.
+    roles: ClassVar[tuple[str, ...]] = ("text",)
+
     @classmethod
-    @abstractmethod
     def columns(cls, data: Any) -> Mapping[str, Columns]:
         """The column of each role, by name or by number from 0; several for a role whose value is a list."""
+        return check_columns({role: getattr(data, role) for role in cls.roles})
+
+    @abstractmethod
+    def known_by(self, example: Any) -> str | None:
+        """The text by which an example is known again in another file; None without a label."""
 
     @classmethod
     def split_text(cls, record: Record) -> str:

@@ -68,8 +68,3 @@ def of_masked_words(task: Any, both: Both) -> Tensor:
     logits, its = answers(both, "logits")  # [N, V]
     weights = (both.batch.labels["masked_words"] != IGNORED).flatten().float()  # [N]
     return soft_loss(logits, its, weights, both.temperature)
-
-
-def of_texts(task: Any, both: Both) -> Tensor:
-    logits, its = answers(both, "sentence_logits")  # [B, L]
-    return soft_loss(logits, its, both.batch.weights, both.temperature)

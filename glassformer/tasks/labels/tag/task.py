@@ -137,10 +137,6 @@ class Tag(RecordTask[Tagged, Tagging]):
         return decoded(example.sentence, self.section.labels, logits, found[0][1], len(found))
 
     @classmethod
-    def columns(cls, data: TagData) -> dict[str, str]:
-        return {"text": data.text}
-
-    @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
         for row in tagged_rows(path, data, bad=bad, tagged=True):
             yield Record(row.values, row.where, data.kept(row.own))

@@ -19,7 +19,7 @@ from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.rows import Axis, Row, check_columns
+from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation, SoftLoss
 from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
@@ -41,6 +41,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
+    roles = ("text", "answers")
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     plateau_causes = OF_MASKING
@@ -57,10 +58,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         check_guesses(model, tokenizer)
         return cls(AnnotatedMasksSection(), tokenizer, length=context.length, unigram=Unigram(np.zeros(1, np.int64)))
-
-    @classmethod
-    def columns(cls, data: AnnotatedMasksData) -> dict[str, str]:
-        return check_columns({"text": data.text, "answers": data.answers})
 
     @classmethod
     def training_texts(cls, data: Any, shares: Mapping[str, float]) -> Iterator[str]:

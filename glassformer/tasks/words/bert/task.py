@@ -19,6 +19,7 @@ from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared, cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, guessed
+from glassformer.tasks.labels.labels import of_texts
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.bert.settings import BertSection
 from glassformer.tasks.words.corpus import LabelCounts, MaskedRows, PairsTask
@@ -27,7 +28,6 @@ from glassformer.tasks.words.masked_words import (
     answered,
     check_encoder,
     of_masked_words,
-    of_texts,
     unigram_of,
 )
 

@@ -23,11 +23,11 @@ from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared, cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
-from glassformer.tasks.labels.labels import check_encoder, two_segments
+from glassformer.tasks.labels.labels import check_encoder, of_texts, two_segments
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.corpus import LabelCounts, PairsTask
-from glassformer.tasks.words.masked_words import answered, of_texts
+from glassformer.tasks.words.masked_words import answered
 from glassformer.tasks.words.sentence_order.settings import SentenceOrderSection
 from glassformer.text.tokenizer import Tokenizer
 

@@ -73,10 +73,6 @@ class ChatAlone(TableTask):
             )
 
     @classmethod
-    def columns(cls, data: Any) -> dict[str, str]:
-        return {"text": data.text}
-
-    @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
         for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):
             yield Record({"text": joined(dialogue.turns), "dialogue": dialogue}, dialogue.where)

@@ -174,10 +174,6 @@ class Chat(TargetTask):
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search)
 
     @classmethod
-    def columns(cls, data: Any) -> dict[str, str]:
-        return {"text": data.text}
-
-    @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
         """A record for each reply: the turns before it, and the reply. All of a dialogue are in one split."""
         for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):

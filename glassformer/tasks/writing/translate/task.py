@@ -128,6 +128,7 @@ class Translate(TargetTask):
 
     Section: ClassVar[type[TaskSection]] = TranslateSection
     Data: ClassVar[type[RecordSection]] = TranslateData
+    roles = ("text", "target")
     verbs: ClassVar[Mapping[str, str]] = {"head": "translate"}
     of_imported = "both"
     baseline_names: ClassVar[tuple[str, ...]] = ("unigram", "copy_source")
@@ -144,10 +145,6 @@ class Translate(TargetTask):
             search, ids = search_settings(WritingOptions(beams=beams, length_penalty=penalty)), None
         ids = ids or special_ids(self.tokenizer.target)
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search, default=self.search)
-
-    @classmethod
-    def columns(cls, data: TranslateData) -> dict[str, str]:
-        return columns_of(data)
 
     @classmethod
     def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
