@@ -23,9 +23,10 @@ from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predictor import Context, predict
-from glassformer.tasks.records import Record, RecordSource, RecordTask
+from glassformer.tasks.records import RecordSource, RecordTask
 from glassformer.tasks.rows import Axis, Row, collate
 from glassformer.tasks.settings import TaskSection
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows

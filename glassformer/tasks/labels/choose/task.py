@@ -26,8 +26,9 @@ from glassformer.tasks.labels.choose.answers import Choice, Question, candidates
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.labels import check_encoder, pooled_probes, two_segments
 from glassformer.tasks.predictor import SENTENCES, Context, untrained
-from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
+from glassformer.tasks.records import RecordTask, log_mean_of_columns
 from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
@@ -225,8 +226,7 @@ class Choose(RecordTask[Question, Choice]):
                 [math.log(count) for _, count, _ in known], [1 / count for _, count, _ in known]
             ),
         }
-        of = {name: measure.values() for name, measure in measures.items()}
-        return Scores(len(known), "questions", of, measures=measures)
+        return Scores.measured("questions", measures)
 
     def _prior(self, count: int) -> list[float]:
         """How likely the right one of so many candidates has each place, from the training records, plus one."""
