@@ -4,8 +4,6 @@ S tokens of a row · A scored tokens · W width · L answers of a head
 H heads · G key-value heads · D query and key size · E value size
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path

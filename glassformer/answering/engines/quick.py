@@ -1,7 +1,5 @@
 """A saved model whose few texts are answered in numpy: torch is not imported, which takes longer than the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any

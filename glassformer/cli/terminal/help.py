@@ -3,8 +3,6 @@
 All of it is made from the signature of the command: Typer's versions draw types and defaults differently.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import typing

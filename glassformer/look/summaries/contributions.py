@@ -3,8 +3,6 @@
 B sentences · S tokens · K tokens that are looked at · H heads · W width · C channels of any tensor
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

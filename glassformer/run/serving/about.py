@@ -1,7 +1,5 @@
 """Routes about the server itself: whether it works, its models, its numbers, its addresses, and tokens of texts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """The server: who may ask, and all routes."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable

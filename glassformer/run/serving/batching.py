@@ -1,7 +1,5 @@
 """One thread for each model answers what waits for it: texts of about one length together, and streams between them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

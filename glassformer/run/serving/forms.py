@@ -1,7 +1,5 @@
 """Each verb as a route: what its requests hold, made from the entry of the verb."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields

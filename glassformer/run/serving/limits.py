@@ -1,7 +1,5 @@
 """How much a server takes on."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What is known of requests: numbers for Prometheus, and a line of the log for each, without texts."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

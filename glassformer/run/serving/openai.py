@@ -3,8 +3,6 @@
 What is not supported is refused by name.
 """
 
-from __future__ import annotations
-
 import base64
 import secrets
 import time

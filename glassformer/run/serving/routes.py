@@ -1,7 +1,5 @@
 """What a route is, and how it answers: as JSON, in events, or with a refusal."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

@@ -1,7 +1,5 @@
 """The models of a server by name, and how a request becomes records that wait for their answers."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import OrderedDict

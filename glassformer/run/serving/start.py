@@ -1,7 +1,5 @@
 """Start a server, say where it is, and end when it is stopped, after all that it has taken is answered."""
 
-from __future__ import annotations
-
 import gc
 import socket
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 A thread cannot be ended from outside. Every call of torch asks first whether it is still wanted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable
