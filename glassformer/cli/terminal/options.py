@@ -1,7 +1,7 @@
 """Options that several verbs share, each declared once."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -148,6 +148,14 @@ def column_option(role: str, default: str = "", more: str = "") -> Any:
     told = (f"  {more}" if more else "") + (f"  [default: {default}]" if default else "")
     kind = list[str] if role == "choices" else str
     return Annotated[kind | None, typer.Option(f"--{role}-column", help=f"{COLUMNS[role]}{told}")]
+
+
+def refuse_given(options: Mapping[str, object], wanted: str, *, got: str, do: str) -> None:
+    """Raise ConfigError for the first of these options that was given: `{}` in the sentences is what was typed."""
+    for name, value in options.items():
+        if value is not None and value is not False and value != []:
+            typed = f"--{name.replace('_', '-')}"
+            raise ConfigError(wanted.format(typed), got=got.format(typed), do=do.format(typed))
 
 
 def keyword(name: str, annotation: Any, default: object = None) -> inspect.Parameter:
