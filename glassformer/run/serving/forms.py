@@ -90,7 +90,6 @@ def forms() -> dict[str, Form]:
 
 @cache
 def form_of(verb: str) -> Form:
-    """The form of a verb of `glassformer.tasks.VERBS`."""
     entry = VERBS[verb]
     roles = {entry.usual.get(role, role): role for role in entry.columns}
     options = _options(entry)
@@ -112,7 +111,6 @@ def form_of(verb: str) -> Form:
 
 @cache
 def embed_form() -> Form:
-    """The form of `embed`."""
     options = {
         "strategy": (Annotated[Texts, Field(min_length=1, max_length=8)], ("last",)),
         "pooling": (Annotated[Texts, Field(min_length=1, max_length=4)], ("mean",)),

@@ -26,7 +26,6 @@ class Stoppable(TorchFunctionMode):
         self.stop = stop
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The call itself, if it is still wanted."""
         if self.stop.is_set():
             raise Unwanted
         return func(*args, **(kwargs or {}))
