@@ -17,22 +17,11 @@ from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
+from glassformer.run import vocabulary as tokens
 from glassformer.run.first_weights import adapt, check_pair, student_of, teacher_of, use_vectors
 from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
-from glassformer.run.vocabulary import (
-    body_config,
-    check_blank,
-    check_length,
-    check_memory,
-    check_row,
-    check_sides,
-    check_unused,
-    learn_tokenizer,
-    planned_sizes,
-    read_tokenizer,
-    sizes_of,
-)
+from glassformer.run.vocabulary import body_config, check_length, check_memory, sizes_of
 from glassformer.runtime.device import choose_machine, use_threads
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
@@ -44,6 +33,7 @@ from glassformer.tasks.records import RecordSource, RecordTask
 from glassformer.tasks.sentence_vectors import SentenceTeacher, SentenceVectorsFeed, with_vectors_head
 from glassformer.tasks.task import Preparation, Source, Task
 from glassformer.text.compatible import check_compatible
+from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.progress import Progress
 from glassformer.training.run import check
@@ -195,12 +185,14 @@ def _with_rate(recipe: Recipe, model: Artefact | None, progress: Progress) -> Re
 def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:
     recipe, section = start.recipe, start.recipe.tokenizer
     known = earlier if start.model is None else start.model.tokenizer
-    known = read_tokenizer(section) if known is None else known  # None where the tokens are to be learned
-    sizes = planned_sizes(section) if known is None else sizes_of(known)
-    check_sides(len(sizes), checked.kind, recipe.task.name)
-    check_blank(section, checked.kind, recipe.task.name)
-    check_unused(section, start=recipe.model.start is not None)
-    check_row(recipe.data.length, known, special=section.special)
+    if known is None and section.file is not None:
+        known = load_tokenizer(Path(section.file))
+    # Text that needs more tokens than are to be learned gets more.
+    sizes = [section.vocabulary] * (2 - section.shared) if known is None else sizes_of(known)
+    tokens.check_sides(len(sizes), checked.kind, recipe.task.name)
+    tokens.check_blank(section, checked.kind, recipe.task.name)
+    tokens.check_unused(section, start=recipe.model.start is not None)
+    tokens.check_row(recipe.data.length, known, special=section.special)
     # An impossible model must be refused before an hour of reading.
     kind = _planned(recipe, sizes, progress) if start.model is None else _checked_kind(recipe, start.model.config)
     # A resumed run keeps its split, also where the text has changed since.
@@ -208,7 +200,9 @@ def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progr
     data = recipe.data.model_copy(update=dict(shares))
     if recipe.data.holds_out and not data.holds_out:
         progress.note("so few records are all learned, and none is held out; hold out a part with --validation 0.3")
-    tokenizer = learn_tokenizer(section, kind, data, shares, checked.size, progress) if known is None else known
+    tokenizer = known
+    if tokenizer is None:
+        tokenizer = tokens.learn_tokenizer(section, kind, data, shares, checked.size, progress)
     if start.model is None:
         body = body_config(recipe.model, data.length, *sizes_of(tokenizer), pad_id=tokenizer.pad_id)
     else:

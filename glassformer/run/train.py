@@ -166,7 +166,8 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, processes: Proce
     kind = task_named(recipe.task.name)
     name = recipe.task.kept_by
     for seed in range(recipe.train.seeds):
-        folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
+        own = recipe.train.model_copy(update={"seed": seed, "seeds": 1})
+        folder, its = out / seeds.folder(seed), recipe.model_copy(update={"train": own})
         if resume and seeds.is_finished(folder, its.train):
             model = store.read(folder, Artefact)
             progress.note(f"seed {seed} is finished: {folder}")

@@ -4,8 +4,6 @@ The first one, number 0, is the only one that writes, evaluates and shows anythi
 they exchange goes through torch's process group: gloo on processors, NCCL between GPUs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Which engine answers: chosen once for each model and verb, after a few rows that both have answered."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import deque

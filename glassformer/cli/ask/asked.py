@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from glassformer.base.errors import DataError
-from glassformer.cli.ask.conversation import converse, refuse_beside
+from glassformer.cli.ask.conversation import converse
 from glassformer.cli.ask.decoding_options import check_decoding
 from glassformer.cli.ask.show import (
     Job,
@@ -21,13 +23,11 @@ from glassformer.cli.ask.show import (
     stream_words,
     write_story,
 )
-from glassformer.cli.corpus.batch import answerable, answers_to
-from glassformer.cli.corpus.blocks import corpus_of
+from glassformer.cli.corpus.blocks import answerable, answers_to, corpus_of, received
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
-from glassformer.cli.corpus.written import answer_blocks
-from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
+from glassformer.cli.terminal.destination import Output, counted, destination, digest_of, set_aside
 from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, split_model
-from glassformer.cli.terminal.options import check_megabytes
+from glassformer.cli.terminal.options import check_megabytes, refuse_given
 from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
 from glassformer.cli.terminal.texts import Same, batches, find_inputs, records
@@ -76,6 +76,39 @@ def answer_records(job: Job) -> None:
     told.rest()
     long.rest()
     if bad is not None and bad.count and not number:
+        raise DataError("a record that can be answered is needed", got=bad.first[0])
+
+
+def answer_blocks(job: Job) -> None:
+    """Write the answers of other processes that are not written yet, as a lone process would."""
+    assert job.spread is not None
+    out, bad, before = job.out, job.bad, job.out.done
+    corpus = replace(job.spread.corpus, digest=digest_of(job.opened), done=before)
+    messages, long = Few(), Few()
+    empty = number = 0
+    for block in map(json.loads, job.spread.run(corpus)):
+        for sentence in block["messages"]:
+            note(sentence)
+        for error in map(received, block["bad"]):
+            assert bad is not None
+            assert isinstance(error, DataError)
+            bad(error)
+        lines = list(io.StringIO(block["lines"]))
+        for line in lines:
+            out.handle.write(line)
+            out.whole()
+        for few, sentences in ((long, block["long"]), (messages, block["notes"])):
+            for sentence in sentences:
+                few(sentence)
+        number, empty = number + len(lines), empty + block["empty"]
+        job.advance(len(lines))
+        if block["error"] is not None:
+            raise received(block["error"])
+    if empty > 1:
+        note(f"{empty:,} translations are empty, in whole or in part")
+    messages.rest()
+    long.rest()
+    if bad is not None and bad.count and not before + number:
         raise DataError("a record that can be answered is needed", got=bad.first[0])
 
 
@@ -180,7 +213,10 @@ def answer(asked: Request) -> None:
 
     opened = _quickly(asked) or asked.machine.open(asked.model)
     if asked.way == "conversation" and isinstance(asked.options, WritingOptions):
-        refuse_beside(asked.output, asked.options)
+        shown = {name: getattr(asked.output, name) for name in ("json", "out", "rejects")}
+        shown["n_best"] = asked.options.n_best
+        got = "{} without a text or a file"
+        refuse_given(shown, "a conversation is shown on the screen", got=got, do="give a text, or --file FILE")
         converse(opened, asked.options, sys.stdout, kept=asked.save)
         return
     if asked.save is not None:

@@ -12,7 +12,6 @@ from glassformer.base.json_text import parse_json
 from glassformer.base.outputs import output_file
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.ask.show import on_screen
-from glassformer.cli.terminal.destination import Output
 from glassformer.cli.terminal.screen import note
 from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.options import WritingOptions
@@ -72,17 +71,6 @@ def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Pa
             note("the reply is empty")
         if stopped:
             note("stopped; the text so far is kept. /save FILE saves the conversation, Ctrl-C again exits")
-
-
-def refuse_beside(output: Output, options: WritingOptions) -> None:
-    given = {"--json": output.json, "--out": output.out, "--rejects": output.rejects, "--n-best": options.n_best}
-    beside = [name for name, value in given.items() if value]
-    if beside:
-        raise DataError(
-            "a conversation is shown on the screen",
-            got=f"{beside[0]} without a text or a file",
-            do="give a text, or --file FILE",
-        )
 
 
 def _line(typed: bool) -> str | None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from glassformer.base.errors import ConfigError, DataError, GlassformerError, MissingExtraError, TrainingError
 from glassformer.cli.corpus.blocks import Corpus, Spread, Worker, read_blocks
 from glassformer.cli.terminal.destination import Output, not_resumable
-from glassformer.cli.terminal.options import LOCAL
+from glassformer.cli.terminal.options import LOCAL, refuse_given
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -42,9 +42,8 @@ def check_ray(typed: Mapping[str, Any]) -> None:
     """Raise an error where the options exclude --ray, or its package is missing."""
     package()
     check_address(typed["ray"])
-    given = [f"--{name}" for name in ("stream", "tree", "html", "save") if typed.get(name)]
-    if given:
-        raise ConfigError("--ray answers in blocks, as records", got=given[0], do="leave one of the two out")
+    given = {name: typed.get(name) for name in ("stream", "tree", "html", "save")}
+    refuse_given(given, "--ray answers in blocks, as records", got="{}", do="leave one of the two out")
 
 
 def check_address(address: str) -> None:

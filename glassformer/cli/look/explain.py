@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.base.errors import ConfigError, UnknownNameError
+from glassformer.base.errors import ConfigError, DataError, UnknownNameError
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look import explain_writing as writing
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
@@ -90,14 +90,16 @@ def explain(
     """
     options.check_megabytes(megabytes, html)
     which, texts = split_model("explain", text, model)
+    drawn = {"probe": probe, "index": index, "start": start, "gradients": gradients}
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if write is None:
-        writing.refuse_without({"attention": attention, **searched})
+        asked = {"attention": attention, **searched}
+        options.refuse_given(asked, "{} is for generated text", got="no --write", do="add --write 20")
     else:
-        writing.refuse_beside_write(
-            pair=pair, target=target, choice=choice, expect=expect, cell=cell, gradients=gradients, held_out=held_out,
-            probe=probe, index=index, start=start, terms=terms,
-        )  # fmt: skip
+        others: dict[str, object] = {"pair": pair, "target": target, "choice": choice, "expect": expect, "cell": cell}
+        others |= {**drawn, "held_out": held_out, "terms": terms}
+        wanted = "{} is not for generated text"
+        options.refuse_given(others, wanted, got="--write too", do="leave one of them out")
         opened = open_model(which, device=device, threads=threads)
         writing.explain_writing(
             opened, list(texts_to_explain(texts)), write, attention, searched, html=html, title=Path(which).name,
@@ -114,9 +116,7 @@ def explain(
             word=word, hidden=hidden,
         )  # fmt: skip
         return
-    for name, value in (("probe", probe), ("index", index), ("start", start), ("gradients", gradients)):
-        if value:
-            raise ConfigError(f"--{name} is drawn on a page", got="no page", do="add --html FILE")
+    options.refuse_given(drawn, "{} is drawn on a page", got="no page", do="add --html FILE")
     if held_out:
         raise ConfigError("--held-out is for the page of --html", do="glassformer heads measures heads without a page")
     for each in _together(texts):
@@ -190,8 +190,6 @@ def _page(
 
 def _search(opened: Model, text: str) -> SearchTree | None:
     """The search for the translation that the page shows; none where a text is translated in several parts."""
-    from glassformer.base.errors import DataError
-
     try:
         return opened.search_tree(text)
     except DataError as error:

@@ -47,20 +47,6 @@ TopP = Annotated[float | None, typer.Option("--top-p", help=help_of("top_p", _AS
 Seed = Annotated[int | None, typer.Option("--seed", help=help_of("seed", "Needs --write.  [default: 0]"))]
 
 
-def refuse_without(options: Mapping[str, object]) -> None:
-    for name, value in options.items():
-        if value is not None:
-            typed = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{typed} is for generated text", got="no --write", do="add --write 20")
-
-
-def refuse_beside_write(**options: object) -> None:
-    for name, value in options.items():
-        if value:
-            typed = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{typed} is not for generated text", got="--write too", do="leave one of them out")
-
-
 def explain_writing(
     opened: Model,
     texts: Sequence[str],

@@ -11,18 +11,9 @@ import typer
 from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import (
-    STDIN,
-    Choices,
-    Device,
-    Megabytes,
-    NamedModel,
-    Pair,
-    Target,
-    Threads,
-    json_option,
-)
+from glassformer.cli.terminal.options import STDIN, json_option, refuse_given
 from glassformer.cli.terminal.outputs import OVERWRITE
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
@@ -40,10 +31,10 @@ def explore(
             show_default="none; english if only a text is given",
         ),
     ] = None,
-    model: NamedModel = None,
-    pair: Pair = None,
-    target: Target = None,
-    choice: Choices = None,
+    model: options.NamedModel = None,
+    pair: options.Pair = None,
+    target: options.Target = None,
+    choice: options.Choices = None,
     probe: ProbeFile = None,
     index: IndexFolder = None,
     start: StartModel = None,
@@ -70,14 +61,11 @@ def explore(
             "[default: none]",
         ),
     ] = None,
-    megabytes: Megabytes = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help=OVERWRITE),
-    ] = False,
+    megabytes: options.Megabytes = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     json: Annotated[bool, json_option("The record has the address of the page, and no browser is opened.")] = False,
-    device: Device = "auto",
-    threads: Threads = None,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
 ) -> None:
     """Open a page in the browser that traces every number of a model back to its inputs. With neither a model nor
     a text, the page lists your runs, the models opened before and the bundled models. The page is served only to this
@@ -88,9 +76,8 @@ def explore(
         lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}
         _publish(publish, named, lone, address, megabytes, device, threads, overwrite=overwrite, json=json)
         return
-    for name, value in (("address", address), ("megabytes", megabytes), ("overwrite", overwrite)):
-        if value:
-            raise ConfigError(f"--{name} is for a site", got="no site", do="add --publish FOLDER")
+    of_site = {"address": address, "megabytes": megabytes, "overwrite": overwrite}
+    refuse_given(of_site, "{} is for a site", got="no site", do="add --publish FOLDER")
     from glassformer.run.serving.listening import check_installed
 
     check_installed("a page with a live model")
@@ -149,8 +136,7 @@ def _publish(
     json: bool,
 ) -> None:
     """Write the site of the models that are named."""
-    if given := [name for name, value in lone.items() if value]:
-        raise ConfigError(f"--{given[0]} belongs to one page", got="a site", do="leave it out, or use explain --html")
+    refuse_given(lone, "{} belongs to one page", got="a site", do="leave it out, or use explain --html")
     from glassformer.page.site.publish import MEGABYTES, publish
     from glassformer.runtime.device import use_threads
 

@@ -150,7 +150,21 @@ def column_option(role: str, default: str = "", more: str = "") -> Any:
     return Annotated[kind | None, typer.Option(f"--{role}-column", help=f"{COLUMNS[role]}{told}")]
 
 
-def signed(function: Callable[..., Any], command: Callable[..., Any], parameters: Sequence[inspect.Parameter]) -> Any:
+def refuse_given(options: Mapping[str, object], wanted: str, *, got: str, do: str) -> None:
+    """Raise ConfigError for the first of these options that was given: `{}` in the sentences is what was typed."""
+    for name, value in options.items():
+        if value is not None and value is not False and value != []:
+            typed = f"--{name.replace('_', '-')}"
+            raise ConfigError(wanted.format(typed), got=got.format(typed), do=do.format(typed))
+
+
+def keyword(name: str, annotation: Any, default: object = None) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def signed(
+    function: Callable[..., Any], command: Callable[..., Any], parameters: Sequence[inspect.Parameter]
+) -> Callable[..., Any]:
     """The function with a command's name and help, and these parameters."""
     every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     function.__name__, function.__doc__ = command.__name__, command.__doc__
@@ -164,21 +178,16 @@ def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
     the tasks whose tables have a role.
     """
     told = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  For translate.  [default: none]")
-    files = Annotated[list[str] | None, told]
-    kinds = {f"{role}_column": column_option(role, "as in training", _having(role)) for role in COLUMNS}
-    kinds["target_file"] = files
+    options = [keyword(f"{role}_column", column_option(role, "as in training", _having(role))) for role in COLUMNS]
+    options.append(keyword("target_file", Annotated[list[str] | None, told]))
     others = inspect.signature(command, eval_str=True).parameters.values()
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    options = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in kinds.items()]
 
     def gathered(**values: Any) -> None:
         named = {role: values.pop(f"{role}_column") for role in COLUMNS} | {"target_files": values.pop("target_file")}
-        command(columns=columns_named(named), **values)
+        given = {role: its for role, its in named.items() if its not in (None, [])}
+        command(columns={role: its if isinstance(its, str) else tuple(its) for role, its in given.items()}, **values)
 
-    result: Callable[..., None] = signed(
-        gathered, command, [*(each for each in others if each.name != "columns"), *options]
-    )
-    return result
+    return signed(gathered, command, [*(each for each in others if each.name != "columns"), *options])
 
 
 HeldOut = Annotated[
@@ -256,7 +265,3 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help=f"{_SET}  [default: none]"),
 ]
-
-
-def columns_named(named: Mapping[str, str | Sequence[str] | None]) -> dict[str, str | tuple[str, ...]]:
-    return {role: its if isinstance(its, str) else tuple(its) for role, its in named.items() if its not in (None, [])}

@@ -1,7 +1,5 @@
 """How a verb reads records: the columns of a table by their role, or sentences as words; and lines as they come."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """`train --processes N`: the same command in N processes of this machine, begun by torch's elastic launcher."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

@@ -2,8 +2,6 @@
 --help says of tasks and recipes.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
@@ -14,19 +12,8 @@ import typer
 
 from glassformer.base.settings import Settings
 from glassformer.bundled.recipes import ready_recipe
-from glassformer.cli.terminal.options import (
-    COLUMNS,
-    DATA_FILES,
-    DEVICE,
-    OF_TAGGED,
-    PRECISION,
-    REJECTS,
-    START,
-    STOPS,
-    TARGET_FILES,
-    THREADS,
-    signed,
-)
+from glassformer.cli.terminal import options
+from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, OF_TAGGED, REJECTS, STOPS, keyword, signed
 from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
 from glassformer.tasks import TASKS, TaskEntry, data_of
 from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
@@ -121,20 +108,10 @@ RECIPES = {
     "tag-from-scratch": "Task tag, from random weights.",
     "vaswani2017": "Task translate, with the model and settings of Vaswani et al. 2017.",
 }
-What = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="WHAT",
-        help="A task, a bundled recipe, or a recipe file (.toml).",
-        show_default=False,
-    ),
-]
-Files = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="FILES", help=f"Files, folders and glob patterns: .txt, .md, {DATA_FILES}.", show_default=False
-    ),
-]
+_WHAT = "A task, a bundled recipe, or a recipe file (.toml)."
+_FILES = f"Files, folders and glob patterns: .txt, .md, {DATA_FILES}."
+What = Annotated[str | None, typer.Argument(metavar="WHAT", help=_WHAT, show_default=False)]
+Files = Annotated[list[str] | None, typer.Argument(metavar="FILES", help=_FILES, show_default=False)]
 
 # Of each kind of model: families, and their sizes.
 _SUITS = "chosen to suit the size of the text and --minutes"
@@ -194,12 +171,12 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
     ("minutes", float, "train.minutes", "Stop after this many minutes."),
     ("family", str, "model.family", "Family of the model."),
     ("size", str, "model.size", "Size of the model."),
-    ("start", str, "model.start", START),
+    ("start", str, "model.start", options.START),
     *(
         (f"{role}-column", list[str] if role == "choices" else str, f"data.{role}", line)
         for role, line in COLUMNS.items()
     ),
-    ("target-file", list[str], "data.target_files", TARGET_FILES),
+    ("target-file", list[str], "data.target_files", options.TARGET_FILES),
     ("rejects", Path, "data.rejects", REJECTS),
     ("validation", float, "data.validation", "Fraction of the documents or records to hold out."),
     ("vocabulary", int, "tokenizer.vocabulary", "Number of tokens in the vocabulary, if it is learned from your text."),
@@ -222,9 +199,9 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "Train only the head and LoRA adapters of this rank on the query and value projections; the adapters are "
         "merged into the weights at the end.",
     ),
-    ("precision", str, "train.precision", PRECISION),
-    ("device", str, "train.device", DEVICE),
-    ("threads", int, "train.threads", THREADS),
+    ("precision", str, "train.precision", options.PRECISION),
+    ("device", str, "train.device", options.DEVICE),
+    ("threads", int, "train.threads", options.THREADS),
     ("seed", int, "train.seed", "Random seed."),
     (
         "watch",
@@ -261,10 +238,10 @@ def with_options_of_students(command: Callable[..., None]) -> Callable[..., None
     return _with_options(command, _parameters(tasks, student=True))
 
 
-def _with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
+def _with_options(command: Callable[..., None], added: Sequence[inspect.Parameter]) -> Callable[..., None]:
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     others = [each for each in parameters if each.name != "settings"]
-    names = {each.name for each in options}
+    names = {each.name for each in added}
 
     def gathered(**values: Any) -> None:
         table = ((name.replace("-", "_"), setting) for name, _, setting, _ in _OPTIONS)
@@ -272,8 +249,7 @@ def _with_options(command: Callable[..., None], options: Sequence[inspect.Parame
         given = {setting: value for setting, value in settings.items() if value not in (None, [])}
         command(settings={key: str(of) if isinstance(of, Path) else of for key, of in given.items()}, **values)
 
-    result: Callable[..., None] = signed(gathered, command, [*others, *options])
-    return result
+    return signed(gathered, command, [*others, *added])
 
 
 def help_of_task(
@@ -314,14 +290,7 @@ def _parameters(tasks: Collection[str], *, student: bool = False) -> list[inspec
         end = _STUDENTS[setting] if student and setting in _STUDENTS else f"{more}  {default}"
         metavar = _METAVARS.get(name)
         option = typer.Option(f"--{name}", metavar=metavar, writable=kind is Path, help=f"{line}  {end}")
-        found.append(
-            inspect.Parameter(
-                name.replace("-", "_"),
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[kind | None, option],
-            )
-        )
+        found.append(keyword(name.replace("-", "_"), Annotated[kind | None, option]))
     return found
 
 

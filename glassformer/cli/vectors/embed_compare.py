@@ -164,14 +164,14 @@ def _ranked(
 
     from glassformer.features.embed import embed, vectors_of
     from glassformer.features.rank import MOST_LABELS, check_labels, rank
-    from glassformer.features.strategies import ENDS, SIX, resolve
+    from glassformer.features.strategies import BLOCKS, ENDS, SIX, resolve
     from glassformer.features.vectors import blocks_of
     from glassformer.scoring.baselines import ACCURACY
     from glassformer.training.progress import ConsoleProgress
 
     blocks = blocks_of(model.module)
     if not strategies:
-        strategies = [name for name in SIX if _has(name, blocks)]
+        strategies = [name for name in SIX if blocks >= BLOCKS.get(name, 0)]
         left = [name for name in SIX if name not in strategies]
         if left:
             note(f"left out, as the model has {blocks} blocks: {', '.join(left)}")
@@ -216,16 +216,6 @@ def _ranked(
     return Made(found, chosen, of_layers, labels, groups)
 
 
-def _has(name: str, blocks: int) -> bool:
-    from glassformer.features.strategies import resolve
-
-    try:
-        resolve(name, blocks)
-    except ConfigError:
-        return False
-    return True
-
-
 def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
     strategy, _, pooling = each.name.rpartition(".")
     named = {"strategy": strategy, "pooling": pooling} if each in found.vectors else {"baseline": each.name}
@@ -237,9 +227,8 @@ def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
 
 def _show(found: Ranking, what: str, handle: Any) -> None:
     screen = console(handle)
-    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "minus the best")
-    for column in (table.columns[0], *table.columns[3:]):
-        column.justify = "right"
+    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "minus the best", right=slice(3, None))
+    table.columns[0].justify = "right"
     for place, each in enumerate((*found.vectors, *found.baselines), start=1):
         of_vectors = place <= len(found.vectors)
         strategy, _, pooling = each.name.rpartition(".") if of_vectors else (each.name, "", "")

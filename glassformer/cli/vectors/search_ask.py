@@ -10,10 +10,8 @@ from glassformer.cli.terminal.opened import note_no_text, open_model
 from glassformer.cli.terminal.options import MODEL, STDIN, Device, Json, Out, TextColumn, TextFiles, Threads, top_option
 from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, results
-from glassformer.cli.terminal.texts import Inputs, batches, find_inputs, records
-
-# The questions without words that a note names by their lines.
-_NAMED = 5
+from glassformer.cli.terminal.texts import batches, find_inputs, records
+from glassformer.cli.vectors.embed_fill import NAMED
 
 
 def search_ask(
@@ -82,7 +80,9 @@ def search_ask(
     if not file:
         note_no_text("search ask", question or ())
     blank: list[str] = []
-    with results(out) as handle, counted(out, 0, what="questions", total=_count(inputs, out)) as advance:
+    counts = out is not None and not inputs.once
+    total = sum(1 for _ in records(inputs, tell=lambda said: None)) if counts else None
+    with results(out) as handle, counted(out, 0, what="questions", total=total) as advance:
         for some in batches(records(inputs)):
             asked = [str(each.values["text"]) for each in some]
             answers = found.answers(asked, top=top, by=by, rerank=judge, first=rerank_first, within=advance.rows_within)
@@ -107,11 +107,5 @@ def search_ask(
                 print_table(screen, table)
             handle.flush()
     if blank:
-        more = f" and {len(blank) - _NAMED:,} more" if len(blank) > _NAMED else ""
-        note(f"{len(blank):,} questions without words have no answer: {'; '.join(blank[:_NAMED])}{more}")
-
-
-def _count(inputs: Inputs, out: Path | None) -> int | None:
-    if out is None or inputs.once:
-        return None
-    return sum(1 for _ in records(inputs, tell=lambda said: None))
+        more = f" and {len(blank) - NAMED:,} more" if len(blank) > NAMED else ""
+        note(f"{len(blank):,} questions without words have no answer: {'; '.join(blank[:NAMED])}{more}")

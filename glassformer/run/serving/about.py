@@ -1,7 +1,5 @@
 """Routes about the server itself: whether it works, its models, its numbers, its addresses, and tokens of texts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from html import escape
@@ -18,7 +16,7 @@ from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.forms import Texts
 from glassformer.run.serving.observed import Metrics
 from glassformer.run.serving.routes import Route, answered
-from glassformer.run.serving.served import Models, check_characters, check_tokens
+from glassformer.run.serving.served import Models, check_size
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.info import describe
 
@@ -58,10 +56,10 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
             tokens = characters = 0
             for text in asked.texts:
                 characters += len(text)
-                check_characters(characters, models.limits.token_characters * models.limits.request_tokens)
+                check_size(characters, models.limits.request_characters, "characters")
                 ids = tokenizer.ids(text)
                 tokens += len(ids)
-                check_tokens(tokens, models.limits.request_tokens)
+                check_size(tokens, models.limits.request_tokens, "tokens")
                 found.append({"ids": ids, "tokens": [tokenizer.token(id_) for id_ in ids]})
             return answered({"model": asked.model, "texts": found})
 
@@ -100,15 +98,14 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
 
 
 def openapi_of(routes: Sequence[Route], names: Sequence[str]) -> dict[str, Any]:
-    """The addresses as an OpenAPI document."""
     bodies = {route.body for route in routes if route.body is not None}
     ordered = sorted(bodies, key=lambda kind: kind.__name__)
     _, schemas = models_json_schema(
         [(kind, "validation") for kind in ordered], ref_template="#/components/schemas/{model}"
     )
     paths: dict[str, Any] = {}
+    refusal = {"description": "refused: {error: {message, wanted, got, do}}"}
     for route in routes:
-        refusal = {"description": "refused: {error: {message, wanted, got, do}}"}
         told: dict[str, Any] = {
             "summary": route.summary, "operationId": route.path.strip("/").replace("/", "_"),
             "responses": {"200": {"description": "the answer"}, "default": refusal},

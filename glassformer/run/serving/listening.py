@@ -1,7 +1,5 @@
 """Where a server listens, and whether its packages are installed."""
 
-from __future__ import annotations
-
 import socket
 
 from glassformer.base.errors import ConfigError, MissingExtraError

@@ -73,15 +73,11 @@ STATUS: Mapping[type[GlassformerError], int] = {
 }
 
 
-def status_of(error: GlassformerError) -> int:
-    """The status of the answer to a request that is refused."""
-    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)
-
-
 def told(error: GlassformerError, called: str = "text") -> tuple[int, dict[str, Any]]:
     """The status and the body of the answer to a request that is refused; `called` is the field of the sentence."""
     facts = {called: str(error), "wanted": error.wanted, "got": error.got, "do": error.do}
-    return status_of(error), {"error": {name: _shortened(text) for name, text in facts.items()}}
+    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)
+    return status, {"error": {name: _shortened(text) for name, text in facts.items()}}
 
 
 def _shortened(text: str) -> str:
@@ -90,7 +86,6 @@ def _shortened(text: str) -> str:
 
 
 def refused(error: GlassformerError, headers: Mapping[str, str] | None = None, called: str = "text") -> JSONResponse:
-    """The answer to a request that is refused."""
     from starlette.responses import JSONResponse  # a notebook's kernel refuses too, without a server
 
     status, body = told(error, called)

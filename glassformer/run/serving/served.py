@@ -1,7 +1,5 @@
 """The models of a server by name, and how a request becomes records that wait for their answers."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import OrderedDict
@@ -129,13 +127,13 @@ class Models:
                 most = min(most, self.limits.numbers // predictor.numbers_of_token)
             for values, where in numbered(records):
                 characters += self.characters(values, where)
-                check_characters(characters, self.limits.token_characters * self.limits.request_tokens)
+                check_size(characters, self.limits.request_characters, "characters")
                 example, rows = _read(predictor, values, where)
                 rows = self.rows(predictor, example, rows, where)
                 item = Item(key, predictor, example, rows, loop.create_future())
                 found.append(item)
                 tokens += item.tokens
-                check_tokens(tokens, most)
+                check_size(tokens, most, "tokens")
             return found
 
         return await in_thread(self.readers, made)
@@ -187,17 +185,10 @@ class Models:
         return written, item
 
 
-def check_tokens(tokens: int, most: int) -> None:
-    """Raise TooLargeError for a request whose texts have more tokens."""
-    if tokens > most:
-        wanted = f"all texts of this request together must have at most {most:,} tokens"
-        raise TooLargeError(wanted, got="more", do="ask for fewer at once")
-
-
-def check_characters(characters: int, most: int) -> None:
-    """Raise TooLargeError for a request whose texts have more characters."""
-    if characters > most:
-        wanted = f"all texts of this request together must have at most {most:,} characters"
+def check_size(size: int, most: int, what: str) -> None:
+    """Raise TooLargeError for a request whose texts have more tokens or characters."""
+    if size > most:
+        wanted = f"all texts of this request together must have at most {most:,} {what}"
         raise TooLargeError(wanted, got="more", do="ask for fewer at once")
 
 

@@ -1,7 +1,5 @@
 """The routes of the verbs: one for each, made from its form."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
