@@ -238,15 +238,3 @@ def _pair_of(record: Record) -> list[str]:
     """The two texts of a record; none where it has one text, or candidates."""
     texts = [value for role in ("text", "pair") if isinstance(value := record.values.get(role), str)]
     return texts if len(texts) == 2 else []
-
-
-def log_mean_of_columns(rows: Sequence[Sequence[float]]) -> list[float]:
-    """The logarithm of the mean of exp of each column, exact for one row and far below the smallest float."""
-    if len(rows) == 1:
-        return list(rows[0])
-    found = []
-    for column in zip(*rows, strict=True):
-        largest = max(column)
-        total = math.fsum(math.exp(value - largest) for value in column)
-        found.append(largest + math.log(total / len(rows)))
-    return found

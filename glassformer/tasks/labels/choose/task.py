@@ -20,13 +20,13 @@ from glassformer.config import ModelConfig
 from glassformer.data.readers.rows import Columns
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.corpus import on_bad
-from glassformer.scoring.calibration import log_softmax
+from glassformer.scoring.calibration import log_mean, log_softmax
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.labels import check_encoder, pooled_probes, two_segments
 from glassformer.tasks.predictor import SENTENCES, Context, untrained
-from glassformer.tasks.records import RecordTask, log_mean_of_columns
+from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss
@@ -109,7 +109,7 @@ class Choose(RecordTask[Question, Choice]):
         """A softmax over the candidates in each window, and the mean of the windows' probabilities."""
         count = len(example.choices)
         scores = np.array(found, np.float64).reshape(-1, count)  # [G, C]
-        logs = log_mean_of_columns(log_softmax(scores).tolist())
+        logs = log_mean(log_softmax(scores)).tolist()  # [C]
         if not all(map(math.isfinite, logs)):
             raise not_finite("a model must give finite numbers to choose with", example.text)
         best = logs.index(max(logs))
