@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 
 _MOST_TOLD = 2000
+_CODES = {
+    400: "invalid_request", 401: "invalid_api_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
+    413: "too_large", 429: "rate_limit_exceeded", 500: "internal_error", 503: "unavailable", 504: "timeout",
+}  # fmt: skip
 
 
 class RequestError(GlassformerError):
@@ -74,9 +78,14 @@ STATUS: Mapping[type[GlassformerError], int] = {
 
 
 def told(error: GlassformerError, called: str = "text") -> tuple[int, dict[str, Any]]:
-    """The status and the body of the answer to a request that is refused; `called` is the field of the sentence."""
+    """The status and the body of the answer to a request that is refused; `called` is the field of the sentence:
+    `message` for a program, which gets `type` and `code` as those of OpenAI too.
+    """
     facts = {called: str(error), "wanted": error.wanted, "got": error.got, "do": error.do}
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)
+    if called == "message":
+        facts["do"] = error.do or ("see the limits in /info" if status == 413 else "see /docs")
+        facts |= {"type": "server_error" if status >= 500 else "invalid_request_error", "code": _CODES[status]}
     return status, {"error": {name: _shortened(text) for name, text in facts.items()}}
 
 
