@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from glassformer.base.errors import GlassformerError, UnknownNameError
+from glassformer.base.errors import DataError, GlassformerError, UnknownNameError
 
 if TYPE_CHECKING:
     from starlette.responses import JSONResponse
@@ -84,7 +84,8 @@ def told(error: GlassformerError, called: str = "text") -> tuple[int, dict[str, 
     facts = {called: str(error), "wanted": error.wanted, "got": error.got, "do": error.do}
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)
     if called == "message":
-        facts["do"] = error.do or ("see the limits in /info" if status == 413 else "see /docs")
+        of_a_record = "leave this record out" if isinstance(error, DataError) else "see /docs"
+        facts["do"] = error.do or ("see the limits in /info" if status == 413 else of_a_record)
         facts |= {"type": "server_error" if status >= 500 else "invalid_request_error", "code": _CODES[status]}
     return status, {"error": {name: _shortened(text) for name, text in facts.items()}}
 
