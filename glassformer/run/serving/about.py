@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from glassformer import __version__
 from glassformer.base.settings import Settings
-from glassformer.run.serving.bodies import read_body
-from glassformer.run.serving.forms import Texts
+from glassformer.run.serving.bodies import MOST_NAMES, MOST_VALUES, read_body
+from glassformer.run.serving.forms import MOST_TOP, Texts
 from glassformer.run.serving.observed import Metrics
 from glassformer.run.serving.routes import Route, answered, note
 from glassformer.run.serving.served import Models, check_size
@@ -91,7 +91,7 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
             name: {"verbs": list(served.verbs), **{key: describe(served.model)[key] for key in _SHOWN}}
             for name, served in models.served.items()
         },
-        "limits": models.limits.model_dump(),
+        "limits": {**models.limits.model_dump(), "values": MOST_VALUES, "names": MOST_NAMES, "top": MOST_TOP},
     }
     document = openapi_of([*others, *routes], list(models.served))
     shown = page_of(document)
