@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.run.serving.app import Guard, application
 from glassformer.run.serving.limits import Limits
@@ -122,6 +124,18 @@ def test_a_request_that_the_queue_could_never_hold_is_too_large(bundled: dict[st
         answers = [client.post("/v1/english/fill", json={"texts": FILL["texts"] * count}) for count in (5, 6)]
     assert [answer.status_code for answer in answers] == [200, 413]
     assert "at most 5" in answers[1].json()["error"]["do"]
+
+
+def test_a_server_answers_after_its_folder_was_moved(untrained: dict[str, Model], tmp_path: Path) -> None:
+    """So a model can be exchanged while it is served."""
+    untrained["classifier"].save(tmp_path / "old")
+    model = gf.load(tmp_path / "old", device="cpu", engine="torch")
+    with TestClient(served_by({"mails": model}), base_url=LOCAL) as client:
+        asked = {"texts": ["See you at seven."]}
+        before = client.post("/v1/mails/classify", json=asked).json()
+        (tmp_path / "old").rename(tmp_path / "new")
+        assert client.post("/v1/mails/classify", json=asked).json() == before
+        assert client.post("/v1/mails/embed", json=asked).status_code == 200
 
 
 def sent(address: str, path: str, body: object) -> socket.socket:
