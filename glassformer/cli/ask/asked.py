@@ -11,18 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from glassformer.base.errors import DataError
+from glassformer.cli.ask import show
 from glassformer.cli.ask.conversation import converse
 from glassformer.cli.ask.decoding_options import check_decoding
-from glassformer.cli.ask.show import (
-    Job,
-    can_stream,
-    check_streamed,
-    check_tree,
-    show,
-    show_trees,
-    stream_words,
-    write_story,
-)
+from glassformer.cli.ask.show import Job
 from glassformer.cli.corpus.blocks import answerable, answers_to, corpus_of, received
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal.destination import Output, counted, destination, digest_of, set_aside
@@ -67,7 +59,7 @@ def answer_records(job: Job) -> None:
             if job.json:
                 record({**each.kept, **its.to_dict()}, out.handle)
             else:
-                show(its.shown(each.values, console(out.handle).width), out.handle)
+                show.show(its.shown(each.values, console(out.handle).width), out.handle)
             out.whole()
         job.advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
@@ -177,20 +169,20 @@ def _way(typed: Mapping[str, Any]) -> Way:
         check_ray(typed)
         return "blocks"
     if stream:
-        check_streamed(typed)
+        show.check_streamed(typed)
     if tree or page:
-        check_tree(typed)
+        show.check_tree(typed)
         return "tree" if tree else "page"
     if stream is None and "stream" in typed:
-        stream = can_stream(typed)
+        stream = show.can_stream(typed)
     return "stream" if stream else "records"
 
 
 _WAYS: Mapping[Way, Callable[[Job], None]] = {
     "records": answer_records,
-    "stream": stream_words,
-    "tree": show_trees,
-    "page": write_story,
+    "stream": show.stream_words,
+    "tree": show.show_trees,
+    "page": show.write_story,
     "blocks": answer_blocks,
 }
 

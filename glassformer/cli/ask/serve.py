@@ -25,7 +25,7 @@ def serve(
     ],
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on. Any address other than localhost needs --token.")
-    ] = ("127.0.0.1"),
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 chooses a free one.")] = 8000,
     token: Annotated[
         str | None,

@@ -66,15 +66,11 @@ def find_inputs(
 def _source(name: str, column: str) -> Source:
     from glassformer.data.readers.files import find_files
 
-    if _is_stream(name):
+    if name == "-" or is_stream(name):
         return Source(name)
     check_path(name, DataError)
     refuse_endless(name, DataError, do="- reads standard input")
     return Source(name, find_files([name], text=column))
-
-
-def _is_stream(name: str) -> bool:
-    return name == "-" or is_stream(name)
 
 
 TYPED = "standard input"

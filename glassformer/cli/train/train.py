@@ -56,18 +56,12 @@ def train(
         from glassformer.saved.recipe import RECIPE
 
         if not resume or out is None:
-            got = "neither" if not resume else "--resume without --out"
-            raise ConfigError(
-                "a recipe (.toml) or a task is needed, or a run to resume",
-                got=got,
-                do="glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN",
-            )
+            got = "--resume without --out" if resume else "neither"
+            do = "glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN"
+            raise ConfigError("a recipe (.toml) or a task is needed, or a run to resume", got=got, do=do)
         if not os.path.isfile(out / RECIPE):
-            raise ConfigError(
-                f"there is nothing to resume in {out}",
-                got=f"no {RECIPE} there",
-                do="name a recipe (.toml) or a task too",
-            )
+            wanted, do = f"there is nothing to resume in {out}", "name a recipe (.toml) or a task too"
+            raise ConfigError(wanted, got=f"no {RECIPE} there", do=do)
         what = str(out / RECIPE)
     folder = folder_of(what, out, resume=resume)
     if (processes or 1) > 1 and not is_one_of_several():
