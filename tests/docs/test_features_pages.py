@@ -27,6 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_the_page_on_features(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = repository / "docs" / "do" / "features.md"
     run_commands(page, "--threads", "1")

@@ -35,6 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = repository / "docs" / "do" / "transfer.md"
     smaller = [word for name, value in SMALLER.items() for word in ("--set", f"{name}={value}")]

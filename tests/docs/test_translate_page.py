@@ -37,6 +37,7 @@ def write_pairs() -> None:
         Path(f"{name}.fr").write_text("".join(f"{two}\n" for _, two in some), encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_commands_of_both_pages_run(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

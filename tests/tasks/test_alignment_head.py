@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.models.weights import cross_weights
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.recipe import resolve
 from glassformer.tasks.writing.alignment import ALIGNMENT, alignment_loss

@@ -18,8 +18,9 @@ from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.saved.recipe import read_recipe
 from glassformer.scoring.score import THIS_MODEL, Unigram
-from glassformer.tasks.records import Record, RecordSource
+from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import Row, collate
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
 from glassformer.tasks.words.annotated_masks.task import AnnotatedMasks

@@ -70,7 +70,7 @@ def test_each_token_but_the_first_is_a_label_once(
     assert batch.counts[NEXT] == len(expected) - 1
     assert batch.weights.tolist() == [1.0] * len(source) + [0.0] * 2
     assert (labels[len(source) :] == IGNORED).all()
-    assert stream_of(source, len(expected) * 2).tolist() == expected
+    assert stream_of(source).tolist() == expected
 
 
 def test_a_documents_loss_does_not_depend_on_its_neighbours(make: Callable[..., NextTokens]) -> None:

@@ -36,6 +36,7 @@ def quiet(message: str) -> None:
     """Take a note and forget it."""
 
 
+@pytest.mark.long
 def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
     """Rows hide 1 to 4 tokens, batches have other numbers of targets: still one graph, the same weights to rounding."""
     if not compiler.has_compiler(torch.device("cpu")):

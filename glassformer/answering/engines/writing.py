@@ -23,9 +23,9 @@ from glassformer.convert.ctranslate import cannot_convert, longest, write_ctrans
 from glassformer.decode.request import Finished, Hypothesis, Request
 from glassformer.decode.score import length_penalty
 from glassformer.decode.step import Step, Wanted
-from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Answered, Transformer
+from glassformer.models.weights import cross_weights
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row, collate
 
