@@ -43,6 +43,13 @@ _SENTENCE = "Number of the text (with --choice: of the candidate) to show, count
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
 
+_TERMS_HELP = (
+    "Maximum number of terms of a sum to show. The others are shown as one total, with their number.  [default: "
+    f"{_TERMS}; in printed steps, 3 if the vectors are wider than 8]"
+)
+_GRADIENTS = "With --html: show the gradient of the loss with respect to each word."
+
+
 def explain(
     text: options.Texts = None,
     model: options.NamedModel = None,
@@ -53,22 +60,11 @@ def explain(
     cell: Annotated[str | None, typer.Option("--cell", metavar="NAME[CELL]", help=_CELL)] = None,
     word: Annotated[str | None, typer.Option("--word", metavar="WORD", help=_WORD)] = None,
     sentence: Annotated[int, typer.Option("--sentence", min=0, help=_SENTENCE)] = 0,
-    terms: Annotated[
-        int | None,
-        typer.Option(
-            "--terms",
-            min=1,
-            help="Maximum number of terms of a sum to show. The others are shown as one total, with their "
-            f"number.  [default: {_TERMS}; in printed steps, 3 if the vectors are wider than 8]",
-        ),
-    ] = None,
+    terms: Annotated[int | None, typer.Option("--terms", min=1, help=_TERMS_HELP)] = None,
     notes: options.Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
-    gradients: Annotated[
-        bool,
-        typer.Option("--gradients", help="With --html: show the gradient of the loss with respect to each word."),
-    ] = False,
+    gradients: Annotated[bool, typer.Option("--gradients", help=_GRADIENTS)] = False,
     held_out: Annotated[list[str] | None, options.held_out_texts("Needs --html.  [default: none]")] = None,
     probe: ProbeFile = None,
     index: IndexFolder = None,

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from glassformer.saved.recipe import Recipe
 
 
+_PROCESSES = (
+    "Train in N processes on this machine, each with a share of every batch. To train on several machines, start the "
+    "command with torchrun.  [default: 1]"
+)
+_SHARD = "Share out weights, gradients and optimizer among the processes, for a model that does not fit one."
+
+
 @with_recipe_options
 def train(
     what: What = None,
@@ -29,23 +36,8 @@ def train(
     out: RunFolder = None,
     resume: Resume = False,
     set: Set = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            "--processes",
-            metavar="N",
-            min=1,
-            help="Train in N processes on this machine, each with a share of every batch. To train on "
-            "several machines, start the command with torchrun.  [default: 1]",
-        ),
-    ] = None,
-    shard: Annotated[
-        bool,
-        typer.Option(
-            "--shard",
-            help="Share out weights, gradients and optimizer among the processes, for a model that does not fit one.",
-        ),
-    ] = False,
+    processes: Annotated[int | None, typer.Option("--processes", metavar="N", min=1, help=_PROCESSES)] = None,
+    shard: Annotated[bool, typer.Option("--shard", help=_SHARD)] = False,
     json: Annotated[bool, json_option("The record has the folder and the scores of the model.")] = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 BINARY = (".npy", ".parquet", ".safetensors")
 
 
+_COMPARE_WORD = "Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]"
+
+
 def embed(
     text: options.Texts = None,
     model: options.NamedModel = None,
@@ -42,14 +45,7 @@ def embed(
     strategy: options.Strategies = None,
     pooling: options.Poolings = None,
     per_word: options.Words = False,
-    compare_word: Annotated[
-        str | None,
-        typer.Option(
-            "--compare-word",
-            metavar="WORD",
-            help="Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]",
-        ),
-    ] = None,
+    compare_word: Annotated[str | None, typer.Option("--compare-word", metavar="WORD", help=_COMPARE_WORD)] = None,
     out: Annotated[Path | None, options.out_option(", .npy, .safetensors")] = None,
     resume: options.Resume = False,
     rejects: options.Rejects = None,
