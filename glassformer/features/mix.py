@@ -18,6 +18,7 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.json_text import read_json
 from glassformer.base.paths import check_path
+from glassformer.features.pooling import Reals
 
 _MADE_FOR = "glassformer mix, format 1"
 # Steps of the fit, in which the weights of the layers and a logistic regression are learned together; the strength of
@@ -50,6 +51,11 @@ class Mix:
         for weight, layer in zip(self.weights[1:], layers[1:], strict=True):
             total = total + weight * layer
         return total * self.scale
+
+    def of_pooled(self, layers: Reals) -> Reals:
+        """The vectors of all layers, [E, K, W], to one of each example, [E, W]."""
+        found: Reals = np.einsum("k,ekw->ew", np.array(self.weights, np.float32) * self.scale, layers)
+        return found
 
 
 def learn_mix(layers: Tensor, labels: Tensor, *, seed: int = 0) -> Mix:

@@ -185,10 +185,7 @@ def _mixed(layers: Reals, of: Integers, groups: Integers, cut: Cut, score: str) 
     """The same for a mix that is learned from what the fold learns from."""
     train, _ = cut
     _, own = np.unique(of[train], return_inverse=True)
-    mix = _mix_of(layers[train], own)
-    weights = np.array(mix.weights, np.float32) * mix.scale  # [K]
-    vectors = np.einsum("k,ekw->ew", weights, layers)  # [E, W]
-    return _learned(vectors, of, groups, cut, score)
+    return _learned(_mix_of(layers[train], own).of_pooled(layers), of, groups, cut, score)
 
 
 def _tfidf(texts: Sequence[str], of: Integers, groups: Integers, cut: Cut, score: str) -> Integers:

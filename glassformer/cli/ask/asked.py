@@ -63,12 +63,17 @@ def answer_records(job: Job) -> None:
             out.whole()
         job.advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
+    _end(job, number, empty, told, long)
+
+
+def _end(job: Job, number: int, empty: int, told: Few, long: Few) -> None:
+    """Notes on so many answers, those of which are empty among them; raises DataError where no record was usable."""
     if empty > 1:
         note(f"{empty:,} translations are empty, in whole or in part")
     told.rest()
     long.rest()
-    if bad is not None and bad.count and not number:
-        raise DataError("a record that can be answered is needed", got=bad.first[0])
+    if job.bad is not None and job.bad.count and not number:
+        raise DataError("a record that can be answered is needed", got=job.bad.first[0])
 
 
 def answer_blocks(job: Job) -> None:
@@ -96,12 +101,7 @@ def answer_blocks(job: Job) -> None:
         job.advance(len(lines))
         if block["error"] is not None:
             raise received(block["error"])
-    if empty > 1:
-        note(f"{empty:,} translations are empty, in whole or in part")
-    messages.rest()
-    long.rest()
-    if bad is not None and bad.count and not before + number:
-        raise DataError("a record that can be answered is needed", got=bad.first[0])
+    _end(job, before + number, empty, messages, long)
 
 
 Way = Literal["records", "stream", "tree", "page", "conversation", "blocks"]
