@@ -8,8 +8,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -18,7 +20,6 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.json_text import read_json
 from glassformer.base.paths import check_path
-from glassformer.features.pooling import Reals
 
 _MADE_FOR = "glassformer mix, format 1"
 # Steps of the fit, in which the weights of the layers and a logistic regression are learned together; the strength of
@@ -52,9 +53,9 @@ class Mix:
             total = total + weight * layer
         return total * self.scale
 
-    def of_pooled(self, layers: Reals) -> Reals:
+    def of_pooled(self, layers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The vectors of all layers, [E, K, W], to one of each example, [E, W]."""
-        found: Reals = np.einsum("k,ekw->ew", np.array(self.weights, np.float32) * self.scale, layers)
+        found: npt.NDArray[Any] = np.einsum("k,ekw->ew", np.array(self.weights, np.float32) * self.scale, layers)
         return found
 
 
