@@ -18,7 +18,6 @@ from glassformer.data.readers.lines import UTF8_MARK, OnBad, decoded, of_each, s
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from glassformer.cli.terminal.readers import Reader
     from glassformer.data.readers.files import FoundFiles
 
 # What belongs to every text of a command, by role.

@@ -13,9 +13,10 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import Answers, Output, counted, destination, set_aside, told_to_go_on
+from glassformer.cli.terminal.destination import Output, counted, destination, set_aside, told_to_go_on
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import Machine, split_model
+from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, plain_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
