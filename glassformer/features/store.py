@@ -85,9 +85,7 @@ def vectors_file(
     except OSError as error:
         kept = "what is written is kept: free disk space, then add --resume" if (folder / STATE).is_file() else ""
         raise DataError(
-            f"cannot write {format.what} to {out}",
-            got=error.strerror or str(error),
-            do=kept or "choose another path",
+            f"cannot write {format.what} to {out}", got=error.strerror or str(error), do=kept or "choose another path"
         ) from None
 
 

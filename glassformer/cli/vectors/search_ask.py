@@ -24,8 +24,7 @@ _BACKEND = "Search backend: exact, faiss, or auto (faiss if it is installed, els
 def search_ask(
     index: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder that search build wrote.")],
     question: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="QUESTION", help=f"One or more questions. {STDIN}", show_default=False),
+        list[str] | None, typer.Argument(metavar="QUESTION", help=f"One or more questions. {STDIN}", show_default=False)
     ] = None,
     file: TextFiles = None,
     text_column: TextColumn = "text",
