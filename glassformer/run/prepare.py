@@ -110,15 +110,11 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     if found is not None:
         found.begin(module)
     return Prepared(
-        recipe=lesson.recipe,
-        tokenizer=vocabulary.tokenizer,
-        module=module,
-        task=lesson.task,
+        recipe=lesson.recipe, tokenizer=vocabulary.tokenizer, module=module, task=lesson.task,
         feed=_feed(start, lesson, vocabulary.tokenizer, found, progress),
         held_out=TaskFeed(lesson.task, lesson.sources["validation"]) if "validation" in lesson.sources else None,
-        teacher=start.teacher,
-        probe=found,
-    )
+        teacher=start.teacher, probe=found,
+    )  # fmt: skip
 
 
 def _check(kind: type[Task], recipe: Recipe, progress: Progress) -> int:

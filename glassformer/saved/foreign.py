@@ -40,15 +40,9 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     module.load_state_dict(found.state, assign=True)
     report = found.report
     saved = kind(
-        module,
-        found.tokenizer,
-        task=section_of(found.config, report.use),
-        length=report.length,
-        token_settings=report.token_settings,
-        generation=report.generation,
-        templates=found.templates,
-        source=folder,
-    )
+        module, found.tokenizer, task=section_of(found.config, report.use), length=report.length,
+        token_settings=report.token_settings, generation=report.generation, templates=found.templates, source=folder,
+    )  # fmt: skip
     return saved, report
 
 

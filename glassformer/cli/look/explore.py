@@ -103,14 +103,9 @@ def explore(
         note(f"{'all models' if home else f'the page of {first.name}'}, for this machine only; Ctrl-C stops it")
 
     serve(
-        offers,
-        read_settings(Asked, wish, where="the text"),
-        port=port,
-        device=device,
-        told=told,
-        home=home,
+        offers, read_settings(Asked, wish, where="the text"), port=port, device=device, told=told, home=home,
         browser=not no_browser and not json,
-    )
+    )  # fmt: skip
 
 
 def _publish(
@@ -133,14 +128,9 @@ def _publish(
     use_threads(threads)
     offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(named)] or _offers()
     home = publish(
-        folder,
-        offers,
-        megabytes=megabytes or MEGABYTES,
-        device=device,
-        address=address or "",
-        overwrite=overwrite,
+        folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address or "", overwrite=overwrite,
         told=note,
-    )
+    )  # fmt: skip
     size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
     if json:
         record({"home": str(home), "bytes": size, "models": [offer.name for offer in offers]}, sys.stdout)
