@@ -73,22 +73,11 @@ class Model(Answering, Writing):
         from glassformer.runtime.device import check_float64
 
         check_float64(self.device, dtype)
-        return Trace.of(
-            trace(
-                self,
-                text,
-                pair,
-                scored_at=scored_at,
-                labels=labels,
-                keep=keep,
-                dtype=dtype,
-                predicts_in=predicts_in,
-                interventions=interventions,
-                gradients=gradients,
-                choices=choices,
-                target_ids=target_ids,
-            )
-        )
+        found = trace(
+            self, text, pair, scored_at=scored_at, labels=labels, keep=keep, dtype=dtype, predicts_in=predicts_in,
+            interventions=interventions, gradients=gradients, choices=choices, target_ids=target_ids,
+        )  # fmt: skip
+        return Trace.of(found)
 
     def embed(
         self,
@@ -131,8 +120,6 @@ class Model(Answering, Writing):
 
     def info(self) -> dict[str, Any]:
         """Family, sizes, parameters by part, tokenizer, task, precision, data: plain lists and strings."""
-        from glassformer.saved.info import describe
-
         return describe(self)
 
     def _repr_html_(self) -> str:

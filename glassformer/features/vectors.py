@@ -322,8 +322,9 @@ def note_of(model: Transformer, poolings: Iterable[str]) -> str:
     """A note on the features of this model; "" for an encoder."""
     if model.encoder is not None:
         return "" if model.decoder is None else "features are the states of the encoder, which reads the text"
-    said = "a token of a decoder depends on itself and the tokens before it: only the last one depends on the whole "
-    "text"
+    said = (
+        "a token of a decoder depends on itself and the tokens before it: only the last one depends on the whole text"
+    )
     if "first" in poolings:
         return f"{said}, and the first (pooling first) only on itself; --pooling last-token takes the last"
     return f"{said} (--pooling last-token takes it)"

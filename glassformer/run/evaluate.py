@@ -86,19 +86,10 @@ def evaluate(
                 "the unigram baseline is counted on the measured text: that of the training text is not known"
             )
         preparation = Preparation(
-            data=_with_rejects(data, rejects),
-            tokenizer=model.tokenizer,
-            body=model.config,
-            cache=cache,
-            shares=shares,
-            seed=data.seed,
-            facts=model.metrics,
-            log=progress.note,
-            stage=progress.reading,
-            measuring=True,
-            search=model.search[0],
-            templates=model.templates,
-        )
+            data=_with_rejects(data, rejects), tokenizer=model.tokenizer, body=model.config, cache=cache,
+            shares=shares, seed=data.seed, facts=model.metrics, log=progress.note, stage=progress.reading,
+            measuring=True, search=model.search[0], templates=model.templates,
+        )  # fmt: skip
         task, sources = kind.prepared(section, preparation)
         source = sources.get("train" if files else split)
         if source is None:

@@ -103,7 +103,6 @@ def serves(inputs: Path, own: Path, again: bool) -> int:
     return main(["serve", str(inputs / "first"), "--port", port, "--json", *TORCH])
 
 
-ENGINE = ["--engine", "onnxruntime", "--threads", "1"]
 TORCH = ["--engine", "torch", "--threads", "1"]
 ANSWER = ["--file", "IN/asked.txt", "--threads", "1"]
 SCENES = [

@@ -19,7 +19,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
 from glassformer.runtime.device import Log, Machine
-from glassformer.runtime.processes import Alone
+from glassformer.runtime.processes import Processes
 from glassformer.training import compiled, run
 from glassformer.training.budget import Budget
 from glassformer.training.checkpoint import Checkpoints, read_checkpoint
@@ -185,7 +185,7 @@ def test_a_signal_that_the_compiler_gets_too_is_not_taken_for_a_failed_compile(
     assert subprocess.run(program, check=False).returncode == -number  # as before
 
 
-class WithAnother(Alone):
+class WithAnother(Processes):
     """A process next to one that fails to compile at the second step."""
 
     asked = 0

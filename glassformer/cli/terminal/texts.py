@@ -18,7 +18,6 @@ from glassformer.data.readers.lines import UTF8_MARK, OnBad, decoded, of_each, s
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from glassformer.cli.terminal.readers import Reader
     from glassformer.data.readers.files import FoundFiles
 
 # What belongs to every text of a command, by role.
@@ -66,15 +65,11 @@ def find_inputs(
 def _source(name: str, column: str) -> Source:
     from glassformer.data.readers.files import find_files
 
-    if _is_stream(name):
+    if name == "-" or is_stream(name):
         return Source(name)
     check_path(name, DataError)
     refuse_endless(name, DataError, do="- reads standard input")
     return Source(name, find_files([name], text=column))
-
-
-def _is_stream(name: str) -> bool:
-    return name == "-" or is_stream(name)
 
 
 TYPED = "standard input"

@@ -1,7 +1,7 @@
 """Routes about the server itself: whether it works, its models, its numbers, its addresses, and tokens of texts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Annotated, Any
 
@@ -33,18 +33,14 @@ class TokenizeRequest(Settings):
 def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> list[Route]:
     """These routes; `others` are described too."""
 
-    async def health(request: Request) -> Response:
-        return answered({"status": "ok"})
+    def about(path: str, summary: str, answer: Callable[[], Response]) -> Route:
+        async def handle(request: Request) -> Response:
+            return answer()
 
-    async def ready(request: Request) -> Response:
+        return Route(path=path, summary=summary, handle=handle)
+
+    def ready() -> Response:
         return answered({"status": "ready" if models.ready else "not ready"}, 200 if models.ready else 503)
-
-    async def listed(request: Request) -> Response:
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "glassformer"} for name in models.served]
-        return answered({"object": "list", "data": data})
-
-    async def info(request: Request) -> Response:
-        return answered(facts)
 
     async def tokenize(request: Request) -> Response:
         asked = read_body(await request.body(), TokenizeRequest)
@@ -66,24 +62,19 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
 
         return await in_thread(models.readers, made)
 
-    async def numbers(request: Request) -> Response:
+    def numbers() -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
-    async def openapi(request: Request) -> Response:
-        return answered(document)
-
-    async def page(request: Request) -> Response:
-        return Response(shown, media_type="text/html")
-
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "glassformer"} for name in models.served]
     routes = [
-        Route(path="/health", summary="whether the server works", handle=health),
-        Route(path="/ready", summary="whether it takes requests", handle=ready),
-        Route(path="/v1/models", summary="the models, as OpenAI lists them", handle=listed),
-        Route(path="/info", summary="the models, their verbs and sizes, and the limits", handle=info),
+        about("/health", "whether the server works", lambda: answered({"status": "ok"})),
+        about("/ready", "whether it takes requests", ready),
+        about("/v1/models", "the models, as OpenAI lists them", lambda: answered({"object": "list", "data": listed})),
+        about("/info", "the models, their verbs and sizes, and the limits", lambda: answered(facts)),
         Route(path="/tokenize", summary="the tokens of texts", handle=tokenize, body=TokenizeRequest),
-        Route(path="/metrics", summary="numbers for Prometheus", handle=numbers),
-        Route(path="/openapi.json", summary="these addresses, as OpenAPI", handle=openapi),
-        Route(path="/docs", summary="these addresses, as a page", handle=page),
+        about("/metrics", "numbers for Prometheus", numbers),
+        about("/openapi.json", "these addresses, as OpenAPI", lambda: answered(document)),
+        about("/docs", "these addresses, as a page", lambda: Response(shown, media_type="text/html")),
     ]
     facts = {
         "version": __version__,
