@@ -1,7 +1,9 @@
-"""The baseline of text that is written: how likely a token is after the two before it.
+"""How likely the next token is by the two before it: a baseline without a network.
 
-N targets · V vocabulary
+N tokens · V vocabulary
 """
+
+from __future__ import annotations
 
 import numpy as np
 
