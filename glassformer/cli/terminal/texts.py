@@ -92,12 +92,14 @@ def records(inputs: Inputs, *, bad: OnBad = stop, tell: Callable[[str], None] = 
         for role, value in inputs.same.items()
     }
     same = {role: value for role, value in more.items() if role != "pair"}
-    for text in inputs.texts:
+    count = len(inputs.texts)
+    for number, text in enumerate(inputs.texts, 1):
         if text == "-":
             typed = _lines_of(_standard_input(), TYPED, bad, blank=inputs.reader.blank)
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
-            yield Text({"text": _without_surrogates(text), **more})
+            where = f"text {number} of {count:,}" if count > 1 else ""
+            yield Text({"text": _without_surrogates(text), **more}, where)
     for source in inputs.sources:
         for each in _of_one(source, inputs.reader, bad, tell):
             yield each._replace(values={**each.values, **same})

@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from glassformer import __version__
 from glassformer.base.settings import Settings
-from glassformer.run.serving.bodies import read_body
-from glassformer.run.serving.forms import Texts
+from glassformer.run.serving.bodies import MOST_NAMES, MOST_VALUES, read_body
+from glassformer.run.serving.forms import MOST_TOP, Texts
 from glassformer.run.serving.observed import Metrics
-from glassformer.run.serving.routes import Route, answered
+from glassformer.run.serving.routes import Route, answered, note
 from glassformer.run.serving.served import Models, check_size
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.info import describe
@@ -45,7 +45,8 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
     async def tokenize(request: Request) -> Response:
         asked = read_body(await request.body(), TokenizeRequest)
         tokenizer = models[asked.model].model.tokenizer
-        models.check_number(asked.texts)
+        note(request, model=asked.model)
+        models.check_number(asked.texts, models.limits.records)
 
         def made() -> Response:
             found: list[dict[str, Any]] = []
@@ -81,7 +82,7 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
             name: {"verbs": list(served.verbs), **{key: describe(served.model)[key] for key in _SHOWN}}
             for name, served in models.served.items()
         },
-        "limits": models.limits.model_dump(),
+        "limits": {**models.limits.model_dump(), "values": MOST_VALUES, "names": MOST_NAMES, "top": MOST_TOP},
     }
     document = openapi_of([*others, *routes], list(models.served))
     shown = page_of(document)
@@ -95,7 +96,7 @@ def openapi_of(routes: Sequence[Route], names: Sequence[str]) -> dict[str, Any]:
         [(kind, "validation") for kind in ordered], ref_template="#/components/schemas/{model}"
     )
     paths: dict[str, Any] = {}
-    refusal = {"description": "refused: {error: {message, wanted, got, do}}"}
+    refusal = {"description": "refused: {error: {message, wanted, got, do, type, code}}"}
     for route in routes:
         told: dict[str, Any] = {
             "summary": route.summary, "operationId": route.path.strip("/").replace("/", "_"),
