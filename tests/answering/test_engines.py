@@ -1,7 +1,5 @@
 """Engines give what our own stack gives, and never stand in its way."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import math

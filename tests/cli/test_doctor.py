@@ -1,7 +1,5 @@
 """What `doctor` finds, and that commands say the same of what is missing or old."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

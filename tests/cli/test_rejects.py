@@ -1,7 +1,5 @@
 """What a command says of rows that it cannot use, how it sets them aside, and files that can be read only once."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

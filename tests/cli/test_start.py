@@ -1,7 +1,5 @@
 """The first second: help that answers at once, and words that are not verbs."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """glassformer translate --stream: the same words as without it, each as it comes; readers that leave, Ctrl-C."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

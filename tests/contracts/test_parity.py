@@ -1,7 +1,5 @@
 """Each family computes what `transformers` computes: answers and all gradients, in eval and in train mode."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The rows of writing, chat and recurrent networks: what all sides learn from, how they are measured and judged."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

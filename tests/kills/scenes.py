@@ -1,7 +1,5 @@
 """What is killed: commands and saves, each with how it is run again and which files it must end with."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The walk-through: all steps, all cells, every number from the trace, and what is left out is counted."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

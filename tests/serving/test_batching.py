@@ -1,7 +1,5 @@
 """What waits is answered together by length, in bounded numbers; what nobody waits for is dropped."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Who may ask, how much and for how long; overload, clients that leave or take nothing, and the end, over sockets."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

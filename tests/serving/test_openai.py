@@ -1,7 +1,5 @@
 """An existing client, the package `openai`, asks for vectors, completions and chat."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What the page on serving shows under its first request is what a server answers."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Each verb answers over HTTP what it answers on the command line and in Python; what it cannot answer is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Better, worse, or not different: what the interval of a paired difference says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiling: when it pays, that it changes nothing but speed, and that its failure is never fatal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """An index of texts: exact, whole or absent, and true to its model."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil
