@@ -433,6 +433,18 @@ def test_a_text_alone_is_answered_without_torch(pooling: str, monkeypatch: pytes
     assert equal(model.embed(SENTENCES[0], words=True), words)
 
 
+def test_pages_are_joined_once_for_many_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined: list[bool] = []
+    monkeypatch.setattr(choice, "_LONG", 20)
+    monkeypatch.setattr(choice, "join_pages", lambda: joined.append(True))
+    model = gf.load("english", engine="torch")
+    counts = []
+    for some in (SENTENCES[:1], SENTENCES[:9], SENTENCES[:9]):
+        model.embed(some)
+        counts.append(len(joined))
+    assert counts == [0, 1, 1]
+
+
 def test_one_row_and_many_are_different_questions(vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[bool] = []
 
