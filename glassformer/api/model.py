@@ -98,6 +98,10 @@ class Model(Answering, Writing):
         opened). Raises ConfigError for a strategy that needs layers which the model does not have, DataError for
         anything but texts or words.
         """
+        from glassformer.features.alone import alone
+
+        if words is False and (vector := alone(self, text, strategy, pooling, fast=fast)) is not None:
+            return vector
         from glassformer.features.embed import embed, vectors_of
         from glassformer.features.mix import Mix
         from glassformer.features.strategies import listed as listed_features

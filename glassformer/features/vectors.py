@@ -157,6 +157,10 @@ class VectorsOf(Predictor[Sentence, Vectors]):
                 whole = self._whole(ids)
                 yield example, self._rows_of(example, np.array(ids, np.int32)) if whole is None else (whole,)
 
+    def whole(self, example: Sentence) -> Row | None:
+        """The only row of a text; None for one that has several, or is too long to be cut at once."""
+        return None if len(example.text) > PART else self._whole(self.tokenizer.ids(example.text))
+
     def _whole(self, ids: list[int]) -> Row | None:
         """The only row of a text whose tokens fit into one, as `rows` makes it; None for another text."""
         before, after = self.tokenizer.frame_ids

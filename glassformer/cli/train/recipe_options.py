@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
-from glassformer.bundled.recipes import ready_recipes
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.train.training_options import ENDS, RECIPES
 from glassformer.tasks import TASKS, data_of, is_alone
@@ -30,6 +29,7 @@ def requested_recipe(
     """A recipe file, a bundled recipe or a task, with single settings changed; `recorded` is that of the run to resume.
     Raises ConfigError, DataError.
     """
+    from glassformer.bundled.recipes import ready_recipes
     from glassformer.saved.recipe import parse_changes, resolve
 
     changes = dict(settings)
