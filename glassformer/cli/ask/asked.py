@@ -21,10 +21,10 @@ from glassformer.cli.ask.show import (
     stream_words,
     write_story,
 )
-from glassformer.cli.corpus.batch import answerable, answers_to
+from glassformer.cli.corpus.batch import Verb, answerable, need_one
 from glassformer.cli.corpus.blocks import corpus_of
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
-from glassformer.cli.corpus.written import answer_blocks
+from glassformer.cli.corpus.written import write_lines
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
 from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, split_model
 from glassformer.cli.terminal.options import check_megabytes
@@ -42,21 +42,20 @@ if TYPE_CHECKING:
 
 def answer_records(job: Job) -> None:
     """Answer what has no answer yet. A batch is computed whole: in another batch an answer may round otherwise."""
-    opened, verb, options, out, bad = job.opened, job.verb, job.options, job.out, job.bad
+    opened, asked, out, bad = job.opened, Verb(job.verb, job.options), job.out, job.bad
     number = empty = 0
     told, long = Few(), Few()
     for texts in batches(job.texts):
         batch = texts
         if bad is not None:
-            batch, refused = answerable(opened, verb, texts, options)
+            batch, refused = answerable(texts, asked.refusals(opened, texts))
             for error in refused:
                 bad(error)
         if number + len(batch) <= out.done:
             number += len(batch)
             continue
         before = max(number, out.done)
-        found = answers_to(opened, verb, batch, options)
-        for each, its in zip(batch, found, strict=True):
+        for each, its in zip(batch, asked.answers(opened, batch), strict=True):
             number += 1
             if number <= out.done:
                 continue
@@ -71,12 +70,21 @@ def answer_records(job: Job) -> None:
             out.whole()
         job.advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
-    if empty > 1:
-        note(f"{empty:,} translations are empty, in whole or in part")
+    _note_empty(empty)
     told.rest()
     long.rest()
-    if bad is not None and bad.count and not number:
-        raise DataError("a record that can be answered is needed", got=bad.first[0])
+    need_one(number, bad)
+
+
+def answer_blocks(job: Job) -> None:
+    """The same, each block at once."""
+    assert job.spread is not None
+    _note_empty(write_lines(job.spread, job.opened, job.out, job.bad, job.advance))
+
+
+def _note_empty(empty: int) -> None:
+    if empty > 1:
+        note(f"{empty:,} translations are empty, in whole or in part")
 
 
 Way = Literal["records", "stream", "tree", "page", "conversation", "blocks"]
@@ -216,7 +224,7 @@ def answer(asked: Request) -> None:
     verb, given = asked.verb.name, asked.options
     spread = None
     if asked.ray is not None:
-        whole = corpus_of(asked.model, asked.machine, verb, given, inputs, rejects=output.rejects is not None)
+        whole = corpus_of(asked.model, asked.machine, Verb(verb, given), inputs, rejects=output.rejects is not None)
         spread = spread_by_ray(whole, output, asked.ray)
     depends = {"verb": verb, **(given if isinstance(given, Mapping) else vars(given)), **asked.machine.options}
     with (

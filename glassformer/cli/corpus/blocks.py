@@ -1,32 +1,30 @@
 """A corpus in blocks: who reads them, who answers them, and how their answers are written.
 
-A block is the batch that a lone process computes together (`texts.batches`), so that its answers are the same numbers,
+A block is the batch that a lone process computes together (`Asked.batches`), so that its answers are the same numbers,
 and the file of answers is the same, byte for byte. Blocks travel as JSON: a worker may be on another machine.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassformer.base.errors import CheckpointError, DataError, GlassformerError, NotFiniteError
-from glassformer.cli.corpus.batch import answerable, answers_to
+from glassformer.cli.corpus.batch import Asked, answerable
 from glassformer.cli.terminal.destination import digest_of
 from glassformer.cli.terminal.opened import Machine
 from glassformer.cli.terminal.readers import Text
-from glassformer.cli.terminal.screen import note_windows, record
-from glassformer.cli.terminal.texts import Inputs, batches, records
+from glassformer.cli.terminal.screen import note_windows
+from glassformer.cli.terminal.texts import Inputs, records
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
-    from glassformer.tasks.predictor import Options
 
 Stamp = tuple[int, int]
 """The size of a file in bytes, and the time of its last change in ns."""
@@ -40,8 +38,7 @@ class Corpus:
 
     model: str
     machine: Machine
-    verb: str
-    options: Options
+    asked: Asked
     inputs: Inputs
     stamps: Mapping[Path, Stamp]
     folder: str
@@ -50,13 +47,12 @@ class Corpus:
     done: int = 0
 
 
-def corpus_of(model: str, machine: Machine, verb: str, options: Options, inputs: Inputs, *, rejects: bool) -> Corpus:
+def corpus_of(model: str, machine: Machine, asked: Asked, inputs: Inputs, *, rejects: bool) -> Corpus:
     """What is to be answered; the files are looked at now, before anything of them is read."""
     return Corpus(
         model=os.path.abspath(model) if os.path.isdir(model) else model,
         machine=machine if machine.threads else replace(machine, threads=1),
-        verb=verb,
-        options=options,
+        asked=asked,
         inputs=inputs,
         stamps={path: _stamp(path) for path in inputs.files},
         folder=os.getcwd(),
@@ -64,7 +60,14 @@ def corpus_of(model: str, machine: Machine, verb: str, options: Options, inputs:
     )
 
 
-Runner = Callable[[Corpus], Iterator[str]]
+class Answered(NamedTuple):
+    """A block as JSON with what is known of its answers, and these, one after the other (`Asked.packed`)."""
+
+    block: str
+    answers: bytes
+
+
+Runner = Callable[[Corpus], Iterator[Answered]]
 """Reads the blocks of a corpus, has them answered, and gives back the answers in the order of the blocks."""
 
 
@@ -76,7 +79,7 @@ class Spread:
     run: Runner
 
 
-def in_this_process(corpus: Corpus) -> Iterator[str]:
+def in_this_process(corpus: Corpus) -> Iterator[Answered]:
     return map(Worker(corpus), read_blocks(corpus))
 
 
@@ -89,14 +92,11 @@ def read_blocks(corpus: Corpus) -> Iterator[str]:
 
     texts = records(corpus.inputs, bad=bad.append if corpus.rejects else stop_unless("rejects"), tell=messages.append)
     try:
-        for batch in batches(texts):
+        for batch in corpus.asked.batches(texts):
             _check_unchanged(corpus.stamps)
             skip = max(corpus.done - number, 0)
             if skip:  # of a block whose answers are there already, only the rejects are needed
-                options = corpus.options
-                some, refused = (
-                    answerable(worker.opened, corpus.verb, batch, options) if corpus.rejects else (batch, [])
-                )
+                some, refused = worker.answerable(batch)
                 number += len(some)
                 if number <= corpus.done:
                     bad += refused
@@ -147,17 +147,22 @@ class Worker:
             )
         return opened
 
-    def __call__(self, block: str) -> str:
-        """The answers to a block, as lines of a file of records; an error that stops the command comes with them."""
+    def answerable(self, texts: list[Text]) -> tuple[list[Text], list[DataError]]:
+        """The records to answer, and where rejects are set aside, why each other one cannot be answered."""
+        if not (self._corpus.rejects and texts):
+            return texts, []
+        return answerable(texts, self._corpus.asked.refusals(self.opened, texts))
+
+    def __call__(self, block: str) -> Answered:
+        """The answers to a block; an error that stops the command comes with them."""
         corpus, given = self._corpus, json.loads(block)
         texts = [Text(values, where, kept=kept, own=own) for values, where, kept, own in given.pop("texts")]
-        lines, long, notes = io.StringIO(), list[str](), list[str]()
+        answers, long, notes = list[bytes](), list[str](), list[str]()
         empty = skipped = 0
         try:
-            if corpus.rejects and texts:
-                texts, refused = answerable(self.opened, corpus.verb, texts, corpus.options)
-                given["bad"] += map(_sent, refused)
-            found = answers_to(self.opened, corpus.verb, texts, corpus.options) if texts else iter(())
+            texts, refused = self.answerable(texts)
+            given["bad"] += map(_sent, refused)
+            found = corpus.asked.answers(self.opened, texts) if texts else iter(())
             for one, its in zip(texts, found, strict=True):
                 skipped += 1
                 if skipped <= given["skip"]:
@@ -165,10 +170,11 @@ class Worker:
                 note_windows(one.values.get("text", ""), its.windows, self.opened.row_tokens, long.append)
                 notes += getattr(its, "notes", ())
                 empty += bool(getattr(its, "empty", 0))
-                record({**one.kept, **its.to_dict()}, lines)
+                answers.append(corpus.asked.packed(one, its))
         except GlassformerError as error:
             given["error"] = _sent(error)
-        return json.dumps({**given, "lines": lines.getvalue(), "long": long, "notes": notes, "empty": empty})
+        facts = {"count": len(answers), "long": long, "notes": notes, "empty": empty}
+        return Answered(json.dumps({**given, **facts}), b"".join(answers))
 
 
 def _sent(error: GlassformerError) -> dict[str, Any]:

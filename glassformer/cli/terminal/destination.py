@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class Answers(Protocol):
-    """Where answers are written to; `done` is how many are there already, `whole` is called after each."""
+    """Where answers are written to; `done` is how many are there already; call `whole` after each, or after a few."""
 
     handle: TextIO
     done: int
 
-    def whole(self) -> None:
-        """The answer that was just written is whole."""
+    def whole(self, count: int = 1) -> None:
+        """The answers that were just written are whole."""
         ...
 
 
@@ -40,7 +40,7 @@ class Unresumed:
     def __init__(self, handle: TextIO) -> None:
         self.handle, self.done = handle, 0
 
-    def whole(self) -> None:
+    def whole(self, count: int = 1) -> None:
         """Nothing: all of them or none are kept."""
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.cli.corpus.batch import need_one
+from glassformer.cli.corpus.blocks import Spread, corpus_of
+from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
+from glassformer.cli.corpus.written import write_lines
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import (
     Answers,
@@ -27,14 +31,15 @@ from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, plain_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
-from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, skip, usable
+from glassformer.cli.vectors.embed_blocks import Embedding, fill_by
+from glassformer.cli.vectors.embed_fill import fill, made, note_unread, usable
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from glassformer.api.model import Model
-    from glassformer.data.readers.lines import OnBad
+    from glassformer.data.readers.lines import OnBad, Skipped
     from glassformer.features.embed import SameWord
     from glassformer.features.pooling import Reals
     from glassformer.features.vectors import Vectors, VectorsOf
@@ -67,11 +72,14 @@ def embed(
     engine: options.Engine = "auto",
     device: options.Device = "auto",
     threads: options.Threads = None,
+    ray: options.Ray = None,
 ) -> None:
     """Compute vectors of texts or words from the hidden states of a model. glassformer embed compare ranks strategies
     (choices of layers) and poolings by how well their vectors predict your labels.
     """
     words, word = per_word, compare_word
+    if ray is not None:
+        check_ray({"ray": ray, "per_word": words, "compare_word": word})
     which, texts = split_model("embed", text, model, files=file)
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"
     if json and not table and out is not None and out.suffix.lower() in BINARY:
@@ -105,19 +113,27 @@ def embed(
     def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         return records(inputs, bad=bad, tell=tell)
 
+    output, spread = Output(out, json, resume, rejects), None
+    if ray is not None:
+        asked = Embedding(maker.features, json)
+        corpus = corpus_of(which, machine, asked, inputs, rejects=rejects is not None)
+        spread = spread_by_ray(corpus, output, ray, (*BINARY, ".jsonl"))
     with set_aside(rejects, inputs.order) as bad:
-        them = at_least_one(usable(maker, read(bad or stop_unless("rejects")), bad), bad)
+        them = read(bad or stop_unless("rejects"))
         if json or out is None:
-            output = Output(out, json, resume, rejects)
             with destination(opened, inputs, output, {"verb": "embed", **depends}) as answers:
-                _answer(opened, maker, them, answers, out, json=json)
+                if spread is None:
+                    _answer(opened, maker, them, answers, output, bad)
+                else:
+                    with counted(out, answers.done, what="texts") as advance:
+                        write_lines(spread, opened, answers, bad, advance)
         else:
             if resume and inputs.once:
                 raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
             total = None if inputs.once else sum(1 for _ in read(_ignore, _ignore))
             request = None if inputs.once else request_of(opened, inputs, depends)
             with told_to_go_on():
-                _write(opened, maker, them, out, request, total, resume=resume)
+                _write(opened, maker, them, out, bad, request, total, spread, resume=resume)
 
 
 def told_of(model: Model, poolings: Sequence[str]) -> None:
@@ -134,27 +150,26 @@ def _ignore(said: object) -> None:
 def _write(
     model: Model,
     maker: VectorsOf,
-    texts: Iterator[Text],
+    texts: Iterable[Text],
     out: Path,
+    bad: Skipped | None,
     request: dict[str, Any] | None,
     total: int | None,
+    spread: Spread | None,
     *,
     resume: bool,
 ) -> None:
     from glassformer.features.store import vectors_file
 
-    names, blank = [feature.name for feature in maker.features], 0
-
-    def count(text: Text) -> None:
-        nonlocal blank
-        blank += 1
-
+    names = [feature.name for feature in maker.features]
     with vectors_file(out, names, maker.widths, request, words=maker.words, resume=resume) as file:
         if resume:
             note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished vectors")
-        skip(texts, file.texts)
         with counted(out, file.texts, what="texts", total=total) as advance:
-            fill(model, maker, texts, file, advance, count)
+            if spread is None:
+                blank = sum(1 for _ in fill(model, maker, texts, file, advance, bad))
+            else:
+                blank = fill_by(spread, model, maker, file, advance, bad)
         texts_told, rows = file.texts, file.rows
     if blank:
         what = "they have no words" if maker.words else "their vectors are those of the special tokens alone"
@@ -166,14 +181,15 @@ def _write(
 
 
 def _answer(
-    model: Model, maker: VectorsOf, texts: Iterator[Text], answers: Answers, out: Path | None, *, json: bool
+    model: Model, maker: VectorsOf, texts: Iterable[Text], answers: Answers, output: Output, bad: Skipped | None
 ) -> None:
     """Write the vectors that are missing. A batch is computed whole: in another batch vectors may round otherwise."""
     kept: list[Vectors] = []
     number, long = 0, Few()
-    with counted(out, answers.done, what="texts") as advance, JsonRecords(answers.handle) as records:
-        for some in batches(texts):
-            if number + len(some) <= answers.done:
+    with counted(output.out, answers.done, what="texts") as advance, JsonRecords(answers.handle) as records:
+        for read in batches(texts):
+            some = usable(maker, read, bad)
+            if not some or number + len(some) <= answers.done:
                 number += len(some)
                 continue
             for one, each in made(model, maker, some, advance):
@@ -181,7 +197,7 @@ def _answer(
                 number += not each.more
                 if there:
                     continue
-                if json:
+                if output.json:
                     records.add(one.kept, each)
                 else:
                     show_vectors(each, answers.handle)
@@ -193,7 +209,8 @@ def _answer(
             answers.handle.flush()
         long.rest()
         note_unread(maker)
-        if not json and not maker.words and 2 <= len(kept) <= COMPARED:
+        need_one(number, bad)
+        if not output.json and not maker.words and 2 <= len(kept) <= COMPARED:
             show_cosines(kept, answers.handle)
 
 

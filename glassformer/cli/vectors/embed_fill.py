@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
+from glassformer.cli.corpus.batch import answerable, need_one
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import Few, note, note_windows
 
@@ -26,35 +26,26 @@ _LONG = 1 << 20
 _QUOTED = 20
 
 
-def usable(maker: VectorsOf, texts: Iterable[Text], bad: Callable[[DataError], object] | None) -> Iterator[Text]:
-    """The records that can be made into vectors; others go to `bad`, or stop the command."""
+def refusals(maker: VectorsOf, texts: Iterable[Text]) -> Iterator[DataError | None]:
+    """Why each record cannot be made into vectors; None for one that can."""
     for each in texts:
         try:
             maker.example(each.values, each.where)
         except DataError as error:
-            if bad is None:
-                error.left_out_by = "rejects" if each.where else ""
-                raise
-            bad(error.about(each.where, {**each.kept, **each.values} if each.own is None else each.own))
+            yield error
         else:
-            yield each
+            yield None
 
 
-def at_least_one(texts: Iterable[Text], bad: Skipped | None) -> Iterator[Text]:
-    """The same texts; raises DataError where all of them went to `bad`."""
-    some = False
-    for each in texts:
-        some = True
-        yield each
-    if not some and bad is not None and bad.count:
-        raise DataError("a text that can be made into a vector is needed", got=f"none; the first: {bad.first[0]}")
-
-
-def skip(texts: Iterator[Text], count: int) -> None:
-    """Pass over the texts whose vectors are there already; raises DataError where there are fewer."""
-    found = sum(1 for _ in islice(texts, count))
-    if found < count:
-        raise DataError(f"{count:,} texts are needed, to continue after them", got=f"{found:,}")
+def usable(maker: VectorsOf, texts: Sequence[Text], bad: Callable[[DataError], object] | None) -> list[Text]:
+    """The records that can be made into vectors; others go to `bad`, or stop the command."""
+    some, refused = answerable(texts, refusals(maker, texts))
+    for error in refused:
+        if bad is None:
+            error.left_out_by = "rejects" if error.where else ""
+            raise error
+        bad(error)
+    return some
 
 
 def made(model: Model, maker: VectorsOf, texts: Sequence[Text], advance: Counting) -> Iterator[tuple[Text, Vectors]]:
@@ -72,26 +63,32 @@ def made(model: Model, maker: VectorsOf, texts: Sequence[Text], advance: Countin
 
 
 def fill(
-    model: Model,
-    maker: VectorsOf,
-    texts: Iterator[Text],
-    file: VectorsFile,
-    advance: Counting,
-    blank: Callable[[Text], None],
-) -> None:
-    """Write the vectors of all texts; those without any token are reported to `blank`."""
-    long = Few()
-    for some in _chunks(texts):
+    model: Model, maker: VectorsOf, texts: Iterable[Text], file: VectorsFile, advance: Counting, bad: Skipped | None
+) -> Iterator[Text]:
+    """Write the vectors that are missing, of records of which the others go to `bad`; gives back the texts without any
+    token of their own.
+    """
+    long, number, done = Few(), 0, file.texts
+    for read in chunks(texts):
+        some = usable(maker, read, bad)
+        if not some or number + len(some) <= done:
+            number += len(some)
+            continue
         for one, each in made(model, maker, some, advance):
+            there = number < done
+            number += not each.more
+            if there:
+                continue
             file.put(each, one.kept.get("id"))
             if each.more:
                 continue
             note_windows(each.text, each.windows, model.row_tokens, long)
-            if not each.tokens:
-                blank(one)
+            if each.empty:
+                yield one
             advance(1)
         file.commit()
     long.rest()
+    need_one(number, bad)
 
 
 def note_unread(maker: VectorsOf) -> None:
@@ -102,7 +99,8 @@ def note_unread(maker: VectorsOf) -> None:
         )
 
 
-def _chunks(texts: Iterator[Text]) -> Iterator[list[Text]]:
+def chunks(texts: Iterable[Text]) -> Iterator[list[Text]]:
+    """The texts that are made into vectors together."""
     some: list[Text] = []
     characters = 0
     for each in texts:

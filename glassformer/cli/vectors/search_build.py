@@ -14,7 +14,7 @@ from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.terminal.texts import find_inputs, records
 from glassformer.cli.vectors.embed import told_of
-from glassformer.cli.vectors.embed_fill import at_least_one, fill, skip, usable
+from glassformer.cli.vectors.embed_fill import fill
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
@@ -91,10 +91,9 @@ def search_build(
                     if begun.file.texts
                     else f"{out} has no unfinished index"
                 )
-            texts = at_least_one(usable(begun.maker, read(bad or stop_unless("rejects")), bad), bad)
-            skip(texts, begun.file.texts)
+            texts = read(bad or stop_unless("rejects"))
             with counted(out, begun.file.texts, what="texts", total=total) as advance:
-                fill(opened, begun.maker, texts, begun.file, advance, lambda text: blank.append(text.where))
+                blank += [each.where for each in fill(opened, begun.maker, texts, begun.file, advance, bad)]
             count = begun.file.texts
     if blank:
         more = f" and {len(blank) - _NAMED:,} more" if len(blank) > _NAMED else ""
