@@ -105,7 +105,7 @@ def distil(
     changes = {
         "distil.teacher": teacher,
         **{f"distil.{name}": value for name, value in asked.items() if value is not None},
-        **({"task.several": True} if getattr(task, "several", False) else {}),
+        **{f"task.{name}": value for name, value in task.for_student().items()},
         **(settings or {}),
     }
     if not asked["vectors"] and (beside := [OF_VECTORS[name] for name in OF_VECTORS if name in changes]):

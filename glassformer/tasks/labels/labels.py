@@ -244,7 +244,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
             labels=self.outputs,
             pooling=self.section.pooling or "pooler",
             dropout=self.section.dropout,
-            several=getattr(self.section, "several", False),
+            several=self.section.head_outputs.several,
         )
         return body.model_copy(update={"sentence_head": head, "head": None})
 
@@ -282,7 +282,7 @@ def of_texts(task: Any, both: Both) -> Tensor:
     from glassformer.scoring.cross_entropy import soft_loss  # not at the top: answers need no torch
 
     logits, its = answers(both, "sentence_logits")  # [B, L]
-    several = getattr(task.section, "several", False)
+    several = task.section.head_outputs.several
     return soft_loss(logits, its, both.batch.weights, both.temperature, several=several)
 
 
