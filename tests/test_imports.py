@@ -207,7 +207,7 @@ def test_only_tasks_name_a_task_or_a_verb() -> None:
         and (names := named(path.read_text(encoding="utf-8")))
     }
     told = (
-        "only tasks/ may have the name of a task or a verb as a text: ask TASKS or VERBS for it, or choose another name "
+        "only tasks/ may have the name of a task or a verb as a text: ask TASKS or VERBS, or choose another name "
         "for the verb where the word is in use already"
     )
     assert found == {}, told

@@ -202,7 +202,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     section: Any
     roles = ("text", "pair", "label")
     head = "sentence_head"
-    sample = ("A text that you want to classify.",)
+    sample = ("A text of your own.",)
     sample_option = "--pair"
 
     def __init__(
