@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from glassformer.base.settings import Settings
-from glassformer.bundled.recipes import ready_recipe
+from glassformer.bundled.recipes import about, ready_recipe, ready_recipes
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, OF_TAGGED, REJECTS, STOPS, keyword, signed
 from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
@@ -90,24 +90,6 @@ def _recipe(name: str) -> dict[str, Any]:
     return ready_recipe(name)
 
 
-# What the bundled recipes that are not tasks train.
-RECIPES = {
-    "answer-from-scratch": "Task answer, from random weights.",
-    "bert-mini": "Task bert, with a small model.",
-    "bert-paper": "Task bert, with the model and settings of Devlin et al. 2019.",
-    "chat-decoder": "Task chat, with a decoder (llama).",
-    "choose-from-scratch": "Task choose, from random weights.",
-    "classify-from-scratch": "Task classify, from random weights.",
-    "mask-matrix": "Task masked-lm, with the attention masks from a blog post (see glassformer matrix).",
-    "masked-lm-mini": "Task masked-lm, with a small model in 10 minutes.",
-    "masked-lm-small": "Task masked-lm, with a larger model in 60 minutes.",
-    "regress-from-scratch": "Task regress, from random weights.",
-    "sentence-order-mini": "Task sentence-order, with a small model.",
-    "slides": "Task annotated-masks, with the model and the three sentences of a tutorial's slides.",
-    "spam": "Task classify, on bundled messages.",
-    "tag-from-scratch": "Task tag, from random weights.",
-    "vaswani2017": "Task translate, with the model and settings of Vaswani et al. 2017.",
-}
 _WHAT = "A task, a bundled recipe, or a recipe file (.toml)."
 _FILES = f"Files, folders and glob patterns: .txt, .md, {DATA_FILES}."
 What = Annotated[str | None, typer.Argument(metavar="WHAT", help=_WHAT, show_default=False)]
@@ -262,7 +244,7 @@ def help_of_task(
     if not tasks:
         return command, {
             "Tasks": [(name, f"{entry.help[0].upper()}{entry.help[1:]}.") for name, entry in TASKS.items()],
-            "Bundled recipes": list(RECIPES.items()),
+            "Bundled recipes": [(name, about(name)) for name in ready_recipes() if name not in TASKS],
         }
     others = [each for name, each in inspect.signature(command).parameters.items() if name not in names]
     return signed(lambda **_: None, command, [*others, *_parameters(tasks[:1])]), {}
