@@ -22,6 +22,7 @@ from glassformer.runtime import compiler
 from glassformer.saved.recipe import resolve
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import THIS_MODEL, flat_name
+from glassformer.scoring.verdict import lower_is_better
 from glassformer.tasks import predictor_of, task_named
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predictor import Context
@@ -288,23 +289,7 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
         return
     long = [found for found in asked(row, model, row.records) if found["windows"] > 1]
     assert long
-    if row.verb == "classify":
-        for found in long:
-            if "label" in found:
-                assert sum(found["probabilities"].values()) == pytest.approx(1, abs=1e-6)
-    elif row.verb == "choose":
-        for found in long:
-            assert sum(found["probabilities"]) == pytest.approx(1, abs=1e-6)
-    elif row.verb == "answer":
-        for each, found in zip(row.records, asked(row, model, row.records), strict=True):
-            assert all(span["text"] == str(each["pair"])[span["start"] : span["end"]] for span in found["best"])
-            chances = [span["probability"] for span in found["best"]]
-            assert sum(chances) + found["no_answer_probability"] == pytest.approx(1, abs=1e-6)
-    elif row.verb == "tag":
-        for found in long:
-            for span in found["spans"]:
-                assert found["text"][span["start"] : span["end"]] == span["text"]
-    elif row.verb == "translate":
+    if row.verb == "translate":
         predictor = predictor_of("translate").of(model.module, model.tokenizer, model.context({}))
         for record, found in zip(row.records, asked(row, model, row.records), strict=True):
             rows = list(predictor.rows(predictor.example(record, "")))
@@ -318,12 +303,15 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
             each["text"].strip() for each in found["tokens"]
         ]
         assert "".join(each["text"] for each in found["tokens"]) == text
-    else:
+    elif row.verb == "fill":
         text = " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)
         (found,) = asked(row, model, [{"text": text}])
         assert found["windows"] > 1
         (mask,) = found["masks"]
         assert text[mask["start"] : mask["end"]] == "[MASK]"
+    else:
+        for record, found in zip(row.records, asked(row, model, row.records), strict=True):
+            row.whole(record, found)
 
 
 def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, Path]) -> None:
@@ -346,6 +334,12 @@ def test_saved_and_loaded_it_gives_the_same_answers(trained: tuple[Row, gf.Model
     assert loaded.data == model.data == again.data
     assert asked(row, model, row.records) == asked(row, loaded, row.records) == asked(row, again, row.records)
     assert dict(loaded.metrics["scores"]) == dict(again.metrics["scores"])
+
+
+@EVERY
+def test_the_name_of_the_score_that_keeps_a_model_says_which_of_two_is_better(row: Row) -> None:
+    kept = task_named(row.task).Section.model_validate({"name": row.task, **row.section}).kept_by
+    assert kept.startswith("-") == lower_is_better(kept), "see _LOWER in scoring/verdict.py"
 
 
 def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> None:
