@@ -1,4 +1,6 @@
-"""The generated pages of docs/reference, docs/how and docs/learn: `python -m manual tables` writes all of them."""
+"""The generated pages of docs/reference, docs/how, docs/learn and docs/measured/items.md: `python -m manual tables`
+writes all that follow from the code.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ from experiments.page import write as write_page
 from manual import commands, formulas, python, recipes
 from manual.stage import DOCS
 from manual.teaching import quiz
+from tests import architecture
+from tests.docs import items, options
 
 GENERATED: dict[str, Callable[[], str]] = {
     **{f"reference/{name}.md": lambda name=name: python.page(name) for name in python.PAGES},  # type: ignore[misc]
@@ -25,3 +29,5 @@ def write() -> None:
     for place, built in GENERATED.items():
         (DOCS / place).parent.mkdir(parents=True, exist_ok=True)
         write_page(DOCS / place, built())
+    for module in (options, items, architecture):
+        module.write()
