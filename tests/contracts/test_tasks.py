@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -112,8 +113,6 @@ def test_rows_that_only_fill_the_shape_change_nothing(row: Row, tmp_path: Path) 
 
 
 def _first(count: int) -> tuple[Any, Any]:
-    import numpy as np
-
     return np.arange(count), np.zeros(count, np.int64)
 
 
@@ -125,8 +124,6 @@ def test_an_evaluation_has_the_mean_loss_of_the_examples(row: Row, tmp_path: Pat
     assert math.isfinite(found)
     if "loss" in prepared.task.evaluate_in_training(model, source).flat():
         return  # the task's own, which tests/scoring compares with other implementations
-    import numpy as np
-
     every = np.arange(len(source))
     batch = source.batch(every, every * 0, shape=(len(every) * source.rows_of_each, *row.lengths))
     losses = prepared.task.losses(model.eval(), batch)
@@ -363,6 +360,21 @@ def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path])
     cell = ",".join(f"{axis}=0" for axis in found.axes(f"{row.head}.logits"))
     explanation = found.explain(f"{row.head}.logits", cell)
     assert explanation.value == pytest.approx(explanation.recomputed, abs=ORDER)
+
+
+def test_its_section_says_what_the_outputs_of_a_head_for_texts_mean(
+    trained: tuple[Row, gf.Model, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels as many as outputs, and a line for the README of an exported graph that runs."""
+    _, model, _ = trained
+    head = model.config.sentence_head
+    if head is None:
+        pytest.skip("its head is not for texts")
+    outputs = model.measured_as.head_outputs
+    assert len(outputs.labels) in (0, head.labels)
+    assert outputs.several == (head.probabilities == "sigmoid")
+    exec(outputs.code, {"np": np, "LABELS": list(outputs.labels), "logits": np.zeros((2, head.labels), np.float32)})
+    assert capsys.readouterr().out.strip()
 
 
 # --------------------------------------------------------------------------- refusing
