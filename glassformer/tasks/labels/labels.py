@@ -271,7 +271,7 @@ def pooled_probes(task: AnyTask, start: Transformer) -> list[AnyTask]:
     """A task with each pooling that needs no untrained layer, or with the one that its settings name."""
     from glassformer.models.heads import VECTORS
 
-    named, own = getattr(task.section, "pooling", None), start.config.sentence_head
+    named, own = task.section.chosen.get("pooling"), start.config.sentence_head
     trained = [own.pooling] if own is not None and own.has_pooler else []
     allowed = ["first", "mean", *trained] if named is None else [named] if named in (*trained, *VECTORS) else []
     return [task.with_settings(pooling=each) for each in allowed if each in trained or not each.endswith("pooler")]
