@@ -1,7 +1,5 @@
 """What every test starts from: one thread, fixed seeds, and the data sets where they are present."""
 
-from __future__ import annotations
-
 import gc
 import os
 import random

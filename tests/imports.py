@@ -1,7 +1,5 @@
 """The imports of the package, read from the syntax trees, and the order of its rooms."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Container, Iterator, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """`python -m bench`: its help measures nothing, and where there is no browser the end says so."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -2,8 +2,6 @@
 here: `python -m tests.mutations run` does that.
 """
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from collections import Counter

@@ -1,7 +1,5 @@
 """The wheel holds every file that the package needs, the models too, and works from where it is unpacked."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -96,9 +96,9 @@ class Split(Same):
     def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
         """[3·Out, In] to three times [Out, In]."""
         tensor = tensor.T if self.transposed and tensor.dim() > 1 else tensor
-        # cloned, so that no two of our tensors live in one token of memory
-        tokens = [token.clone() for token in tensor.split([shapes[part][0] for part in self.parts])]
-        return dict(zip(self.parts, tokens, strict=True))
+        # Cloned, so that no two of our tensors live in one piece of memory.
+        pieces = [piece.clone() for piece in tensor.split([shapes[part][0] for part in self.parts])]
+        return dict(zip(self.parts, pieces, strict=True))
 
     def write(self, state: Mapping[str, Tensor]) -> Tensor:
         """Three times [Out, In] to [3·Out, In]."""

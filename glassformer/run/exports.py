@@ -20,10 +20,7 @@ class Export(NamedTuple):
     onnx: OnnxExport | None = None
 
 
-OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "huggingface": (),
-    "onnx": ("features", "pooling", "int8", "texts", "data"),
-}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"huggingface": (), "onnx": ("features", "pooling", "int8", "texts", "data")}
 """The formats, each with the options that it has."""
 
 

@@ -280,15 +280,9 @@ def planned(recipe: Recipe, folder: Path, progress: Progress, began: float) -> P
         return time.monotonic() - began - few + (more if slow else 0.0)
 
     return plan(
-        prepared.module,
-        prepared.feed,
-        recipe.train,
-        tune=recipe.tune,
-        held_out=prepared.held_out,
-        end=end,
-        began=began,
-        log=progress.note,
-    )
+        prepared.module, prepared.feed, recipe.train, tune=recipe.tune, held_out=prepared.held_out, end=end,
+        began=began, log=progress.note,
+    )  # fmt: skip
 
 
 def _watched(prepared: Prepared) -> Sentences | None:
@@ -297,11 +291,7 @@ def _watched(prepared: Prepared) -> Sentences | None:
     if not sentences:
         return None
     model = Artefact(
-        prepared.module,
-        prepared.tokenizer,
-        task=prepared.task.section,
-        length=data.length,
-        data=data,
+        prepared.module, prepared.tokenizer, task=prepared.task.section, length=data.length, data=data,
         templates=prepared.task.templates,
-    )
+    )  # fmt: skip
     return Sentences(model, sentences)

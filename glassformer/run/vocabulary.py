@@ -141,16 +141,11 @@ def learn_tokenizer(
             f"learning a vocabulary of {section.vocabulary:,} tokens{of}", characters // sides
         ) as advance:
             learned = train_tokenizer(
-                section.kind,
-                islice(task.training_texts(data, shares), side, None, sides),
-                vocabulary=section.vocabulary,
-                lowercase=section.lowercase,
-                leading_blank=section.leading_blank,
-                special=task.special if section.special else NONE,
-                marks=task.marks if section.special else (),
-                advance=advance,
-                note=progress.note,
-            )
+                section.kind, islice(task.training_texts(data, shares), side, None, sides),
+                vocabulary=section.vocabulary, lowercase=section.lowercase, leading_blank=section.leading_blank,
+                special=task.special if section.special else NONE, marks=task.marks if section.special else (),
+                advance=advance, note=progress.note,
+            )  # fmt: skip
         size = learned.vocabulary_size
         if size > section.vocabulary:
             progress.note(

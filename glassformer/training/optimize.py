@@ -107,9 +107,9 @@ class Optimizers:
         for one in self.each:
             one.step()
 
-    def zero_grad(self, *, set_to_none: bool = True) -> None:
+    def zero_grad(self) -> None:
         for one in self.each:
-            one.zero_grad(set_to_none=set_to_none)
+            one.zero_grad()
 
 
 def build_optimizer(

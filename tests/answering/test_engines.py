@@ -1,7 +1,5 @@
 """Engines give what our own stack gives, and never stand in its way."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import math
@@ -19,12 +17,13 @@ import glassformer as gf
 from glassformer.answering.engines import choice, engine, kept, reading, writing
 from glassformer.answering.engines.compared import TOLERANCE, equal
 from glassformer.answering.engines.watched import Watched
-from glassformer.base.errors import ConfigError, MissingExtraError
+from glassformer.base.errors import ConfigError, DataError, MissingExtraError
 from glassformer.base.machine import VNNI, features
 from glassformer.convert.ctranslate import cannot_convert, write_ctranslate
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
+from glassformer.features import embed as vectors_
 from glassformer.models.families import bart, gpt2, llama, marian, t5, tensor2tensor, vaswani2017
 from glassformer.models.transformer import Transformer, build
 from tests.convert.test_minilm import sentences
@@ -410,13 +409,38 @@ def test_a_text_alone_is_answered_without_torch(pooling: str, monkeypatch: pytes
     expected = [ours.embed(text, pooling=pooling) for text in texts]
     words = ours.embed(SENTENCES[0], words=True)
     model.embed(texts[0], pooling=pooling)  # compared
-    monkeypatch.setattr(choice, "answer_rows", None)
-    for text, vector in zip(texts, expected, strict=True):
-        found = model.embed(text, pooling=pooling)
-        assert found.shape == vector.shape
-        assert np.abs(found - vector).max() < TOLERANCE
-    monkeypatch.undo()
+    with monkeypatch.context() as without:
+        without.setattr(choice, "answer_rows", None)
+        without.setattr(vectors_, "predict", None)  # nor by the way of many texts
+        for text, vector in zip(texts, expected, strict=True):
+            for given in (text, [text]):
+                found = model.embed(given, pooling=pooling)
+                assert found.shape == (vector.shape if given is text else (1, *vector.shape))
+                assert np.abs(found - vector).max() < TOLERANCE
+        with pytest.raises(DataError):
+            model.embed("\ud800", pooling=pooling)
+    with torch.no_grad():  # the next one sees other weights, and another engine
+        model.module.word_table.mul_(1.5)
+    changed = model.embed(texts[2], pooling=pooling)
+    model.engine = "torch"
+    assert np.abs(changed - model.embed(texts[2], pooling=pooling)).max() < TOLERANCE
+    assert np.abs(changed - expected[2]).max() > TOLERANCE
+    model.engine = "onnxruntime"
+    with torch.no_grad():
+        model.module.word_table.div_(1.5)
     assert equal(model.embed(SENTENCES[0], words=True), words)
+
+
+def test_pages_are_joined_once_for_many_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined: list[bool] = []
+    monkeypatch.setattr(choice, "_LONG", 20)
+    monkeypatch.setattr(choice, "join_pages", lambda: joined.append(True))
+    model = gf.load("english", engine="torch")
+    counts = []
+    for some in (SENTENCES[:1], SENTENCES[:9], SENTENCES[:9]):
+        model.embed(some)
+        counts.append(len(joined))
+    assert counts == [0, 1, 1]
 
 
 def test_one_row_and_many_are_different_questions(vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """The demo from its first line to its last, on less text and for a shorter time."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

@@ -3,8 +3,6 @@
 Most tests have the blocks answered in this process, by what a process of Ray calls; one starts a Ray.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """The tasks whose promises every row of tests/contracts/test_tasks.py holds them to, each with a small data set."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """What every task promises: a table of tasks × promises, on tiny models and real files."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """Imported encoder–decoders write what `transformers` writes with the settings of generation in their folder."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

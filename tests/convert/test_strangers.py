@@ -1,7 +1,5 @@
 """Folders that somebody has made to harm, or broken by chance: one short sentence, in small memory, at once."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The pages on features and search: each command and the Python, run on small data with the model of the package."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

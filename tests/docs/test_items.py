@@ -1,7 +1,5 @@
 """docs/measured/items.md: each command is run in this process, and has to print the number that the table says."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

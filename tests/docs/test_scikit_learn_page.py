@@ -1,7 +1,5 @@
 """The page on scikit-learn: its code on small data, with few steps."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page on transfer: each of its commands and its Python, run in shrunken form on small data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

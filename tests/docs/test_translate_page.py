@@ -1,7 +1,5 @@
 """The pages on translation and on decoding: their commands run with a tiny model."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

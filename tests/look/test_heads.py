@@ -1,7 +1,5 @@
 """What heads do: the rule of the labels, over all texts of a run, and the same in the page."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """What Start, the home page, Coming from and some others tell people to type, done on small data and for two steps."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -3,8 +3,6 @@
 B sentences · S tokens · L labels
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

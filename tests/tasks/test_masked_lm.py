@@ -1,7 +1,5 @@
 """Masked words: what a batch is a function of, what the loss and the scores are."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Several processes learn what one learns, stop together, and go on from each other's checkpoints."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

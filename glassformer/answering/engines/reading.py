@@ -21,6 +21,7 @@ from glassformer.convert.onnx.session import Session
 from glassformer.convert.onnx.smaller import write_int8
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.pages import join_pages
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row
 
@@ -73,6 +74,7 @@ class OnnxModel:
     def __init__(self, model: Transformer, folder: Path) -> None:
         assert model.encoder is not None
         self.session, self.used, self.tells = Session(folder / _GRAPH), 0, False
+        join_pages()
         stack = copy.copy(model.encoder)
         stack.elsewhere = self.states
         self.model = copy.copy(model)

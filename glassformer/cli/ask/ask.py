@@ -49,9 +49,9 @@ def asking(verb: str) -> Callable[..., None]:
     }
 
     def command(**typed: Any) -> None:
-        from glassformer.cli.ask.asked import answer, request_typed  # --help needs none of it
+        from glassformer.cli.ask.asked import answer  # --help needs none of it
 
-        answer(request_typed(entry, own, typed))
+        answer(entry, own, typed)
 
     command.__name__, command.__doc__ = verb, f"{entry.help[0].upper()}{entry.help[1:]}."
     return options.signed(command, command, [options.keyword(name, *its) for name, its in shared.items()])

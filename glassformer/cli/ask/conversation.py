@@ -117,8 +117,9 @@ def _reply(
 
 def _command(line: str, turns: list[str]) -> list[str] | None:
     """What a command leaves of the turns; None to leave. Raises DataError for what cannot be done."""
-    name, _, rest = line.partition(" ")
-    file = _unquoted(rest.strip())
+    name, _, file = (part.strip() for part in line.partition(" "))
+    if len(file) > 2 and file[0] == file[-1] and file[0] in "'\"":  # nobody expects the quotes in the name
+        file = file[1:-1]
     if name == "/quit":
         return None
     if name == "/reset":
@@ -139,12 +140,6 @@ def _command(line: str, turns: list[str]) -> list[str] | None:
     raise DataError("a command of the conversation is needed", got=name, do=HELP)
 
 
-def _unquoted(file: str) -> str:
-    """The name of a file without the quotes around it: nobody expects them in the name."""
-    quoted = len(file) > 2 and file[0] == file[-1] and file[0] in "'\""
-    return file[1:-1] if quoted else file
-
-
 def save_turns(path: Path, turns: list[str]) -> None:
     """Write a conversation, whole or not at all; raises DataError where it cannot be written."""
     file = output_file(path, DataError, overwrite=True)
@@ -156,9 +151,8 @@ def load_turns(path: Path) -> list[str]:
     check_path(path, DataError)
     refuse_endless(path, DataError)
     try:
-        given = parse_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read {path}", got=error.strerror or str(error)) from None
+        with from_system(DataError, f"cannot read {path}"):
+            given = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise _no_conversation(path, _no_json(error)) from None
     if not isinstance(given, dict):

@@ -14,9 +14,9 @@ from rich.table import Table
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Line, Part, Parts, Remark, Share, Style, Tick
 from glassformer.base.wrapping import in_one_line, printable
-from glassformer.cli.terminal.destination import Answers
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import refuse_given
+from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import Few, bar, console, escaped, note, note_windows, plain_table, record
 from glassformer.cli.terminal.texts import TYPED

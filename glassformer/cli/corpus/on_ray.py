@@ -86,9 +86,7 @@ def on_ray(address: str, corpus: Corpus) -> Iterator[str]:
             ray.get_runtime_context().get_node_id(), soft=False
         )
         blocks = data.read_datasource(
-            _source(data, corpus),
-            override_num_blocks=1,
-            ray_remote_args={"num_cpus": 0, "scheduling_strategy": here},
+            _source(data, corpus), override_num_blocks=1, ray_remote_args={"num_cpus": 0, "scheduling_strategy": here}
         )
         answers = blocks.map(
             _Actor,

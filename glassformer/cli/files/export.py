@@ -16,34 +16,23 @@ if TYPE_CHECKING:
     from glassformer.run.onnx_folder import OnnxExport
 
 
+_FEATURES = "For onnx: output hidden states and text vectors instead of predictions."
+_POOLING = f"{POOLING}  Needs --features.  [default: mean]"
+_TEXT = "For onnx: text on which the graph and the model are compared (repeatable).  [default: bundled texts]"
+_DATA = (
+    f"For onnx: labelled file on which the graph and the model are scored (repeatable): {DATA_FILES}.  [default: none]"
+)
+
+
 def export(
     model: ModelFolder,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     to: Annotated[Literal["huggingface", "onnx"], typer.Option("--to", help="Output format.")] = "huggingface",
-    features: Annotated[
-        bool, typer.Option("--features", help="For onnx: output hidden states and text vectors instead of predictions.")
-    ] = False,
-    pooling: Annotated[
-        list[str] | None,
-        typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  Needs --features.  [default: mean]"),
-    ] = None,
+    features: Annotated[bool, typer.Option("--features", help=_FEATURES)] = False,
+    pooling: Annotated[list[str] | None, typer.Option("--pooling", "-p", metavar="POOLING", help=_POOLING)] = None,
     int8: Annotated[bool, typer.Option("--int8", help=f"{INT8}  Needs --to onnx.")] = False,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--text",
-            help="For onnx: text on which the graph and the model are compared (repeatable).  [default: bundled texts]",
-        ),
-    ] = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help=f"For onnx: labelled file on which the graph and the model are scored (repeatable): {DATA_FILES}.  "
-            "[default: none]",
-        ),
-    ] = None,
+    text: Annotated[list[str] | None, typer.Option("--text", help=_TEXT)] = None,
+    data: Annotated[list[str] | None, typer.Option("--data", metavar="FILE", help=_DATA)] = None,
     json: Json = False,
 ) -> None:
     """Write a model for other programs: a Hugging Face folder whose model gives the same outputs, or an encoder as an

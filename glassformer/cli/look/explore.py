@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from glassformer.page.server.offers import Offer
 
 
+_NO_BROWSER = "Print the address of the page without opening a browser."
+_PUBLISH = (
+    "Write a static site of the given models (by default, all bundled ones) to this folder and open no browser. Any "
+    "web server can serve it, and it opens from disk. A page has at most 3 MB unless --megabytes is given.  [default: "
+    "none]"
+)
+_ADDRESS = "With --publish: web address of the site, which link previews need to show its pictures.  [default: none]"
+
+
 def explore(
     text: Annotated[
         list[str] | None,
@@ -39,28 +48,9 @@ def explore(
     index: IndexFolder = None,
     start: StartModel = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 chooses a free one.")] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address of the page without opening a browser.")
-    ] = False,
-    publish: Annotated[
-        Path | None,
-        typer.Option(
-            "--publish",
-            metavar="FOLDER",
-            help="Write a static site of the given models (by default, all bundled ones) to this folder and open no "
-            "browser. Any web server can serve it, and it opens from disk. A page has at most 3 MB unless --megabytes "
-            "is given.  [default: none]",
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            metavar="URL",
-            help="With --publish: web address of the site, which link previews need to show its pictures.  "
-            "[default: none]",
-        ),
-    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help=_NO_BROWSER)] = False,
+    publish: Annotated[Path | None, typer.Option("--publish", metavar="FOLDER", help=_PUBLISH)] = None,
+    address: Annotated[str | None, typer.Option("--address", metavar="URL", help=_ADDRESS)] = None,
     megabytes: options.Megabytes = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     json: Annotated[bool, json_option("The record has the address of the page, and no browser is opened.")] = False,
@@ -113,14 +103,9 @@ def explore(
         note(f"{'all models' if home else f'the page of {first.name}'}, for this machine only; Ctrl-C stops it")
 
     serve(
-        offers,
-        read_settings(Asked, wish, where="the text"),
-        port=port,
-        device=device,
-        told=told,
-        home=home,
+        offers, read_settings(Asked, wish, where="the text"), port=port, device=device, told=told, home=home,
         browser=not no_browser and not json,
-    )
+    )  # fmt: skip
 
 
 def _publish(
@@ -143,14 +128,9 @@ def _publish(
     use_threads(threads)
     offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(named)] or _offers()
     home = publish(
-        folder,
-        offers,
-        megabytes=megabytes or MEGABYTES,
-        device=device,
-        address=address or "",
-        overwrite=overwrite,
+        folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address or "", overwrite=overwrite,
         told=note,
-    )
+    )  # fmt: skip
     size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
     if json:
         record({"home": str(home), "bytes": size, "models": [offer.name for offer in offers]}, sys.stdout)

@@ -22,18 +22,12 @@ def texts_argument(what: str) -> Any:
 
 Texts = Annotated[list[str] | None, texts_argument("texts")]
 MODEL = "The model."
+_NAMED = f"{MODEL}  Use this option if the first text or file could be taken for a model."
 NamedModel = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        help=f"{MODEL}  Use this option if the first text or file could be taken for a model.  "
-        "[default: the argument MODEL]",
-    ),
+    str | None, typer.Option("--model", metavar="MODEL", help=f"{_NAMED}  [default: the argument MODEL]")
 ]
-Pair = Annotated[
-    str | None, typer.Option("--pair", help="Second text of a pair, or the passage with the answer.  [default: none]")
-]
+_PAIR = "Second text of a pair, or the passage with the answer.  [default: none]"
+Pair = Annotated[str | None, typer.Option("--pair", help=_PAIR)]
 
 
 def target_option(more: str) -> Any:
@@ -43,9 +37,8 @@ def target_option(more: str) -> Any:
 
 
 Target = Annotated[str | None, target_option("[default: the one that the model generates]")]
-Choices = Annotated[
-    list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")
-]
+_CHOICE = "A candidate for the text (repeatable).  [default: none]"
+Choices = Annotated[list[str] | None, typer.Option("--choice", help=_CHOICE)]
 TABLES = ".jsonl, .csv, .tsv, .parquet"
 
 
@@ -66,19 +59,13 @@ def top_option(what: str) -> Any:
 
 
 Words = Annotated[bool, typer.Option("--per-word", help="Compute a vector for each word instead of each text.")]
-Notes = Annotated[
-    bool,
-    typer.Option("--notes", help="Add notes that correct mistakes in four tutorials (see docs/measured/imprecise.md)."),
-]
-Megabytes = Annotated[
-    int | None,
-    typer.Option(
-        "--megabytes",
-        min=1,
-        help="Maximum size of the page in MB. The page lists the tensors that are left out.  "
-        "[default: 2; 8 if the first block of the model does not fit in 2]",
-    ),
-]
+_NOTES = "Add notes that correct mistakes in four tutorials (see docs/measured/imprecise.md)."
+Notes = Annotated[bool, typer.Option("--notes", help=_NOTES)]
+_MEGABYTES = (
+    "Maximum size of the page in MB. The page lists the tensors that are left out.  [default: 2; 8 if the first block "
+    "of the model does not fit in 2]"
+)
+Megabytes = Annotated[int | None, typer.Option("--megabytes", min=1, help=_MEGABYTES)]
 HTML = (
     "Write an HTML page that traces every number back to its inputs. An existing file is replaced only if glassformer "
     "wrote it, or with --overwrite.  [default: none]"
@@ -98,15 +85,15 @@ def out_option(more: str = "") -> Any:
 
 
 Out = Annotated[Path | None, out_option()]
-RunFolder = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="FOLDER", help=f"{OUT}  [default: a new folder in runs/]"),
-]
+_FOLDER = f"{OUT}  [default: a new folder in runs/]"
+RunFolder = Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER", help=_FOLDER)]
 EXPECT = "Expected word; the output shows the probability and rank of its tokens. Repeat it for each [MASK], in order."
 Expect = Annotated[list[str] | None, typer.Option("--expect", metavar="WORD", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
 REJECTS = "Write invalid records to this file, as JSON Lines with file, line, reason and record, and skip them."
 STOPS = "stop at the first invalid record"
+SUITS = "chosen to suit the size of the text and --minutes"
+ENDS = ("train.steps", "train.epochs", "train.minutes")
 START = f"Model that fine-tuning starts from: {WHICH}."
 Rejects = Annotated[Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: {STOPS}]")]
 COLUMNS = {
@@ -138,9 +125,8 @@ def check_megabytes(megabytes: int | None, html: Path | None) -> None:
 
 def _having(role: str) -> str:
     """The tasks whose tables have a role; empty for texts, which all have."""
-    return (
-        "" if role == "text" else f"For {', '.join(sorted(name for name, of in TASKS.items() if role in of.columns))}."
-    )
+    having = sorted(name for name, of in TASKS.items() if role in of.columns)
+    return "" if role == "text" else f"For {', '.join(having)}."
 
 
 def column_option(role: str, default: str = "", more: str = "") -> Any:
@@ -190,10 +176,8 @@ def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
     return signed(gathered, command, [*(each for each in others if each.name != "columns"), *options])
 
 
-HeldOut = Annotated[
-    Literal["validation", "test"] | None,
-    typer.Option("--split", help="Held-out split to use if no files are given.  [default: validation]"),
-]
+_SPLIT = "Held-out split to use if no files are given.  [default: validation]"
+HeldOut = Annotated[Literal["validation", "test"] | None, typer.Option("--split", help=_SPLIT)]
 
 
 def held_out_texts(default: str) -> Any:
@@ -242,15 +226,11 @@ Threads = Annotated[int | None, typer.Option("--threads", min=1, help=f"{THREADS
 FAST = "Use bfloat16 if this machine is faster with it."
 Fast = Annotated[bool, typer.Option("--fast", help=FAST)]
 PRECISION = "Precision of the computation."
-Engine = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        metavar="NAME",
-        help="Inference engine: torch, ctranslate2, ctranslate2-int8, onnxruntime, onnxruntime-int8, or auto (the "
-        "fastest one that gives the same answers as torch).",
-    ),
-]
+_ENGINE = (
+    "Inference engine: torch, ctranslate2, ctranslate2-int8, onnxruntime, onnxruntime-int8, or auto (the fastest one "
+    "that gives the same answers as torch)."
+)
+Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help=_ENGINE)]
 INT8 = "Use 8-bit weight matrices: smaller and faster, less accurate."
 Int8 = Annotated[bool, typer.Option("--int8", help=INT8)]
 LOCAL = "local"
@@ -261,7 +241,4 @@ RAY = (
 )
 Ray = Annotated[str | None, typer.Option("--ray", metavar="[ADDRESS]", help=f"{RAY}  [default: none]")]
 _SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help=f"{_SET}  [default: none]"),
-]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help=f"{_SET}  [default: none]")]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from glassformer.scoring.score import Scores
 
 
+_EXAMPLES = "Show the examples with the worst predictions."
+
+
 @options.with_column_options
 def evaluate(
     files: Annotated[
@@ -29,9 +32,7 @@ def evaluate(
     ] = None,
     model: options.NamedModel = None,
     split: options.HeldOut = None,
-    examples: Annotated[
-        bool, typer.Option("--examples/--no-examples", help="Show the examples with the worst predictions.")
-    ] = True,
+    examples: Annotated[bool, typer.Option("--examples/--no-examples", help=_EXAMPLES)] = True,
     rejects: options.Rejects = None,
     out: options.Out = None,
     json: options.Json = False,

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
-from glassformer.bundled.recipes import ready_recipes
+from glassformer.cli.terminal.options import ENDS
 from glassformer.cli.terminal.screen import note
-from glassformer.cli.train.training_options import ENDS
 from glassformer.tasks import TASKS, data_of, is_alone
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ def requested_recipe(
     """A recipe file, a bundled recipe or a task, with single settings changed; `recorded` is that of the run to resume.
     Raises ConfigError, DataError.
     """
+    from glassformer.bundled.recipes import ready_recipes
     from glassformer.saved.recipe import parse_changes, resolve
 
     changes = dict(settings)

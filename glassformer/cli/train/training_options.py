@@ -3,36 +3,19 @@
 """
 
 import inspect
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from glassformer.base.settings import Settings
-from glassformer.bundled.recipes import about, ready_recipe, ready_recipes
+from glassformer.bundled.recipes import about, ready_recipes
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, OF_TAGGED, REJECTS, STOPS, keyword, signed
-from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
-from glassformer.tasks import TASKS, TaskEntry, data_of
-from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
-
-ENDS = ("train.steps", "train.epochs", "train.minutes")
-# What no value stands for.
-_NONE = {
-    "train.threads": "all",
-    "model.size": "the family's own",
-    "model.start": "random weights",
-    "train.learning_rate": "computed from the magnitude of the weights",
-    "data.rejects": STOPS,
-    **{f"data.{role}": value for role, value in OF_TAGGED.items()},
-    **dict.fromkeys(ENDS, "no limit"),
-}
-# The settings that `run/sizes.py` chooses.
-_SIZED = ("model.size", "tokenizer.vocabulary", "train.batch")
-# Tables that are absent where nothing of them is set.
-_TABLES = {"tune.adapters.rank": "tune.adapters"}
+from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, REJECTS, SUITS, keyword, signed
+from glassformer.tasks import TASKS, TaskEntry
 
 
 def told(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) -> str:
@@ -46,48 +29,26 @@ def told(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) 
 
 
 def _defaults(task: str, setting: str, tuning: bool) -> str | None:
-    entry = TASKS[task]
-    own = _default(entry, setting)
-    if own is None or not setting.startswith(("train.", "data.")):  # tokens and sizes come with the model of --start
-        return own
-    tuned = _default(entry, setting, tuning=True) or own
+    own, tuned = _table()[setting].get(task, (None, None))
     if tuning or tuned == own:
         return tuned
     return f"{own}; with --start: {tuned}"
 
 
-def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | None:
-    """The default of a task's setting: of its recipe, else of the class; None where the task has no such setting."""
-    section, _, key = _TABLES.get(setting, setting).partition(".")
-    kinds: dict[str, type[Settings]] = {
-        "train": TrainSection,
-        "tune": TuneSection,
-        "watch": WatchSection,
-        "model": ModelSection,
-        "tokenizer": TokenizerSection,
-        "data": data_of(entry.name),
-    }
-    fields = kinds[section].model_fields
-    if key not in fields:
-        return None
-    table = _recipe(entry.tuning if tuning else entry.recipe).get(section, {})
-    if setting == "train.epochs" and key not in table and "epochs_by_data" in table:
-        return str(EpochsByData.model_validate(table["epochs_by_data"]))
-    if setting == "train.batch" and "batch_tokens" in table:
-        return "none: train.batch_tokens is used"
-    if setting in _SIZED and entry.sized and not tuning:
-        return _SUITS
-    value = table.get(key, fields[key].default)
-    if value is None:
-        return _NONE.get(setting, "none")
-    if isinstance(value, tuple):
-        return ", ".join(value) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 @cache
-def _recipe(name: str) -> dict[str, Any]:
-    return ready_recipe(name)
+def _table() -> dict[str, dict[str, list[str]]]:
+    """By setting and task its default, and that with --start: to import the classes of the settings takes longer than
+    the rest of --help (`python -m manual tables` writes the file from them).
+    """
+    file = resources.files("glassformer.bundled").joinpath("defaults.json")
+    found: dict[str, dict[str, list[str]]] = json.loads(file.read_text(encoding="utf-8"))
+    known = {task for its in found.values() for task in its}
+    for entry in (TASKS[task] for task in TASKS if task not in known):  # of a task that is not of the package
+        from glassformer.cli.train.defaults import defaults_of
+
+        for setting, (own, tuned) in defaults_of(entry, found).items():
+            found[setting][entry.name] = [own, tuned]
+    return found
 
 
 _WHAT = "A task, a bundled recipe, or a recipe file (.toml)."
@@ -96,7 +57,6 @@ What = Annotated[str | None, typer.Argument(metavar="WHAT", help=_WHAT, show_def
 Files = Annotated[list[str] | None, typer.Argument(metavar="FILES", help=_FILES, show_default=False)]
 
 # Of each kind of model: families, and their sizes.
-_SUITS = "chosen to suit the size of the text and --minutes"
 _BERT = (
     "tiny, mini, small, medium, base, large, or LAYERSxWIDTH, such as 6x256, where LAYERS is 2, 4, 6, 8, 10 or 12 and "
     "WIDTH is 128, 256, 512 or 768"
@@ -256,8 +216,8 @@ OF_VECTORS = {"model.size": "--size", "tokenizer.vocabulary": "--vocabulary"}
 _ONLY = "Only with --vectors and without --start."
 _STUDENTS = {
     "model.start": "[default: some of the teacher's layers]",
-    "model.size": f"{_ONLY} Sizes of modernbert: tiny, mini, small, medium, base, large.  [default: {_SUITS}]",
-    "tokenizer.vocabulary": f"{_ONLY}  [default: {_SUITS}]",
+    "model.size": f"{_ONLY} Sizes of modernbert: tiny, mini, small, medium, base, large.  [default: {SUITS}]",
+    "tokenizer.vocabulary": f"{_ONLY}  [default: {SUITS}]",
 }
 
 

@@ -13,9 +13,10 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import Answers, Output, counted, destination, set_aside, told_to_go_on
+from glassformer.cli.terminal.destination import Output, counted, destination, set_aside, told_to_go_on
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import Machine, split_model
+from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, plain_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 BINARY = (".npy", ".parquet", ".safetensors")
 
 
+_COMPARE_WORD = "Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]"
+
+
 def embed(
     text: options.Texts = None,
     model: options.NamedModel = None,
@@ -42,14 +46,7 @@ def embed(
     strategy: options.Strategies = None,
     pooling: options.Poolings = None,
     per_word: options.Words = False,
-    compare_word: Annotated[
-        str | None,
-        typer.Option(
-            "--compare-word",
-            metavar="WORD",
-            help="Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]",
-        ),
-    ] = None,
+    compare_word: Annotated[str | None, typer.Option("--compare-word", metavar="WORD", help=_COMPARE_WORD)] = None,
     out: Annotated[Path | None, options.out_option(", .npy, .safetensors")] = None,
     resume: options.Resume = False,
     rejects: options.Rejects = None,

@@ -14,16 +14,11 @@ from glassformer.cli.vectors.embed import told_of
 from glassformer.cli.vectors.embed_fill import NAMED, at_least_one, fill, planned, usable
 from glassformer.data.readers.lines import stop_unless
 
+_FILES = f"Files with one text per line, or tables with one record per row: {options.TABLES}."
+
 
 def search_build(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[MODEL] FILES",
-            help=f"Files with one text per line, or tables with one record per row: {options.TABLES}.",
-            show_default=False,
-        ),
-    ] = None,
+    files: Annotated[list[str] | None, typer.Argument(metavar="[MODEL] FILES", help=_FILES, show_default=False)] = None,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  It must be a new folder.")],
     model: options.NamedModel = None,

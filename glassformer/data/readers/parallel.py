@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
 from glassformer.base.wrapping import in_one_line
-from glassformer.data.readers.lines import OnBad, ends_in_returns, failing, open_bytes, read_lines, stop
+from glassformer.data.readers.lines import OnBad, failing, line_parts, open_bytes, read_lines, stop
 from glassformer.data.readers.named_rows import Row
 from glassformer.data.readers.rows import Columns, names_of
 from glassformer.data.readers.table_format import TableFormat, find_format, is_number, names_columns
@@ -142,20 +142,12 @@ def _line_lengths(path: Path) -> npt.NDArray[np.int64]:
 
     found = array("q")
     held = 0
-    for block in _blocks(path):
-        parts = block.split(b"\n")
-        for part in parts[:-1]:
-            found.append(held + len(part))
-            held = 0
-        held += len(parts[-1])
+    with open_bytes(path) as handle, failing(path):
+        for part in line_parts(path, handle, _BLOCK):
+            held += len(part)
+            if part.endswith(b"\n"):
+                found.append(held - 1)
+                held = 0
     if held:
         found.append(held)
-    return np.frombuffer(found, np.int64) if found else np.empty(0, np.int64)
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    returns: bool | None = None
-    with open_bytes(path) as handle, failing(path):
-        while block := handle.read(_BLOCK):
-            returns = ends_in_returns(block) if returns is None else returns
-            yield block.replace(b"\r", b"\n") if returns else block
+    return np.array(found, np.int64)

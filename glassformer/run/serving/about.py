@@ -1,7 +1,7 @@
 """Routes about the server itself: whether it works, its models, its numbers, its addresses, and tokens of texts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Annotated, Any
 
@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from glassformer import __version__
 from glassformer.base.settings import Settings
-from glassformer.run.serving.bodies import read_body
-from glassformer.run.serving.forms import Texts
+from glassformer.run.serving.bodies import MOST_NAMES, MOST_VALUES, read_body
+from glassformer.run.serving.forms import MOST_TOP, Texts
 from glassformer.run.serving.observed import Metrics
-from glassformer.run.serving.routes import Route, answered
+from glassformer.run.serving.routes import Route, answered, note
 from glassformer.run.serving.served import Models, check_size
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.info import describe
@@ -33,23 +33,20 @@ class TokenizeRequest(Settings):
 def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> list[Route]:
     """These routes; `others` are described too."""
 
-    async def health(request: Request) -> Response:
-        return answered({"status": "ok"})
+    def about(path: str, summary: str, answer: Callable[[], Response]) -> Route:
+        async def handle(request: Request) -> Response:
+            return answer()
 
-    async def ready(request: Request) -> Response:
+        return Route(path=path, summary=summary, handle=handle)
+
+    def ready() -> Response:
         return answered({"status": "ready" if models.ready else "not ready"}, 200 if models.ready else 503)
-
-    async def listed(request: Request) -> Response:
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "glassformer"} for name in models.served]
-        return answered({"object": "list", "data": data})
-
-    async def info(request: Request) -> Response:
-        return answered(facts)
 
     async def tokenize(request: Request) -> Response:
         asked = read_body(await request.body(), TokenizeRequest)
         tokenizer = models[asked.model].model.tokenizer
-        models.check_number(asked.texts)
+        note(request, model=asked.model)
+        models.check_number(asked.texts, models.limits.records)
 
         def made() -> Response:
             found: list[dict[str, Any]] = []
@@ -65,24 +62,19 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
 
         return await in_thread(models.readers, made)
 
-    async def numbers(request: Request) -> Response:
+    def numbers() -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
-    async def openapi(request: Request) -> Response:
-        return answered(document)
-
-    async def page(request: Request) -> Response:
-        return Response(shown, media_type="text/html")
-
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "glassformer"} for name in models.served]
     routes = [
-        Route(path="/health", summary="whether the server works", handle=health),
-        Route(path="/ready", summary="whether it takes requests", handle=ready),
-        Route(path="/v1/models", summary="the models, as OpenAI lists them", handle=listed),
-        Route(path="/info", summary="the models, their verbs and sizes, and the limits", handle=info),
+        about("/health", "whether the server works", lambda: answered({"status": "ok"})),
+        about("/ready", "whether it takes requests", ready),
+        about("/v1/models", "the models, as OpenAI lists them", lambda: answered({"object": "list", "data": listed})),
+        about("/info", "the models, their verbs and sizes, and the limits", lambda: answered(facts)),
         Route(path="/tokenize", summary="the tokens of texts", handle=tokenize, body=TokenizeRequest),
-        Route(path="/metrics", summary="numbers for Prometheus", handle=numbers),
-        Route(path="/openapi.json", summary="these addresses, as OpenAPI", handle=openapi),
-        Route(path="/docs", summary="these addresses, as a page", handle=page),
+        about("/metrics", "numbers for Prometheus", numbers),
+        about("/openapi.json", "these addresses, as OpenAPI", lambda: answered(document)),
+        about("/docs", "these addresses, as a page", lambda: Response(shown, media_type="text/html")),
     ]
     facts = {
         "version": __version__,
@@ -90,7 +82,7 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
             name: {"verbs": list(served.verbs), **{key: describe(served.model)[key] for key in _SHOWN}}
             for name, served in models.served.items()
         },
-        "limits": models.limits.model_dump(),
+        "limits": {**models.limits.model_dump(), "values": MOST_VALUES, "names": MOST_NAMES, "top": MOST_TOP},
     }
     document = openapi_of([*others, *routes], list(models.served))
     shown = page_of(document)
@@ -104,7 +96,7 @@ def openapi_of(routes: Sequence[Route], names: Sequence[str]) -> dict[str, Any]:
         [(kind, "validation") for kind in ordered], ref_template="#/components/schemas/{model}"
     )
     paths: dict[str, Any] = {}
-    refusal = {"description": "refused: {error: {message, wanted, got, do}}"}
+    refusal = {"description": "refused: {error: {message, wanted, got, do, type, code}}"}
     for route in routes:
         told: dict[str, Any] = {
             "summary": route.summary, "operationId": route.path.strip("/").replace("/", "_"),

@@ -100,7 +100,7 @@ def application(models: Models, token: str | None = None, metrics: Metrics | Non
     app.add_middleware(Guard, token=token, limits=models.limits)
     app.add_middleware(Observed, metrics=metrics)  # the outermost
     app.add_exception_handler(GlassformerError, _refused)
-    app.add_exception_handler(HTTPException, _unknown)
+    app.add_exception_handler(HTTPException, unknown(models))
     routes = [*verb_routes(models), *openai_routes(models)]
     for route in [*routes, *about_routes(models, metrics, routes)]:
         app.add_route(route.path, named(route), methods=[route.method])
@@ -122,10 +122,18 @@ async def _refused(request: Request, error: Exception) -> Response:
     return problem(error)
 
 
-async def _unknown(request: Request, error: Exception) -> Response:
-    """What has no route."""
-    assert isinstance(error, HTTPException)
-    asked = f"{request.method} {request.url.path[:80]}"
-    if error.status_code == 405:
-        return problem(MethodError("this address is not asked for so", got=asked), error.headers)
-    return problem(MissingError("there is nothing at this address", got=asked, do="see /openapi.json"))
+def unknown(models: Models) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """What answers where there is no route: of a model that is served, with the verbs that it has."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        asked = f"{request.method} {request.url.path[:80]}"
+        if error.status_code == 405:
+            return problem(MethodError("this address is not asked for so", got=asked), error.headers)
+        match request.url.path.split("/"):
+            case ["", "v1", name, verb] if name in models.served:
+                note(request, model=name)
+                return problem(models[name].unknown(verb[:80]))
+        return problem(MissingError("there is nothing at this address", got=asked, do="see /openapi.json"))
+
+    return answer

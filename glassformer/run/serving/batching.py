@@ -27,6 +27,7 @@ from glassformer.tasks.writing.writers import Writer
 ROWS_WRITTEN = 32
 """The most rows that are written together: all wait for the longest answer."""
 _FORGET = 0.9
+"""The weight of what the batches before this one read, and of the time that they took, in the rate of reading."""
 LOG = logging.getLogger("glassformer.serving")
 _END = object()
 
@@ -113,7 +114,8 @@ class Worker:
         self.most_tokens = CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS
         self.waiting: deque[Item] = deque()
         self.streams: list[Written] = []
-        self.tokens, self.rate = 0, 1000.0  # tokens that wait, and tokens a second
+        self.tokens = 0  # that wait
+        self.read, self.busy = 0.0, 0.0  # tokens of the last batches, and the seconds that they took
         self.changed = threading.Condition()
         self.ending = False
         self.thread = threading.Thread(target=self._run, name="answers", daemon=True)
@@ -142,8 +144,11 @@ class Worker:
         size, limits = sum(item.tokens for item in items), self.limits
 
         def full() -> bool:
+            if not self.waiting:
+                return False
             too_many = len(self.waiting) + len(items) > limits.waiting
-            return too_many or (bool(self.waiting) and self.tokens + size > limits.waiting_tokens)
+            too_late = self.busy > 0 and (self.tokens + size) * self.busy > limits.seconds * self.read
+            return too_many or too_late or self.tokens + size > limits.waiting_tokens
 
         with self.changed:
             if self.ending:
@@ -151,11 +156,13 @@ class Worker:
             if full():
                 self._forget_unwanted()
             if full():
+                seconds = max(1, math.ceil(self.tokens * self.busy / max(self.read, 1.0)))
                 raise OverloadedError(
-                    f"at most {limits.waiting:,} records and {limits.waiting_tokens:,} tokens wait here",
+                    f"at most {limits.waiting:,} records and {limits.waiting_tokens:,} tokens wait here, and at most "
+                    f"{limits.seconds:g} s",
                     got=f"{len(self.waiting):,} that wait, with {self.tokens:,} tokens",
-                    do="ask again later",
-                    seconds=max(1, math.ceil(self.tokens / self.rate)),
+                    do=f"ask again in {seconds:,} s",
+                    seconds=seconds,
                 )
             self.waiting += items
             self.tokens += size
@@ -185,7 +192,7 @@ class Worker:
                 started = time.perf_counter()
                 self._answer(batch)
                 seconds, tokens = time.perf_counter() - started, sum(item.tokens for item in batch)
-                self.rate = _FORGET * self.rate + (1 - _FORGET) * tokens / max(seconds, 1e-6)
+                self.read, self.busy = _FORGET * self.read + tokens, _FORGET * self.busy + seconds
                 self.taken(len(batch), tokens, seconds)
             ended = [each for each in streams if not each.step(self.model)]
             with self.changed:

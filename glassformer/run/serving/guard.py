@@ -211,4 +211,8 @@ def check_origin(headers: Headers, host: str) -> None:
     """Raise ForbiddenError for a request from a page of another site."""
     for origin in headers.getlist("origin"):
         if origin != f"http://{host}":
-            raise ForbiddenError("this server accepts only requests from its own page", got=f"one from {origin[:80]!r}")
+            raise ForbiddenError(
+                "this server answers no page of another site",
+                got=f"one from {origin[:80]!r}",
+                do="ask from a program, or from its own page",
+            )

@@ -153,9 +153,26 @@ class Api:
     def __init__(self, models: Models, continues: str, replies: str) -> None:
         self.models, self.continues, self.replies = models, continues, replies
 
+    async def _wish(self, request: Request, kind: type[Wish]) -> Wish:
+        """A request, without parameters that ask for nothing. Raises ConfigError for one that is not supported."""
+        values = read_object(await request.body())
+        if isinstance(name := values.get("model"), str) and name in self.models.served:
+            note(request, model=name)
+        for name in [*values]:
+            if name in kind.model_fields:
+                if values[name] is None:  # clients send null for what is not set
+                    del values[name]
+            elif name in _UNREAD:
+                del values[name]
+            elif name in _NEUTRAL:
+                if values[name] not in _NEUTRAL[name]:
+                    raise ConfigError(f"{name} is not supported here", got=repr(values[name])[:60], do="leave it out")
+                del values[name]
+        return read_settings(kind, values, where="the request")
+
     async def embeddings(self, request: Request) -> Response:
         """Vectors of texts, as numbers or as base64 of float32."""
-        asked = await wish(request, EmbeddingsRequest)
+        asked = await self._wish(request, EmbeddingsRequest)
         found, tokens = await self._vectors(request, asked, inputs_of(asked.input))
         if asked.normalize:
             found = [vector / max(float(np.linalg.norm(vector.astype(np.float64))), 1e-12) for vector in found]
@@ -175,7 +192,7 @@ class Api:
 
     async def rerank(self, request: Request) -> Response:
         """Documents by a model of pairs, else by the cosine of their vectors and that of the query."""
-        asked = await wish(request, RerankRequest)
+        asked = await self._wish(request, RerankRequest)
         judge = None if asked.model_fields_set & {"strategy", "pooling"} else judge_of(self.models[asked.model].model)
         if judge is None:
             (query, *others), tokens = await self._vectors(request, asked, inputs_of((asked.query, *asked.documents)))
@@ -206,14 +223,14 @@ class Api:
     ) -> tuple[list[Any], int]:
         """The answers of a model to a verb, and how many tokens it has read."""
         served = self.models[model]
-        note(request, model=served.name, records=len(records))
+        note(request, records=len(records))
         items = await self.models.answers(served, served.form(verb), records, options)
         tokens = sum(item.tokens for item in items)
         note(request, tokens=tokens)
         return [item.future.result() for item in items], tokens
 
     async def completions(self, request: Request) -> Response:
-        asked = await wish(request, CompletionRequest)
+        asked = await self._wish(request, CompletionRequest)
 
         def choice(index: int, text: str, reason: str | None) -> dict[str, Any]:
             return {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
@@ -223,7 +240,7 @@ class Api:
         )
 
     async def chat(self, request: Request) -> Response:
-        asked = await wish(request, ChatRequest)
+        asked = await self._wish(request, ChatRequest)
         options = asked.options
         if asked.max_completion_tokens is not None:
             options["max_tokens"] = asked.max_completion_tokens
@@ -273,7 +290,7 @@ class Api:
         if len(records) > 1:
             raise ConfigError("one prompt is streamed", got=f"{len(records):,}", do="leave stream out")
         served = self.models[asked.model]
-        note(request, model=served.name, records=1)
+        note(request, records=1)
         written, item = await self.models.write(served, served.form(verb), records[0], options)
         head["object"] = kind if kind == "text_completion" else f"{kind}.chunk"
         usage_too = asked.stream_options is not None and asked.stream_options.include_usage
@@ -295,22 +312,6 @@ async def chunks(
         yield {**head, "choices": [chunk(0, "", reason_of(its))]}
         if prompt_tokens is not None:
             yield {**head, "choices": [], "usage": usage_of(prompt_tokens, len(its.tokens))}
-
-
-async def wish(request: Request, kind: type[Wish]) -> Wish:
-    """A request, without parameters that ask for nothing. Raises ConfigError for one that is not supported."""
-    values = read_object(await request.body())
-    for name in [*values]:
-        if name in kind.model_fields:
-            if values[name] is None:  # clients send null for what is not set
-                del values[name]
-        elif name in _UNREAD:
-            del values[name]
-        elif name in _NEUTRAL:
-            if values[name] not in _NEUTRAL[name]:
-                raise ConfigError(f"{name} is not supported here", got=repr(values[name])[:60], do="leave it out")
-            del values[name]
-    return read_settings(kind, values, where="the request")
 
 
 def inputs_of(given: object) -> list[dict[str, object]]:

@@ -50,13 +50,9 @@ def serve(
         host, port = listening.getsockname()[:2]
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         config = uvicorn.Config(
-            app,
-            http=impatient(limits.seconds_to_read, MOST_SILENT, limits.seconds_to_take),
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=limits.grace,
-        )
+            app, http=impatient(limits.seconds_to_read, MOST_SILENT, limits.seconds_to_take), log_level="critical",
+            access_log=False, server_header=False, timeout_graceful_shutdown=limits.grace,
+        )  # fmt: skip
         with log_lines(), suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
 

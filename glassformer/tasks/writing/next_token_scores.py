@@ -16,7 +16,8 @@ from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared_in_parts
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Trigram, Unigram
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram
+from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Shape
 

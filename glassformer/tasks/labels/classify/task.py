@@ -143,7 +143,7 @@ class Classify(TextPairTask[Labelled, Any]):
             more = f" and {len(counted) - _SHOWN:,} more" if len(counted) > _SHOWN else ""
             rare = [label[:30] for label, count in counted if count == 1]
             warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
-            preparation.log(f"{len(labels):,} labels: {shown}{more}{warned}")
+            preparation.log(f"{len(labels):,} labels in the training records: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
         frequencies = dict(preparation.facts.get("label_counts") or {label: found[label] for label in labels})
         values = section.model_dump() | {"labels": labels}

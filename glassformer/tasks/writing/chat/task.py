@@ -20,7 +20,8 @@ from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Trigram
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
+from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.predictor import Predictor, evaluating, predict
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.tables import Record
