@@ -100,8 +100,8 @@ def test_a_live_page_begins_with_its_core_and_has_the_rest_before_it_is_clicked(
         page.goto(address)
         page.wait_for_selector(".frame", timeout=WAIT)
         page.evaluate(ALL_HERE)
-        # What a page without a server has in its place is not fetched.
-        assert {name for name in script_files() if name not in asked} <= {*own("alone"), *HOME}
+        # What a page without a server has in its place is not fetched, nor the words of a language that is not chosen.
+        assert {name for name in script_files() if name not in asked} <= {*own("alone"), *own("de"), *HOME}
         assert len(asked) == len(set(asked))
         drawn = page.evaluate(
             """() => {

@@ -168,7 +168,14 @@ def write_story(job: Job) -> None:
 
 
 def story_page(
-    opened: Model, tree: SearchTree, out: Path, *, title: str, megabytes: int | None = None, trace: Trace | None = None
+    opened: Model,
+    tree: SearchTree,
+    out: Path,
+    *,
+    title: str,
+    megabytes: int | None = None,
+    language: str = "en",
+    trace: Trace | None = None,
 ) -> None:
     from glassformer.api.trace import Trace
     from glassformer.look.texts.search_tree import trace_of
@@ -176,8 +183,9 @@ def story_page(
 
     page = Trace.of(trace_of(opened, tree) if trace is None else trace)
     page.to_html(
-        out, title=title, megabytes=megabytes, searches=[tree], training=opened.source, place=PLACE, overwrite=True
-    )
+        out, title=title, megabytes=megabytes, searches=[tree], training=opened.source, place=PLACE, language=language,
+        overwrite=True,
+    )  # fmt: skip
     note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, opens in any browser; the space bar plays and pauses")
 
 

@@ -63,6 +63,7 @@ def explain(
     notes: options.Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
+    language: options.PageLanguage = "en",
     gradients: Annotated[bool, typer.Option("--gradients", help=_GRADIENTS)] = False,
     held_out: Annotated[list[str] | None, options.held_out_texts("Needs --html.  [default: none]")] = None,
     probe: ProbeFile = None,
@@ -83,7 +84,7 @@ def explain(
     inputs. --html writes a page on which every number can be clicked. With --choice, the model reads the text with each
     candidate. With --write, the model generates tokens, and each step is shown.
     """
-    options.check_megabytes(megabytes, html)
+    options.check_page(megabytes, language, html)
     which, texts = split_model("explain", text, model)
     drawn = {"probe": probe, "index": index, "start": start, "gradients": gradients}
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
@@ -98,7 +99,7 @@ def explain(
         opened = open_model(which, device=device, threads=threads)
         writing.explain_writing(
             opened, list(texts_to_explain(texts)), write, attention, searched, html=html, title=Path(which).name,
-            megabytes=megabytes, json=json,
+            megabytes=megabytes, language=language, json=json,
         )  # fmt: skip
         return
     opened = open_model(which, device=device, threads=threads)
@@ -114,7 +115,7 @@ def explain(
         trace.to_html(
             html, title=Path(which).name, megabytes=megabytes, gradients=gradients, training=opened.source,
             searches=[_search(opened, text) for text in read] if alone else (), sections=sections, overwrite=True,
-            place="" if word is None else _place(opened, trace, sentence, word),
+            place="" if word is None else _place(opened, trace, sentence, word), language=language,
         )  # fmt: skip
         note(f"{html}: {html.stat().st_size / 1e6:.1f} MB, opens in any browser")
         tell(str(trace.honesty))

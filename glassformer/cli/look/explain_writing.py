@@ -47,6 +47,7 @@ def explain_writing(
     html: Path | None,
     title: str,
     megabytes: int | None,
+    language: str,
     json: bool,
 ) -> None:
     """Continue one text, or reply to turns, and show each step, with `html` as a page. Raises DataError."""
@@ -64,7 +65,7 @@ def explain_writing(
     trace = trace_of(opened, tree)
     compared = stepwise(tree, trace, fast=opened.fast)
     if html is not None:
-        story_page(opened, tree, html, title=title, megabytes=megabytes, trace=trace)
+        story_page(opened, tree, html, title=title, megabytes=megabytes, language=language, trace=trace)
     else:
         show_writing(tree, trace, block, head, asdict(compared) | {"holds": compared.holds}, json=json)
     note(f"{'✓' if compared.holds else '✗'} {compared}")

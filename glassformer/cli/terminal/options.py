@@ -66,6 +66,10 @@ _MEGABYTES = (
     "of the model does not fit in 2]"
 )
 Megabytes = Annotated[int | None, typer.Option("--megabytes", min=1, help=_MEGABYTES)]
+PageLanguage = Annotated[
+    str,
+    typer.Option("--language", metavar="CODE", help="With --html: language of the page, en or de."),
+]
 HTML = (
     "Write an HTML page that traces every number back to its inputs. An existing file is replaced only if glassformer "
     "wrote it, or with --overwrite.  [default: none]"
@@ -121,6 +125,12 @@ TARGET_FILES = (
 def check_megabytes(megabytes: int | None, html: Path | None) -> None:
     if megabytes is not None and html is None:
         raise ConfigError("--megabytes limits a page", got="no page", do="add --html FILE")
+
+
+def check_page(megabytes: int | None, language: str, html: Path | None) -> None:
+    check_megabytes(megabytes, html)
+    if language != "en" and html is None:
+        raise ConfigError("--language is that of a page", got="no page", do="add --html FILE")
 
 
 def _having(role: str) -> str:
