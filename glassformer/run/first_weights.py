@@ -20,7 +20,7 @@ from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer, build
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
-from glassformer.saved.sections import OF_THE_TEACHER, DistilSection
+from glassformer.saved.sections import DistilSection
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import check_taught
 from glassformer.tasks.labels.labels import check_encoder, two_segments
@@ -64,18 +64,7 @@ def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
     found = section.model_copy(update={"fingerprint": print_of})
     if section.vectors or teacher.task is None:
         return Teacher(teacher, task, found)
-    return Teacher(teacher, task.model_copy(update=_in_common(teacher.task, task)), found)
-
-
-def _in_common(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
-    """What a student shares with its teacher: labels, unit of numbers, pooling unless the recipe changes it."""
-    known = type(student).model_fields
-    found = {name: getattr(teacher, name) for name in OF_THE_TEACHER if name in known}
-    if "pooling" in known and getattr(student, "pooling") != known["pooling"].default:  # noqa: B009  # not of every task
-        del found["pooling"]
-    if "deviation" in found and found["deviation"] is None:  # an imported model, whose head knows the unit
-        found |= {"mean": 0.0, "deviation": 1.0}
-    return found
+    return Teacher(teacher, task.taught_by(teacher.task), found)
 
 
 def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, pairs: bool) -> None:

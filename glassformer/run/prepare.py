@@ -256,7 +256,7 @@ def _with_head_of(found: Probe, lesson: Lesson) -> Lesson:
 
 
 def _same_labels(model: Artefact, recipe: Recipe) -> bool:
-    return model.labels == tuple(getattr(recipe.task, "labels", ()))
+    return model.labels == recipe.task.head_outputs.labels
 
 
 def _module(start: Start, vocabulary: Vocabulary, lesson: Lesson, progress: Progress) -> Transformer:

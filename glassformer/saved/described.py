@@ -117,8 +117,8 @@ class Described(NeverPickled):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the sentence head's labels, () where it has none."""
-        return tuple(getattr(self.task, "labels", ()))
+        """The names of the outputs of its head for labels, () where they have none."""
+        return () if self.task is None else self.task.head_outputs.labels
 
     @property
     def task_name(self) -> str | None:

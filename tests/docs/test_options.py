@@ -10,7 +10,7 @@ from tests.docs.options import PAGE, options, table
 
 
 def test_the_page_is_what_the_verbs_have() -> None:
-    assert PAGE.read_text(encoding="utf-8") == table()
+    assert PAGE.read_text(encoding="utf-8") == table(), "python -m manual tables"
 
 
 def test_each_option_has_one_name_one_type_and_one_meaning() -> None:

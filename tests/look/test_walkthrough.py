@@ -124,6 +124,10 @@ def test_the_title_of_a_step_is_true_of_its_formula() -> None:
     assert titles("gpt2")["decoder.embed.sum"] == "Word and position are added"
     assert modern["encoder.embed.sum"] == "The word alone: no position is added"
     assert titles("bert, straight sentence head")["sentence_head.logits"] == "A score for each label"
+    several, one = (
+        titles(name)["sentence_head.probabilities"] for name in ("bert, several labels", "bert, straight sentence head")
+    )
+    assert (several.partition(":")[0], one.partition(":")[0]) == ("Sigmoid", "Softmax")
 
 
 def test_blocks_that_are_left_out_are_called_alike_only_when_they_are() -> None:

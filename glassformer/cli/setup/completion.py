@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from glassformer.bundled.recipes import ready_recipes
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.terminal.help import names_of
 from glassformer.cli.terminal.outputs import checking_outputs
@@ -79,9 +80,7 @@ def _sentence(help_: str) -> str:
 
 def _words(verb: str, command: Callable[..., None]) -> list[str]:
     if verb in _OF_TASKS:
-        from glassformer.cli.train.training_options import RECIPES
-
-        return [*TASKS, *RECIPES]
+        return list(dict.fromkeys([*TASKS, *ready_recipes()]))
     if verb == "completion":
         return list(typing.get_args(Shell))
     first = next(iter(inspect.signature(command, eval_str=True).parameters.values()), None)

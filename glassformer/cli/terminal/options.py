@@ -96,6 +96,8 @@ Expect = Annotated[list[str] | None, typer.Option("--expect", metavar="WORD", he
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
 REJECTS = "Write invalid records to this file, as JSON Lines with file, line, reason and record, and skip them."
 STOPS = "stop at the first invalid record"
+SUITS = "chosen to suit the size of the text and --minutes"
+ENDS = ("train.steps", "train.epochs", "train.minutes")
 START = f"Model that fine-tuning starts from: {WHICH}."
 Rejects = Annotated[Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: {STOPS}]")]
 COLUMNS = {

@@ -78,7 +78,7 @@ def distil(
     changes = {
         "distil.teacher": teacher,
         **{f"distil.{name}": value for name, value in asked.items() if value is not None},
-        **({"task.several": True} if getattr(task, "several", False) else {}),
+        **{f"task.{name}": value for name, value in task.for_student().items()},
         **(settings or {}),
     }
     if not asked["vectors"] and (beside := [OF_VECTORS[name] for name in OF_VECTORS if name in changes]):
@@ -104,7 +104,8 @@ def distil(
 def _compare(model: Model) -> None:
     taught = model.metrics["teacher"]
     scores, student = taught["scores"], model.metrics["scores"]
-    named = [name for name in _SHOWN if name in scores and name in student]
+    kept = model.measured_as.kept_by.removeprefix("-")
+    named = [name for name in dict.fromkeys((*_SHOWN, kept)) if name in scores and name in student]
     table = plain_table("", "layers", "parameters", *(name.replace("_", " ") for name in named))
     parameters = sum(each.numel() for each in model.module.parameters())
     layers = len(model.config.output_stack.blocks)

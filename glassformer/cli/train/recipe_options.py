@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
+from glassformer.cli.terminal.options import ENDS
 from glassformer.cli.terminal.screen import note
-from glassformer.cli.train.training_options import ENDS, RECIPES
 from glassformer.tasks import TASKS, data_of, is_alone
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ def requested_recipe(
         if Path(what).exists():
             do = f"glassformer train masked-lm {what}"
             raise ConfigError("a recipe (.toml) or a task is needed first", got=what, do=do)
-        near = did_you_mean(what, [*TASKS, *RECIPES])
-        lists = f"tasks: {', '.join(TASKS)}; bundled recipes: {', '.join(RECIPES)}"
+        others = [each for each in known if each not in TASKS]
+        near = did_you_mean(what, [*TASKS, *others])
+        lists = f"tasks: {', '.join(TASKS)}; bundled recipes: {', '.join(others)}"
         do = near if near.startswith("did") else lists
         raise ConfigError(f"there is no task, bundled recipe or recipe file (.toml) {what!r}", do=do)
     if starts or "tokenizer.file" in changes:  # these bring the tokens that the recipe would learn

@@ -12,11 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
+from glassformer.bundled.recipes import about, ready_recipes
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, REJECTS, keyword, signed
+from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, REJECTS, SUITS, keyword, signed
 from glassformer.tasks import TASKS, TaskEntry
-
-ENDS = ("train.steps", "train.epochs", "train.minutes")
 
 
 def told(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) -> str:
@@ -43,34 +42,21 @@ def _table() -> dict[str, dict[str, list[str]]]:
     """
     file = resources.files("glassformer.bundled").joinpath("defaults.json")
     found: dict[str, dict[str, list[str]]] = json.loads(file.read_text(encoding="utf-8"))
+    known = {task for its in found.values() for task in its}
+    for entry in (TASKS[task] for task in TASKS if task not in known):  # of a task that is not of the package
+        from glassformer.cli.train.defaults import defaults_of
+
+        for setting, (own, tuned) in defaults_of(entry, found).items():
+            found[setting][entry.name] = [own, tuned]
     return found
 
 
-# What the bundled recipes that are not tasks train.
-RECIPES = {
-    "answer-from-scratch": "Task answer, from random weights.",
-    "bert-mini": "Task bert, with a small model.",
-    "bert-paper": "Task bert, with the model and settings of Devlin et al. 2019.",
-    "chat-decoder": "Task chat, with a decoder (llama).",
-    "choose-from-scratch": "Task choose, from random weights.",
-    "classify-from-scratch": "Task classify, from random weights.",
-    "mask-matrix": "Task masked-lm, with the attention masks from a blog post (see glassformer matrix).",
-    "masked-lm-mini": "Task masked-lm, with a small model in 10 minutes.",
-    "masked-lm-small": "Task masked-lm, with a larger model in 60 minutes.",
-    "regress-from-scratch": "Task regress, from random weights.",
-    "sentence-order-mini": "Task sentence-order, with a small model.",
-    "slides": "Task annotated-masks, with the model and the three sentences of a tutorial's slides.",
-    "spam": "Task classify, on bundled messages.",
-    "tag-from-scratch": "Task tag, from random weights.",
-    "vaswani2017": "Task translate, with the model and settings of Vaswani et al. 2017.",
-}
 _WHAT = "A task, a bundled recipe, or a recipe file (.toml)."
 _FILES = f"Files, folders and glob patterns: .txt, .md, {DATA_FILES}."
 What = Annotated[str | None, typer.Argument(metavar="WHAT", help=_WHAT, show_default=False)]
 Files = Annotated[list[str] | None, typer.Argument(metavar="FILES", help=_FILES, show_default=False)]
 
 # Of each kind of model: families, and their sizes.
-_SUITS = "chosen to suit the size of the text and --minutes"
 _BERT = (
     "tiny, mini, small, medium, base, large, or LAYERSxWIDTH, such as 6x256, where LAYERS is 2, 4, 6, 8, 10 or 12 and "
     "WIDTH is 128, 256, 512 or 768"
@@ -218,7 +204,7 @@ def help_of_task(
     if not tasks:
         return command, {
             "Tasks": [(name, f"{entry.help[0].upper()}{entry.help[1:]}.") for name, entry in TASKS.items()],
-            "Bundled recipes": list(RECIPES.items()),
+            "Bundled recipes": [(name, about(name)) for name in ready_recipes() if name not in TASKS],
         }
     others = [each for name, each in inspect.signature(command).parameters.items() if name not in names]
     return signed(lambda **_: None, command, [*others, *_parameters(tasks[:1])]), {}
@@ -230,8 +216,8 @@ OF_VECTORS = {"model.size": "--size", "tokenizer.vocabulary": "--vocabulary"}
 _ONLY = "Only with --vectors and without --start."
 _STUDENTS = {
     "model.start": "[default: some of the teacher's layers]",
-    "model.size": f"{_ONLY} Sizes of modernbert: tiny, mini, small, medium, base, large.  [default: {_SUITS}]",
-    "tokenizer.vocabulary": f"{_ONLY}  [default: {_SUITS}]",
+    "model.size": f"{_ONLY} Sizes of modernbert: tiny, mini, small, medium, base, large.  [default: {SUITS}]",
+    "tokenizer.vocabulary": f"{_ONLY}  [default: {SUITS}]",
 }
 
 

@@ -85,7 +85,7 @@ class Classify(TextPairTask[Labelled, Any]):
         if isinstance(context.data, ClassifyData):
             pairs, separator = context.data.pair is not None, context.data.separator
         if section is not None and not isinstance(section, ClassifySection) and section.labels_pairs:
-            section, pairs = ClassifySection(labels=getattr(section, "labels", ())), True
+            section, pairs = ClassifySection(labels=section.head_outputs.labels), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             wanted = "a label needs a model that was trained to classify"

@@ -1,18 +1,16 @@
-"""glassformer/bundled/defaults.json: the default of each setting that is an option of `train`, by task, as --help shows
-it, and that with --start.
+"""The default of each setting that is an option of `train`, as --help shows it. Those of the package are in
+bundled/defaults.json, as this module imports the classes of all settings.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 from glassformer.base.settings import Settings
 from glassformer.bundled.recipes import ready_recipe
-from glassformer.cli.terminal.options import OF_TAGGED, STOPS
-from glassformer.cli.train.training_options import _OPTIONS, _SUITS, ENDS
+from glassformer.cli.terminal.options import ENDS, OF_TAGGED, STOPS, SUITS
 from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
-from glassformer.tasks import TASKS, TaskEntry, data_of
+from glassformer.tasks import TaskEntry, data_of
 from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
 
 # What no value stands for.
@@ -31,18 +29,16 @@ _SIZED = ("model.size", "tokenizer.vocabulary", "train.batch")
 _TABLES = {"tune.adapters.rank": "tune.adapters"}
 
 
-def table() -> dict[str, dict[str, tuple[str, str]]]:
-    """By setting and task; a task that lacks the setting is left out."""
-    found: dict[str, dict[str, tuple[str, str]]] = {}
-    for _, _, setting, _ in _OPTIONS:
-        found[setting] = {}
-        for task, entry in TASKS.items():
-            own = tuned = _default(entry, setting)
-            if own is None or tuned is None:
-                continue
-            if setting.startswith(("train.", "data.")):  # tokens and sizes come with the model of --start
-                tuned = _default(entry, setting, tuning=True) or own
-            found[setting][task] = own, tuned
+def defaults_of(entry: TaskEntry, settings: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """By setting the default of a task, and that with --start; a setting that the task lacks is left out."""
+    found: dict[str, tuple[str, str]] = {}
+    for setting in settings:
+        own = tuned = _default(entry, setting)
+        if own is None or tuned is None:
+            continue
+        if setting.startswith(("train.", "data.")):  # tokens and sizes come with the model of --start
+            tuned = _default(entry, setting, tuning=True) or own
+        found[setting] = own, tuned
     return found
 
 
@@ -66,7 +62,7 @@ def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | N
     if setting == "train.batch" and "batch_tokens" in table:
         return "none: train.batch_tokens is used"
     if setting in _SIZED and entry.sized and not tuning:
-        return _SUITS
+        return SUITS
     value = table.get(key, fields[key].default)
     if value is None:
         return _NONE.get(setting, "none")
