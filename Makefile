@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # On two cores: the tests wait a quarter of their time, for a browser, a server or another process.
 WORKERS ?= 3
 
-.PHONY: install demo test test-long lint format types docs bench results architecture release-check kills bill web web-check clean
+.PHONY: install demo test test-long lint format types docs bench results tables release-check kills bill web web-check clean
 
 install: $(VENV)/.tests web/node_modules/.installed  ## all that the tests, the checks and the page need
 
@@ -38,8 +38,8 @@ docs: $(VENV)/.tests  ## the documentation site, with its links checked: build/s
 results: $(VENV)/.tests  ## the tables of docs/ from docs/results/*.json
 	$(BIN)/python -m experiments.tables
 
-architecture: $(VENV)/.tests  ## the picture and the table of docs/how/architecture.md, from the imports
-	$(BIN)/python -m tests.architecture
+tables: $(VENV)/.tests  ## the pages of docs/ that follow from the code: options, recipes, formulas, the picture of the rooms
+	$(BIN)/python -m manual tables
 
 bench: $(VENV)/.tests  ## ours against the named peers, in one run, as ratios
 	$(BIN)/python -m bench

@@ -4,6 +4,7 @@ python -m manual                    # the site, with its links checked: build/si
 python -m manual --quick            # the same without the live pages
 python -m manual tables             # the generated pages of docs/
 python -m manual words              # how easy each page is to read
+python -m manual page-words         # web/words/package.json: what the page says and Python or a table has written
 python -m manual worksheets FOLDER  # sheets to print
 """
 
@@ -31,6 +32,11 @@ def run(words: list[str]) -> None:
         from manual.words import report
 
         print(report())
+        return
+    if words == ["page-words"]:
+        from manual.page_words import write as write_page_words
+
+        write_page_words()
         return
     if words[:1] == ["worksheets"]:
         from manual.teaching.worksheets import write as write_sheets

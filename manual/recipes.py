@@ -16,8 +16,8 @@ from pydantic.fields import FieldInfo
 
 from experiments.page import table
 from glassformer.base.settings import Settings
-from glassformer.bundled.recipes import recipe_files
-from glassformer.cli.train.training_options import _OPTIONS, RECIPES
+from glassformer.bundled.recipes import about, recipe_files
+from glassformer.cli.train.training_options import _OPTIONS
 from glassformer.saved.recipe import Recipe
 from glassformer.tasks import TASKS, task_named
 
@@ -74,8 +74,8 @@ def bundled() -> str:
     """docs/reference/recipes.md."""
     parts = [BUNDLED]
     for name, path in sorted(recipe_files().items()):
-        about = RECIPES.get(name, f"Task {name}.")
-        parts.append(f"## {name}\n\n{about}\n\n```toml\n{path.read_text(encoding='utf-8').strip()}\n```\n")
+        what = f"Task {name}." if name in TASKS else about(name)
+        parts.append(f"## {name}\n\n{what}\n\n```toml\n{path.read_text(encoding='utf-8').strip()}\n```\n")
     return "\n".join(parts)
 
 

@@ -1,6 +1,4 @@
-"""The picture and the table of docs/how/architecture.md, drawn from the imports: python -m tests.architecture."""
-
-from __future__ import annotations
+"""The picture and the table of docs/how/architecture.md, drawn from the imports: python -m manual tables."""
 
 import ast
 import re
@@ -15,7 +13,7 @@ from tests.imports import FILES, PACKAGE, ROOMS, edges, sources
 
 PAGE = PACKAGE.parent / "docs" / "how" / "architecture.md"
 PICTURE = PAGE.with_suffix(".svg")
-MARKERS = "<!-- rooms: python -m tests.architecture -->", "<!-- end of rooms -->"
+MARKERS = "<!-- rooms: python -m manual tables -->", "<!-- end of rooms -->"
 
 BANDS = {
     "Foundations": ("base", "config"),
@@ -236,8 +234,8 @@ def _arrow(thick: float, points: list[tuple[float, float]]) -> str:
     return f'<path class="way" stroke-width="{thick:g}" d="{path}"/><polygon class="tip" points="{tip}"/>'
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Write the table and the picture."""
     found = house()
     PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), table(found)), encoding="utf-8")
     PICTURE.write_text(picture(found), encoding="utf-8")
-    print(PAGE, PICTURE, sep="\n")

@@ -1,7 +1,5 @@
 """The page about the rooms is what the imports say, and what it names exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace
@@ -31,14 +29,14 @@ def test_the_page_has_the_sizes_of_today(today: House) -> None:
     assert set(written) == set(today.sizes)
     for name, size in written.items():
         now = today.sizes[name]
-        assert abs(size.files - now.files) <= max(2, now.files / 10), f"{name}: run make architecture"
-        assert abs(size.lines - now.lines) <= max(100, now.lines / 10), f"{name}: run make architecture"
+        assert abs(size.files - now.files) <= max(2, now.files / 10), f"{name}: python -m manual tables"
+        assert abs(size.lines - now.lines) <= max(100, now.lines / 10), f"{name}: python -m manual tables"
 
 
 def test_the_picture_and_the_table_are_drawn_from_the_imports(today: House) -> None:
     as_written = replace(today, sizes=sizes_in(TEXT))
-    assert with_table(TEXT, table(as_written)) == TEXT, "run make architecture"
-    assert picture(as_written) == PICTURE.read_text(encoding="utf-8"), "run make architecture"
+    assert with_table(TEXT, table(as_written)) == TEXT, "python -m manual tables"
+    assert picture(as_written) == PICTURE.read_text(encoding="utf-8"), "python -m manual tables"
 
 
 def test_another_import_or_folder_changes_them(today: House) -> None:

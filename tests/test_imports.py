@@ -1,7 +1,5 @@
 """The order of the rooms, and what else keeps the package easy to hold in the head: read from the syntax trees."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -206,11 +204,41 @@ def test_only_tasks_name_a_task_or_a_verb() -> None:
         if not (place := path.relative_to(PACKAGE).as_posix()).startswith(NAMING)
         and (names := named(path.read_text(encoding="utf-8")))
     }
-    assert found == {}
+    told = (
+        "only tasks/ may have the name of a task or a verb as a text: ask TASKS or VERBS, or choose another name "
+        "for the verb where the word is in use already"
+    )
+    assert found == {}, told
 
 
 def test_a_named_task_is_noticed() -> None:
     assert named('if task == "classify":\n    verbs = {"fill": 1}') == ["classify", "fill"]
+
+
+SECTIONS = ("section", "task", "teacher", "student")
+
+
+def asked_by_name(source: str) -> list[str]:
+    """Settings that a file asks a `[task]` table for by their names, where the table may lack them."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    return [
+        ast.unparse(call)
+        for call in calls
+        if ast.unparse(call.func) in ("getattr", "hasattr")
+        and isinstance(call.args[1], ast.Constant)
+        and ast.unparse(call.args[0]).split(".")[-1] in SECTIONS
+    ]
+
+
+def test_only_tasks_know_the_names_of_their_settings() -> None:
+    found = {
+        place: asked
+        for path in FILES
+        if not (place := path.relative_to(PACKAGE).as_posix()).startswith("tasks/")
+        and (asked := asked_by_name(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}, "give TaskSection a property with a default, and read that"
+    assert asked_by_name("getattr(model.task, 'temperature', 1)") == ["getattr(model.task, 'temperature', 1)"]
 
 
 def test_importing_the_package_is_light() -> None:

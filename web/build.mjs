@@ -6,6 +6,7 @@ import { dirname, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { generated } from "./addresses.mjs";
+import { faultsOf, keysOfPage, named, spoken, tablesOfAll } from "./words.mjs";
 
 /** Where the package has the page: the one place that names it. */
 const PAGE = "../glassformer/page";
@@ -15,7 +16,9 @@ const BUILT = `${PAGE}/built`;
 const LIMITS = {
   core: { minified: 250_000, gzipped: 80_000 },
   chunk: { minified: 100_000, gzipped: 36_000 },
-  page: { minified: 684_000, gzipped: 254_000 },
+  // All words of the page, of the tours and the quiz in another language: fetched when it is chosen, and then kept.
+  language: { minified: 220_000, gzipped: 80_000 },
+  page: { minified: 690_000, gzipped: 255_500 },
 };
 
 const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];
@@ -69,7 +72,14 @@ if (process.argv.includes("--test")) {
 
 const minified = { ...shared, minify: true, legalComments: "none", banner: { js: NOTE }, write: false };
 // For exported pages and notebooks: one file.
-const whole = await build({ ...minified, entryPoints: { explorer: "src/whole.ts" }, outdir: BUILT });
+const whole = await build({
+  ...minified,
+  entryPoints: { explorer: "src/whole.ts" },
+  outdir: BUILT,
+  external: ["./de.ts"],
+});
+// The words of each other language: a chunk without anything of the page, which a browser may keep.
+const languages = await spoken({ ...minified, outdir: `${BUILT}/script` });
 // For a server: a core, and chunks that it fetches. A chunk is called by what is in it: browsers may keep it.
 const served = await build({
   ...minified,
@@ -77,7 +87,7 @@ const served = await build({
   outdir: `${BUILT}/script`,
   splitting: true,
   chunkNames: "[name]-[hash]",
-  plugins: [{ name: "on-the-core", setup: onTheCore }],
+  plugins: [{ name: "on-the-core", setup: onTheCore }, named(languages)],
 });
 // For the home page of a server, and for pages that show a view of a site.
 const small = await build({
@@ -104,6 +114,7 @@ for (const { path, text } of [
   ...whole.outputFiles,
   ...styles.outputFiles,
   ...small.outputFiles,
+  ...languages,
   ...withItsCore(served.outputFiles),
 ]) {
   files.set(relative(BUILT, path), text);
@@ -116,7 +127,17 @@ const PAGES = {
 };
 for (const [what, without] of Object.entries(PAGES)) measure(what, ["explorer.css", ...carried(without)], LIMITS.page);
 measure("core", ["script/core.js", "script/core.css"], LIMITS.core);
-for (const name of files.keys()) if (/^script\/(?!core\.)/.test(name)) measure(name, [name], LIMITS.chunk);
+for (const name of files.keys()) {
+  const limits = /^script\/[a-z]{2}-/.test(name) ? LIMITS.language : LIMITS.chunk;
+  if (/^script\/(?!core\.)/.test(name)) measure(name, [name], limits);
+}
+
+if (check) {
+  const keys = keysOfPage();
+  for (const [language, table] of Object.entries(tablesOfAll())) {
+    for (const fault of faultsOf(table, keys)) fail(`web/words/${language}.json: ${fault}`);
+  }
+}
 
 const licences = CONTAINED.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim()}\n`);
 files.set("LICENSES.txt", licences.join("\n\n"));
@@ -145,7 +166,8 @@ function carried(without) {
   const found = ["core.js"];
   for (const name of found) {
     for (const [, other] of files.get(`script/${name}`).matchAll(/"\.\/([\w.-]+\.js)"/g)) {
-      if (!found.includes(other) && !without.includes(other.split("-")[0])) found.push(other);
+      if (!found.includes(other) && !/^[a-z]{2}-/.test(other) && !without.includes(other.split("-")[0]))
+        found.push(other);
     }
   }
   return found.map((name) => `script/${name}`);

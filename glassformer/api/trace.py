@@ -42,6 +42,7 @@ class Trace(look.Trace):
         start: Start | None = None,
         sections: Mapping[str, Any] | None = None,
         place: str = "",
+        language: str = "en",
         overwrite: bool = False,
     ) -> None:
         """Write a page that shows every number of this run and its inputs: one file, which works from disk.
@@ -52,10 +53,11 @@ class Trace(look.Trace):
         gradient of the loss, which costs a backward pass. `probe` is a logistic regression on the model's vectors (a
         fitted pipeline of `TextFeatures` and scikit-learn's, or the file of `embed compare --probe-out`), `index` an
         index of texts by these vectors, `start` the model that this one was tuned from: the page draws each of them.
-        `sections` are further sections, as JSON by name; `place` is where it opens, as its address names it. A file
+        `sections` are further sections, as JSON by name; `place` is where it opens, as its address names it;
+        `language` is that of its words, `de` for German. A file
         that glassformer did not write is replaced only with `overwrite`, one of a model, an index or a run never.
-        Raises DataError where it cannot be written, ConfigError for a limit below 1, CheckpointError for a probe or an
-        index of another model.
+        Raises DataError where it cannot be written, ConfigError for a limit below 1 or another language,
+        CheckpointError for a probe or an index of another model.
         """
         from glassformer.features.pipeline import probe_of
         from glassformer.features.probe import Probe
@@ -72,7 +74,10 @@ class Trace(look.Trace):
         told = made | training_sections(training) | dict(sections or {})
         if searches:
             told[NAME] = search_section(searches)
-        write_page(self, path, title=title, megabytes=megabytes, sections=told, place=place, overwrite=overwrite)
+        write_page(
+            self, path, title=title, megabytes=megabytes, sections=told, place=place, language=language,
+            overwrite=overwrite,
+        )  # fmt: skip
 
     def show(self, *, height: int = 640, title: str | None = None, megabytes: int = 16, live: bool = False) -> Shown:
         """Show this run in a notebook, `height` points high, as the page that `to_html` writes.

@@ -21,10 +21,10 @@ from safetensors.torch import save
 from torch import Tensor
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
-from glassformer.page.parts import ID, LOADER, STYLE, parts_of
+from glassformer.page.parts import ID, LOADER, STYLE, languages, parts_of
 from glassformer.page.sections import gradients
 from glassformer.page.sections.carried import PLANES, Carried, compressed, planes
 from glassformer.page.sections.choosing import carry
@@ -39,6 +39,7 @@ MEGABYTES, LARGE_MEGABYTES, MOST_MEGABYTES = 2, 8, 64
 """How large a page is at most if nothing else is said; if the first block of the model does not fit into that; and
 beyond which it is not written unless that is asked for.
 """
+ENGLISH = "en"
 NAMES = 20_000
 """About what the names of the tensors that are left out add."""
 
@@ -64,12 +65,13 @@ def write_page(
     megabytes: int | None = None,
     sections: Mapping[str, Any] | None = None,
     place: str = "",
+    language: str = ENGLISH,
     overwrite: bool = False,
 ) -> None:
     """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
     write_document(
         path,
-        lambda: page(trace, title=title, megabytes=megabytes, sections=sections, place=place),
+        lambda: page(trace, title=title, megabytes=megabytes, sections=sections, place=place, language=language),
         overwrite=overwrite,
     )
 
@@ -95,19 +97,24 @@ def page(
     megabytes: int | None = None,
     sections: Mapping[str, Any] | None = None,
     place: str = "",
+    language: str = ENGLISH,
     shared: str = "",
     more: str = "",
 ) -> str:
     """The page as text, of so many megabytes at most (None: 2, or 8 if the first block of the model needs more); raises
-    ConfigError for a limit below 1, and DataError for a page that is beyond it and above 64 MB, which what is not
-    numbers can be.
+    ConfigError for a limit below 1 or a language that the page lacks, and DataError for a page that is beyond it and
+    above 64 MB, which what is not numbers can be.
 
     `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
-    with the gradients of its loss always carries them. `place` is where it opens, as its address names it. `shared`
-    names a file beside the page, of `shared_script`, which has what all pages have; `more` are elements of its head.
+    with the gradients of its loss always carries them. `place` is where it opens, as its address names it; `language`
+    is `en`, or one whose words it then carries and begins with. `shared` names a file beside the page, of
+    `shared_script`, which has what all pages have; `more` are elements of its head.
     """
     if megabytes is not None:
         megabytes = counted(megabytes, "the maximum size of a page in megabytes")
+    known = sorted({ENGLISH, *languages(script_files())})
+    if language not in known:
+        raise ConfigError(f"the page speaks {', '.join(known)}", got=language, do="choose one of these")
     title = title or title_of(trace)
     blocks = {} if shared else texts_of_page()
     without = not_shown(trace)
@@ -123,7 +130,7 @@ def page(
             record = run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True), "limit": limit}
             numbers = {"tensors": save_planes(carried.tensors), "weights": save_planes(carried.weights)}
             told = {"record": json.dumps(record, allow_nan=False).encode(), **numbers, **blocks}
-            return document(title, told, place=place, shared=shared, more=more, without=without)
+            return document(title, told, place=place, shared=shared, more=more, without=without, language=language)
 
         room = limit - len(made(Carried(0))) - NAMES
         text = made(carried := carry(trace, room))
@@ -184,13 +191,14 @@ def document(
     shared: str = "",
     more: str = "",
     without: frozenset[str] = frozenset(),
+    language: str = ENGLISH,
 ) -> str:
     """The page's script and style with these blocks: a record as JSON, tensors and weights as safetensors.
 
     `root` begins the element that the views fill; `place` is where it opens; `shared` and `more` as in `page`. It lacks
-    the chunks `without`.
+    the chunks `without`; of the languages it has English, and `language`, with which it begins.
     """
-    own, policy = frame_of_page(frozenset() if shared else without)
+    own, policy = frame_of_page(frozenset() if shared else without, language)
     if shared:
         own = [f'<script src="{escape(shared)}"></script>']
         # A browser may take a file from disk for one of another site.
@@ -199,7 +207,7 @@ def document(
     return "\n".join(
         (
             "<!doctype html>",
-            f'<html lang="en" data-place="{escape(place)}">' if place else '<html lang="en">',
+            f'<html lang="en"{_told("place", place)}{_told("language", language.removeprefix(ENGLISH))}>',
             "<head>",
             '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -218,17 +226,23 @@ def document(
     )
 
 
+def _told(name: str, value: str) -> str:
+    """An attribute that the script reads, where there is something to tell."""
+    return f' data-{name}="{escape(value)}"' if value else ""
+
+
 @cache
-def script_of_page(without: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Style and script of a page by the names of their blocks, the script in parts."""
-    parts = parts_of(script_files(), without)
+def script_of_page(without: frozenset[str] = frozenset(), language: str = ENGLISH) -> dict[str, str]:
+    """Style and script of a page by the names of their blocks, the script in parts; of other languages one at most."""
+    files = script_files()
+    parts = parts_of(files, without | (languages(files) - {language}))
     return {STYLE: built("explorer.css")} | {f"{ID}{name.removesuffix('.js')}": text for name, text in parts.items()}
 
 
 @cache
-def frame_of_page(without: frozenset[str] = frozenset()) -> tuple[list[str], str]:
+def frame_of_page(without: frozenset[str] = frozenset(), language: str = ENGLISH) -> tuple[list[str], str]:
     """The blocks of style and script, and the content policy that allows them."""
-    style, *parts = (own := script_of_page(without)).values()
+    style, *parts = (own := script_of_page(without, language)).values()
     policy = (
         f"default-src 'none'; script-src {' '.join(map(digest, (LOADER, *parts)))}; style-src {digest(style)}; "
         "base-uri 'none'; form-action 'none'"

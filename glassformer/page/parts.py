@@ -9,12 +9,13 @@ made.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 
 NAMED = r"([\w.-]+\.js)"
 _IMPORT = re.compile(rf'\bimport\s*(?:\{{([^}}]*)\}}\s*from\s*)?"\./{NAMED}";?')
 _LATER = re.compile(rf'\bimport\("\./{NAMED}"\)')
+_LANGUAGE = re.compile(r"([a-z]{2})-[\w-]+\.js")
 _EXPORT = re.compile(r"\bexport\s*\{([^}]*)\};?\s*$")
 
 CORE, STYLE = "core.js", "page-style"
@@ -43,7 +44,7 @@ const part = async (name) => {
   put("script", await unpacked("part-" + name.replace(".js", "")));
   const [needs, make] = given[name];
   await Promise.all(needs.map(get));
-  return (made[name] = make(made, get));
+  return (made[name] = await make(made, get));
 };
 try {
   put("style", await unpacked("page-style"));
@@ -72,13 +73,18 @@ def as_part(name: str, text: str) -> str:
         raise ValueError(f"{name} imports or exports in a way that a page cannot")
     told = _pairs(exported[1], turned=True) if exported else ""
     listed = ",".join(f'"{need}"' for need in dict.fromkeys(needs))
-    return f'glassformer("{name}",[{listed}],($made,$get)=>{{"use strict";{body}\nreturn{{{told}}}}});'
+    return f'glassformer("{name}",[{listed}],async($made,$get)=>{{"use strict";{body}\nreturn{{{told}}}}});'
 
 
 def _pairs(names: str, *, turned: bool = False) -> str:
     """`a as b,c` as `a:b,c`; turned as `b:a,c`."""
     pairs = [each.strip().split(" as ") for each in names.split(",") if each.strip()]
     return ",".join(":".join(reversed(pair) if turned else pair) for pair in pairs)
+
+
+def languages(files: Iterable[str]) -> frozenset[str]:
+    """The languages, beside English, whose words are among the files: each is a chunk with two letters for a name."""
+    return frozenset(found[1] for name in files if (found := _LANGUAGE.fullmatch(name)))
 
 
 @cache

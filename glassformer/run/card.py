@@ -182,7 +182,7 @@ def _answers(model: Artefact) -> Iterator[str]:
         return
     yield ""
     yield f"* Sentence vector: {_POOLING[model.config.sentence_head.pooling]}"
-    temperature = getattr(model.task, "temperature", 1.0)
+    temperature = model.task.head_outputs.temperature
     if temperature != 1.0:
         limit = limit_of(temperature)
         doubt = f", {limit}" if limit else ""

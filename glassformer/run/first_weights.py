@@ -20,7 +20,7 @@ from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer, build
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
-from glassformer.saved.sections import OF_THE_TEACHER, DistilSection
+from glassformer.saved.sections import DistilSection
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import check_taught
 from glassformer.tasks.labels.labels import check_encoder, two_segments
@@ -48,8 +48,12 @@ def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
     teacher = open_model(section.teacher, Artefact, "cpu")
     if section.vectors:
         check_encoder(teacher.config, "sentence vectors are learned from an encoder")
-    else:
-        _check_task(teacher, section, task)
+    elif teacher.task is None or teacher.task.name != task.name:
+        raise ConfigError(
+            f"a student of {task.name} needs a teacher of {task.name}",
+            got=f"{section.teacher}, a model of {teacher.task_name or 'no task'}",
+            do="name a model that was trained for it, or learn its sentence vectors with --vectors 1",
+        )
     print_of = fingerprint(teacher.module)
     if section.fingerprint not in ("", print_of):
         raise ConfigError(
@@ -60,27 +64,7 @@ def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
     found = section.model_copy(update={"fingerprint": print_of})
     if section.vectors or teacher.task is None:
         return Teacher(teacher, task, found)
-    return Teacher(teacher, task.model_copy(update=_in_common(teacher.task, task)), found)
-
-
-def _check_task(teacher: Artefact, section: DistilSection, task: TaskSection) -> None:
-    if teacher.task is None or teacher.task.name != task.name:
-        raise ConfigError(
-            f"a student of {task.name} needs a teacher of {task.name}",
-            got=f"{section.teacher}, a model of {teacher.task_name or 'no task'}",
-            do="name a model that was trained for it, or learn its sentence vectors with --vectors 1",
-        )
-
-
-def _in_common(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
-    """What a student shares with its teacher: labels, unit of numbers, pooling unless the recipe changes it."""
-    known = type(student).model_fields
-    found = {name: getattr(teacher, name) for name in OF_THE_TEACHER if name in known}
-    if "pooling" in known and getattr(student, "pooling") != known["pooling"].default:  # noqa: B009  # not of every task
-        del found["pooling"]
-    if "deviation" in found and found["deviation"] is None:  # an imported model, whose head knows the unit
-        found |= {"mean": 0.0, "deviation": 1.0}
-    return found
+    return Teacher(teacher, task.taught_by(teacher.task), found)
 
 
 def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, pairs: bool) -> None:
@@ -126,14 +110,8 @@ def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str
     with torch.no_grad():
         for name, tensor in module.state_dict().items():
             tensor.copy_(theirs[_BLOCK.sub(lambda found: f"encoder.blocks.{chosen[int(found[1])]}.", name)])
-    student = Artefact(
-        module,
-        teacher.tokenizer,
-        task=teacher.task,
-        length=teacher.length,
-        data=teacher.data,
-        templates=teacher.templates,
-    )
+    same = {name: getattr(teacher, name) for name in ("task", "length", "data", "templates")}
+    student = Artefact(module, teacher.tokenizer, **same)
     layers = ", ".join(str(number) for number in chosen)
     return student, f"the student starts with {wanted} of the teacher's {count} layers: {layers}"
 

@@ -24,34 +24,21 @@ from glassformer.convert.tokenizer_files import write_json
 from glassformer.models.transformer import Transformer
 from glassformer.run.onnx_check import Check, Checked, Int8Loss, Score
 from glassformer.saved.artefact import Artefact
-from glassformer.saved.foreign import applied_after, rescaled, use_of
+from glassformer.saved.foreign import rescaled, use_of
 from glassformer.tasks import task_named
-from glassformer.tasks.settings import TaskSection
+from glassformer.tasks.settings import HeadOutputs
 from glassformer.training.progress import Progress
 
-# What is made of the outputs, by the head; of one for a text by what it answers.
+# What is made of the outputs, by the head; of one for a text its task says it.
 _READ = {
     "masked words": (
         "scores for each token of the vocabulary; the prediction for a masked token is the largest",
-        'mask = [row.index(tokenizer.token_to_id({mask!r})) for row in feed["input_ids"].tolist()]\n'
+        'mask = [row.index(tokenizer.token_to_id({mask})) for row in feed["input_ids"].tolist()]\n'
         "print([tokenizer.id_to_token(int(logits[row, place].argmax())) for row, place in enumerate(mask)])",
     ),
     "masked words and sentence": (
         "scores for each token of the vocabulary, and for the labels of a pair of texts",
         "print(seq_relationship_logits.argmax(axis=1))",
-    ),
-    "probabilities": (
-        "a score for each label; the largest is the answer",
-        "print([LABELS[row.argmax()] for row in logits])",
-    ),
-    "chosen": (
-        "a score for each label; a text has those whose sigmoid is at least {threshold:g}",
-        "print([[LABELS[k] for k, x in enumerate(row) if 1 / (1 + np.exp(-x)) >= {threshold:g}] for row in logits])",
-    ),
-    "number": ("the number", "print(logits[:, 0])"),
-    "candidates": (
-        "a score for each row; the rows of a text are the text with each candidate, and the largest is the answer",
-        "print(logits[:, 0].argmax())",
     ),
     "token": (
         "scores of the tags for each token; that of a word is the largest of its first token",
@@ -65,7 +52,6 @@ _READ = {
         "`last_hidden_state` for each token, and one vector of them for each text (`sentence_embedding`)",
         "print(sentence_embedding.shape)",
     ),
-    "": ("the scores of the sentence's labels", "print(logits)"),
 }
 _CARD = """\
 # {title}
@@ -89,9 +75,7 @@ pip install onnxruntime tokenizers
 
 def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: Sequence[str], title: str) -> str:
     """The README of the graph `files[0]`; `told` are sentences about what is not exported."""
-    kind = kind_of(model, head)
-    meaning, read = _READ[kind]
-    values = {"mask": model.tokenizer.special.mask, "threshold": getattr(model.task, "threshold", 0.5)}
+    meaning, read = _READ.get(head.name) or _of_sentence(model)
     names = ", ".join(answer.name for answer in head.answers)
     outputs = ", ".join(f"`{answer.name}` [{', '.join(answer.axes)}]" for answer in head.answers)
     segmented = SEGMENTS in inputs_of(model.config)
@@ -112,12 +96,12 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
         _padding(model),
         *([f"tokenizer.enable_truncation({model.row_tokens})"] if model.row_tokens is not None else []),
         f'session = onnxruntime.InferenceSession("{files[0]}")',
-        f"found = tokenizer.encode_batch({_texts(model, kind)})",
+        f"found = tokenizer.encode_batch({_texts(model, head)})",
         'feed = {"input_ids": np.array([each.ids for each in found], np.int64)}',
         'feed["attention_mask"] = np.array([each.attention_mask for each in found], np.int64)',
         *([f'feed["{SEGMENTS}"] = np.array([each.type_ids for each in found], np.int64)'] if segmented else []),
         f"{names}{',' if len(head.answers) == 1 else ''} = session.run(None, feed)",
-        read.format(**values),
+        read.replace("{mask}", repr(model.tokenizer.special.mask)),
     ]
     return _CARD.format(
         title=title,
@@ -125,7 +109,7 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
         code="\n".join(lines),
         inputs=", ".join(f"`{name}`" for name in inputs_of(model.config)),
         outputs=outputs,
-        meaning=meaning.format(**values),
+        meaning=meaning,
         longest="A text may have any number of tokens"
         if model.row_tokens is None
         else f"At most {model.row_tokens:,} tokens; cut a longer text, or read it in windows",
@@ -133,17 +117,12 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
     )
 
 
-def kind_of(model: Artefact, head: ExportedHead) -> str:
-    """How the outputs are read: the head, and of one for a text what it answers."""
-    if head.name != "sentence":
-        return head.name
-    if model.task is None:
-        return ""
-    task = task_named(model.task.name)
-    if task.head_use == "candidates":
-        return task.head_use
-    printed = model.task.card.printed
-    return printed if model.labels or printed == "number" else ""
+def _of_sentence(model: Artefact) -> tuple[str, str]:
+    """What the task makes of the outputs for a text; labels without names are not read."""
+    outputs = HeadOutputs() if model.task is None else model.task.head_outputs
+    if "LABELS" in outputs.code and not model.labels:
+        outputs = HeadOutputs()
+    return outputs.meaning, outputs.code
 
 
 def facts(model: Artefact, head: ExportedHead) -> Mapping[str, Any]:
@@ -152,7 +131,7 @@ def facts(model: Artefact, head: ExportedHead) -> Mapping[str, Any]:
         "task": model.task_name,
         "head": head.name,
         "labels": list(model.labels),
-        "threshold": getattr(model.task, "threshold", None),
+        "threshold": None if model.task is None else model.task.head_outputs.threshold,
         "inputs": {name: ["batch", "sequence"] for name in inputs_of(model.config)},
         "outputs": {answer.name: list(answer.axes) for answer in head.answers},
         "longest": model.row_tokens,
@@ -172,15 +151,16 @@ def _padding(model: Artefact) -> str:
     return f"tokenizer.enable_padding(pad_id={model.tokenizer.pad_id}, pad_token={json.dumps(pad)})"
 
 
-def _texts(model: Artefact, kind: str) -> str:
-    pairs = kind == "masked words and sentence"
-    pairs |= model.task is not None and kind != "features" and task_named(model.task.name).reads_pairs(model.data)
+def _texts(model: Artefact, head: ExportedHead) -> str:
+    pairs, kind = head.name == "masked words and sentence", head.name
+    task = None if model.task is None or kind == "features" else task_named(model.task.name)
+    pairs |= task is not None and task.reads_pairs(model.data)
     if kind == "masked words":
         mask = model.tokenizer.special.mask
         return json.dumps([f"She {mask} the summer.", f"The train left the {mask} two hours late."], ensure_ascii=False)
     if kind == "span":
         return '[("Where is Rouen?", "Rouen is a city in Normandy.")]'
-    if kind == "candidates":
+    if task is not None and task.head_use == "candidates":
         return '[("Shall we go?", "Yes, please."), ("Shall we go?", "It is blue.")]'
     return '[("Two dogs run.", "A man sleeps.")]' if pairs else '["Two dogs run.", "A man sleeps on the train."]'
 
@@ -254,28 +234,17 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
                 lost = check.lost(*sessions)
             scores = [] if measured is None else check.scores(measured, options.data, sessions, progress)
             report = OnnxExport(
-                head.name,
-                session.inputs,
-                session.outputs,
-                written.nodes,
-                _bytes(draft),
-                checked,
-                lost,
-                tuple(scores),
-                left,
-            )
+                head.name, session.inputs, session.outputs, written.nodes, _bytes(draft), checked, lost,
+                tuple(scores), left,
+            )  # fmt: skip
             write_tokenizer_of(draft, exported.config, exported.tokenizer, exported.length)
             write_json(draft / FACTS, {**report.to_dict(), **facts(exported, head), "opset": OPSET})
             with contextlib.suppress(ConfigError):  # a model that transformers has no class for
                 state = dict(exported.module.named_parameters())
                 described = describe(
-                    exported.config,
-                    state,
-                    exported.tokenizer,
-                    token_settings=exported.token_settings,
-                    use=use_of(exported),
-                    length=exported.length,
-                )
+                    exported.config, state, exported.tokenizer, token_settings=exported.token_settings,
+                    use=use_of(exported), length=exported.length,
+                )  # fmt: skip
                 write_json(draft / "config.json", described.settings)
             text = write_card(exported, head, list(report.bytes), report.left_behind, directory.name)
             (draft / CARD).write_text(text, encoding="utf-8")
@@ -306,18 +275,10 @@ def _as_exported(model: Artefact, head: ExportedHead) -> tuple[Artefact, tuple[s
     module.load_state_dict(kept, assign=True)
     exported = copy.copy(model)
     exported.module, exported._fast = module.eval(), False
-    exported.task = model.task if head.name == FEATURES else _neutral(model.task)
-    if head.name != FEATURES:
-        left += applied_after(model.task)
+    if head.name != FEATURES and model.task is not None:
+        exported.task = model.task.in_last_layer()
+        left += model.task.not_exported
     return exported, tuple(left)
-
-
-def _neutral(section: TaskSection | None) -> TaskSection | None:
-    if section is None:
-        return None
-    usual = {"temperature": 1.0, "mean": 0.0, "deviation": 1.0}
-    changed = {name: value for name, value in usual.items() if getattr(section, name, None) not in (None, value)}
-    return section.model_copy(update=changed)
 
 
 def _bytes(folder: Path) -> dict[str, int]:

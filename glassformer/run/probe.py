@@ -51,8 +51,6 @@ _OTHERS, _FITTING = 0.1, 0.4
 STRENGTHS = (1e-5, 3e-4, 3e-3, 3e-2, 3e-1)
 # A step of a training takes this many times as long as to read its rows.
 _COST = 3
-# Settings of a task that a probe chooses.
-CHOSEN = ("pooling", "direct")
 
 
 @dataclass(frozen=True)
@@ -95,9 +93,9 @@ class Probe:
         )
 
     def save(self, folder: Path) -> None:
-        section = self.task.section.model_dump(mode="json")
-        chosen = {name: section[name] for name in CHOSEN if name in section}
-        facts = sealed_line({"chosen": chosen, "start": self.start, "layer": _checksum(self.weight, self.bias)})
+        facts = sealed_line(
+            {"chosen": self.task.section.chosen, "start": self.start, "layer": _checksum(self.weight, self.bias)}
+        )
         with atomic_write(folder / FILE) as draft:
             save_file({"weight": self.weight, "bias": self.bias}, draft, {"facts": facts})
 
@@ -115,7 +113,7 @@ class Probe:
         except (OSError, SafetensorError, ValueError, KeyError, TypeError):
             wanted, do = "a run needs the linear probe that it began with", f"delete {folder / FILE}: it is made again"
             raise CheckpointError(wanted, got="a damaged one", do=do) from None
-        return cls(task.with_settings(**{name: getattr(section, name) for name in chosen}), weight, bias, start=start)
+        return cls(task.with_settings(**section.chosen), weight, bias, start=start)
 
 
 def _checksum(*tensors: Tensor) -> int:
@@ -154,7 +152,7 @@ def probe(
         measured = read_states(start, heads, TaskFeed(task, held_out), machine, _MEASURED, _OTHERS * most)
         parts = [(learned.also(named), measured)]
         how = "held-out text"
-    names = [getattr(each.section, "pooling", None) or "states" for each in tasks]
+    names = ["".join(of for of in each.section.chosen.values() if isinstance(of, str)) or "states" for each in tasks]
     each_seconds = _FITTING * most / (len(parts) * (len(tasks) + len(STRENGTHS)) + 1)
 
     def solved(number: int, strengths: Sequence[float]) -> tuple[list[float], list[tuple[float, Tensor, Tensor]]]:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.base.errors import ConfigError, GlassformerError, TrainingError
-from glassformer.run.probe import CHOSEN
 from glassformer.run.probe import FILE as PROBE
 from glassformer.runtime.device import Log
 from glassformer.saved import store
 from glassformer.saved.recipe import RECIPE, Recipe, read_saved_recipe, tokenizer_of_run
-from glassformer.saved.sections import OF_THE_TEACHER
 from glassformer.tasks import task_named
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.checkpoint import Checkpoints
@@ -89,8 +87,8 @@ def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:
-            by_teacher = OF_THE_TEACHER if recipe.distil.teacher is not None else ()
-            open_before = {*recipe.task.found, *CHOSEN, *by_teacher}
+            by_teacher = recipe.task.of_teacher() if recipe.distil.teacher is not None else ()
+            open_before = {*recipe.task.found, *recipe.task.probed, *by_teacher}
             found_by_the_run = (name, key) in _RESOLVED_BY_THE_RUN or (
                 name == "task" and key in open_before and now[key] == type(recipe.task).model_fields[key].default
             )

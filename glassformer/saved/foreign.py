@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,10 +16,10 @@ from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.saved.store import refuse_a_model
 from glassformer.tasks import TASKS, VERBS, predictor_of, task_named, task_where, verb_of
-from glassformer.tasks.settings import TaskSection
+from glassformer.tasks.settings import HeadOutputs, TaskSection
 from glassformer.tasks.writing.settings import TargetSection
 from glassformer.tasks.writing.writers import special_ids
-from glassformer.text.tokenizer import TARGET_FILE, Tokenizer
+from glassformer.text.tokenizer import TARGET_FILE
 
 Kind = TypeVar("Kind", bound=Artefact)
 LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
@@ -40,15 +40,9 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     module.load_state_dict(found.state, assign=True)
     report = found.report
     saved = kind(
-        module,
-        found.tokenizer,
-        task=section_of(found.config, report.use),
-        length=report.length,
-        token_settings=report.token_settings,
-        generation=report.generation,
-        templates=found.templates,
-        source=folder,
-    )
+        module, found.tokenizer, task=section_of(found.config, report.use), length=report.length,
+        token_settings=report.token_settings, generation=report.generation, templates=found.templates, source=folder,
+    )  # fmt: skip
     return saved, report
 
 
@@ -58,22 +52,14 @@ def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
     name = None if use.head is None else task_where(lambda kind: kind.head_use == use.head)
     if name is None or head is None:
         return None
-    kind = task_named(name).Section
-    said: dict[str, object] = {"labels": use.labels, "several": use.several, "dropout": head.dropout}
-    said |= {"mean": 0.0, "deviation": 1.0}  # of numbers: the scores are the numbers
-    if config.sentence_head is not None and "pooling" in kind.model_fields:
-        known = [get_args(each) for each in get_args(kind.model_fields["pooling"].annotation)]
-        said["pooling"] = word if any((word := config.sentence_head.pooling) in each for each in known) else ""
-    own = {name: value for name, value in said.items() if name in kind.model_fields and value not in ((), "")}
-    return kind.model_validate({"name": name, **own})
+    return task_named(name).Section.of_imported(HeadOutputs(use.labels, use.several), head)
 
 
 def use_of(model: Artefact) -> LabelUse:
     section = model.task
-    head = None if section is None or section.name not in TASKS else task_named(section.name).head_use
-    if head is None:
+    if section is None or section.name not in TASKS or (head := task_named(section.name).head_use) is None:
         return LabelUse(labels=model.labels)
-    return LabelUse(head, model.labels, several=bool(getattr(section, "several", False)))
+    return LabelUse(head, model.labels, several=section.head_outputs.several)
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
@@ -90,16 +76,13 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
         directory, model.config, state, tokenizer, token_settings=said.tokens, generation=said.generation,
         use=use_of(model), length=model.length, start=said.start, templates=model.templates,
     )  # fmt: skip
-    return (*left, *said.told, *_of_two_vocabularies(tokenizer), *applied_after(model.task))
-
-
-def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
-    if tokenizer is None or len(tokenizer.sides) == 1:
-        return ()
-    return (
+    two = (
         f"the tokenizer of translations is {TARGET_FILE}, for PreTrainedTokenizerFast of transformers; ctranslate2 "
-        f"reads only one vocabulary, and would give wrong words",
+        f"reads only one vocabulary, and would give wrong words"
     )
+    of_two = () if tokenizer is None or len(tokenizer.sides) == 1 else (two,)
+    last = () if model.task is None else model.task.not_exported
+    return (*left, *said.told, *of_two, *last)
 
 
 class Searched(NamedTuple):
@@ -173,24 +156,10 @@ def _written(model: Artefact) -> Searched:
 
 
 def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The last layer of the head, rescaled: divided by a temperature, or by deviation and mean of numbers."""
-    by = getattr(section, "deviation", None) or 1.0 / getattr(section, "temperature", 1.0)
-    more = getattr(section, "mean", None) or 0.0
+    """The last layer of the head, with the temperature of its probabilities, or the scale and shift of its numbers."""
+    outputs = HeadOutputs() if section is None else section.head_outputs
+    by, more = outputs.scale / outputs.temperature, outputs.shift
     if (by, more) == (1.0, 0.0) or LAST not in state:
         return {}
     weight, bias = state[LAST].double(), state[LAST_BIAS].double()
     return {LAST: (weight * by).to(state[LAST].dtype), LAST_BIAS: (bias * by + more).to(state[LAST_BIAS].dtype)}
-
-
-def applied_after(section: TaskSection | None) -> tuple[str, ...]:
-    """What is applied to the scores of this model but cannot be exported: sentences."""
-    if section is None:
-        return ()
-    threshold, told = getattr(section, "threshold", None), []
-    if threshold is not None and threshold != type(section).model_fields["threshold"].default:
-        told.append(f"the threshold {threshold:.4g} is not exported: apply it to the scores")
-    if getattr(section, "temperature", 1.0) != 1.0:
-        told.append("the temperature is written into the last layer: its scores are divided by it there too")
-    if getattr(section, "deviation", None) is not None:
-        told.append("mean and deviation of the numbers are written into the last layer: it gives the number itself")
-    return tuple(told)

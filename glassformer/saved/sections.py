@@ -101,10 +101,6 @@ class DistilSection(Settings):
         return self
 
 
-# Settings of a task by which the answers of a teacher and of its student mean the same.
-OF_THE_TEACHER = ("labels", "several", "pooling", "crf", "mean", "deviation", "negatives")
-
-
 class WatchSection(Settings):
     """Sentences whose predictions and heads are recorded at some steps of the training, in `watched.jsonl`, for a page
     that shows how the model learned. A sentence is one text; a tab separates it from what the task needs: the

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from glassformer.base.settings import Settings
 from glassformer.data.stores.split import shared, text_hash
 from glassformer.scoring.score import Integers, Reals, Scores
 
@@ -141,8 +140,8 @@ class Learner(Protocol[Example, Prediction]):
     """A task that says what the baseline learns, and how its output becomes a prediction."""
 
     @property
-    def section(self) -> Settings:
-        """The settings, with the names of the labels where there are any."""
+    def section(self) -> Any:
+        """The settings of a task, of which `head_outputs.labels` are the names of the labels where there are any."""
         ...
 
     def lesson(self, example: Example) -> Lesson | None:
@@ -171,7 +170,7 @@ def beside_tfidf(
     if not learned or not labelled:
         return scores
     log(f"fitting the {TFIDF} baseline on {len(learned):,} training records")
-    baseline = TfIdf(learned, len(getattr(task.section, "labels", ())))
+    baseline = TfIdf(learned, len(task.section.head_outputs.labels))
     if baseline.note:
         log(baseline.note)
     values = baseline.guess([lesson for _, lesson in labelled])

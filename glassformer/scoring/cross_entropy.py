@@ -37,6 +37,19 @@ def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None 
     return F.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
 
 
+def binary_cross_entropy(
+    logits: Tensor, having: Tensor, weights: Tensor, factors: Sequence[float] | None = None
+) -> Tensor:
+    """Σ weight · mean over the labels of the binary cross-entropy, a scalar of at least float32: of logits [B, L],
+    which labels a row has [B, L] (flags, or 0 and 1) and weights [B]. `factors` [L] multiply the loss of having a
+    label.
+    """
+    logits = widened(logits)
+    more = None if factors is None else torch.tensor(factors, dtype=logits.dtype, device=logits.device)
+    each = F.binary_cross_entropy_with_logits(logits, having.to(logits.dtype), pos_weight=more, reduction="none")
+    return (each.mean(dim=1) * weights.to(each.dtype)).sum()
+
+
 def widened(logits: Tensor) -> Tensor:
     """At least float32: bfloat16 is too imprecise for a sum over a vocabulary."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32))

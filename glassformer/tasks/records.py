@@ -173,7 +173,7 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
             return self.scores_of_stream(zip(examples, predict(self, model, examples, fast=fast), strict=True))
 
     def lesson(self, example: Example) -> Lesson | None:
-        """What the TF-IDF baseline learns from an example; None without a label. `section.labels` counts the labels."""
+        """What the TF-IDF baseline learns from an example; None without a label, and by default."""
         return None
 
     def known_by(self, example: Example) -> str | None:

@@ -1,8 +1,9 @@
 """The `[task]` table of a recipe, and what follows from it alone; without torch."""
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 from glassformer.base.settings import Settings
+from glassformer.config import SentenceHeadConfig, TokenHeadConfig
 
 
 class CardWords(NamedTuple):
@@ -15,13 +16,39 @@ class CardWords(NamedTuple):
     limit: str = ""
 
 
+class HeadOutputs(NamedTuple):
+    """What the outputs of the head for labels mean. `labels`: their names, () where they have none; `several`: each has
+    a probability of its own, and a label is chosen from `threshold`. Probabilities are those of the outputs divided by
+    `temperature`; a number is `scale` · output + `shift`. `meaning` and `code` are for the README of an exported graph:
+    the outputs in a sentence, and a line of Python that makes answers of `logits` [texts, outputs] and of `LABELS`.
+    """
+
+    labels: tuple[str, ...] = ()
+    several: bool = False
+    threshold: float | None = None
+    temperature: float = 1.0
+    scale: float = 1.0
+    shift: float = 0.0
+    meaning: str = "the scores of the sentence's labels"
+    code: str = "print(logits)"
+
+
+LARGEST = HeadOutputs(
+    meaning="a score for each label; the largest is the answer",
+    code="print([LABELS[row.argmax()] for row in logits])",
+)
+
+
 class TaskSection(Settings):
     """The `[task]` table of a recipe: `name` chooses the task, the rest are its own settings. A task sets the
-    properties below where the defaults do not fit; those that no setting changes are class variables.
+    properties below where the defaults do not fit; those that no setting changes are class variables. No other room
+    knows the names of a task's own settings.
     """
 
     # Settings that a run determines itself where the recipe leaves them at their default.
-    found: ClassVar[tuple[str, ...]] = ("labels", "no_answer")
+    found: ClassVar[tuple[str, ...]] = ()
+    # Settings that the linear probe chooses where the recipe leaves them at their default.
+    probed: ClassVar[tuple[str, ...]] = ()
     # Its models answer pairs with one of two `labels`, besides what else they learn.
     labels_pairs: ClassVar[bool] = False
     name: str
@@ -44,3 +71,52 @@ class TaskSection(Settings):
     @property
     def card(self) -> CardWords:
         return CardWords()
+
+    @property
+    def head_outputs(self) -> HeadOutputs:
+        return HeadOutputs()
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What the linear probe has chosen, or may choose, by the names of the settings."""
+        return {name: getattr(self, name) for name in self.probed}
+
+    # of a model that is exported or imported
+
+    def in_last_layer(self) -> Self:
+        """The same for a model whose last layer has the temperature, the scale and the shift in its weights."""
+        return self
+
+    @property
+    def not_exported(self) -> tuple[str, ...]:
+        """What an exported model has in its last layer, or lacks: sentences."""
+        return ()
+
+    @classmethod
+    def of_imported(cls, outputs: HeadOutputs, head: SentenceHeadConfig | TokenHeadConfig, **more: object) -> Self:
+        """The section of an imported head: of what its file says, that for which there are settings."""
+        said = {"labels": outputs.labels, "several": outputs.several, "dropout": head.dropout, **more}
+        if isinstance(head, SentenceHeadConfig) and "pooling" in cls.model_fields:
+            known = [get_args(each) for each in get_args(cls.model_fields["pooling"].annotation)]
+            said["pooling"] = head.pooling if any(head.pooling in each for each in known) else ""
+        return cls.model_validate(
+            {name: value for name, value in said.items() if name in cls.model_fields and value not in ((), "")}
+        )
+
+    # of a student and its teacher
+
+    @classmethod
+    def of_teacher(cls) -> tuple[str, ...]:
+        """Settings that a student takes from its teacher, as the answers of both must mean the same."""
+        return cls.found
+
+    def taught_by(self, teacher: Any) -> Self:
+        """The section of a student of a teacher of this task; what a probe would choose stays where it is changed."""
+        usual = type(self).model_fields
+        stays = {name for name in self.probed if getattr(self, name) != usual[name].default}
+        taken = {name: getattr(teacher, name) for name in self.of_teacher() if name not in stays}
+        return self.model_copy(update=taken)
+
+    def for_student(self) -> dict[str, object]:
+        """Settings of this, a teacher, without which the recipe of its student could not be read."""
+        return {}

@@ -26,7 +26,7 @@ def finish(run: Run) -> None:
     elif best is not None and best.step > 0 and (start := run.checkpoints.start()) is not None:
         # Half-way to the start (Wortsman et al. 2022), which knows more texts than those of the training.
         _take_mean(model, [start, best])
-        mean = f"the mean of the weights before the first step and after step {best.step:,}"
+        mean = f"the mean of the weights of step 0 and of step {best.step:,}"
     if mean:
         if best is None:
             run.log(f"keeping {mean}")
@@ -39,7 +39,8 @@ def finish(run: Run) -> None:
         beside = f"; {mean} has {run.told(found)}"
     if best is not None:
         restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-        run.log(f"keeping step {best.step:,}, the best, with {run.told(progress.best)}{beside}")
+        step = f"step {best.step:,}, the best" if best.step else "step 0, the linear probe: no later step was better"
+        run.log(f"keeping {step}, with {run.told(progress.best)}{beside}")
     elif run.state.average is not None:
         run.log("keeping the moving average of the weights")
     elif progress.best is not None:  # it was damaged, and the user deleted it as advised

@@ -138,7 +138,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
                 epoch=progress.step / feed.steps_per_epoch, loss=learned.loss, losses=learned.losses,
                 learning_rate=rate, norm=learned.norm, counts=learned.counts, tokens=learned.tokens,
                 seconds=now - started, elapsed=progress.seconds, means=means, scores=scores,
-                baseline_names=feed.baseline_names,
+                best=feed.best, baseline_names=feed.baseline_names,
             )  # fmt: skip
             notice = plateau(progress, report.loss, report.fraction, feed.baseline_loss, settings, feed.plateau_causes)
             if notice is not None:

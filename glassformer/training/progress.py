@@ -18,6 +18,8 @@ Advance = Callable[[int], None]
 
 # Columns of a terminal from which on a bar stands beside the facts of a step.
 _ROOM_FOR_A_BAR = 80
+# The ends of the names of scores that are shown, as percentages, next to the losses and the score that keeps a model.
+_SHARES = ("accuracy", "f1", "exact_match")
 # The least columns that a bar and the space before it take.
 _BAR = 12
 
@@ -157,21 +159,20 @@ class ConsoleProgress:
 
     def _scores(self, step: Step) -> None:
         if step.scores is not None:
-            own = {name: value for name, value in step.scores.items() if not name.startswith(step.baseline_names)}
-            shown = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in own.items() if name.endswith("loss")]
-            shown += [
-                f"{name.replace('_', ' ')} {value:.1%}{_beside(name, step.scores, step.baseline_names)}"
-                for name, value in own.items()
-                if name.endswith(("accuracy", "f1", "exact_match"))
-            ]
+            own = [name for name in step.scores if not name.startswith(step.baseline_names)]
+            best, losses = step.best.removeprefix("-"), [name for name in own if name.endswith("loss")]
+            others = [name for name in own if name.endswith(_SHARES) or (name == best and name not in losses)]
+            shown = [f"{name.replace('_', ' ')} {step.scores[name]:.3f}" for name in losses]
+            shown += [_beside(name, step.scores, step.baseline_names) for name in others]
             self.note(f"step {step.step:,}: held-out {', '.join(shown)}")
 
 
 def _beside(name: str, scores: Mapping[str, float], baselines: Sequence[str]) -> str:
-    for baseline in baselines:
-        if f"{baseline}_{name}" in scores:
-            return f" ({baseline.replace('_', ' ')} {scores[f'{baseline}_{name}']:.1%})"
-    return ""
+    """A score, and that of the first baseline that has it."""
+    form = ".1%" if name.endswith(_SHARES) else ".3f"
+    of = next((f" ({each.replace('_', ' ')} {scores[f'{each}_{name}']:{form}})" for each in baselines
+               if f"{each}_{name}" in scores), "")  # fmt: skip
+    return f"{name.replace('_', ' ')} {scores[name]:{form}}{of}"
 
 
 class _Pace:

@@ -31,7 +31,7 @@ class Step:
     gradient before clipping, `scores` are those of the evaluation after this step. `means` are those of the loss in the
     last 10 steps, and of each loss where there are several: kept with the checkpoints, so that a resumed run shows the
     same.
-    `baseline_names`: see `Task`.
+    `best` is the score that keeps the best model, with a minus where less is better; `baseline_names`: see `Task`.
     """
 
     step: int
@@ -48,6 +48,7 @@ class Step:
     elapsed: float
     means: Mapping[str, float]
     scores: Mapping[str, float] | None = None
+    best: str = "-loss"
     baseline_names: tuple[str, ...] = ()
 
     @property

@@ -188,7 +188,7 @@ class Run:
         """Evaluate the weights before the first step, where there is held-out text."""
         if self.held_out is not None:
             self.progress.few = self._evaluate().get("targets", math.inf) < FEW
-            self.log(f"before the first step: {self.told(self.progress.best)}")
+            self.log(f"step 0, the linear probe: {self.told(self.progress.best)}")
 
     def _evaluate(self) -> dict[str, float]:
         self.evaluated_step = self.progress.step

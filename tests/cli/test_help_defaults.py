@@ -1,7 +1,5 @@
 """--help tells the default of every option, and it is the one that is used."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator
@@ -10,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from glassformer.bundled.recipes import ready_recipe, ready_recipes
+from glassformer.bundled.recipes import about, ready_recipe, ready_recipes
 from glassformer.cli.__main__ import _command, main
 from glassformer.cli.terminal.opened import bundled_for
 from glassformer.cli.terminal.options import COLUMNS
-from glassformer.cli.train.training_options import _OPTIONS, OF_VECTORS, RECIPES, _generates, _of_kinds, told
+from glassformer.cli.train.training_options import _OPTIONS, OF_VECTORS, _generates, _of_kinds, told
 from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.config import ModelConfig
 from glassformer.models.families import FAMILIES
@@ -109,12 +107,17 @@ def test_where_tasks_differ_the_help_of_all_says_so_and_that_of_a_task_has_its_d
     assert told("train.seed") == "[default: 0]"
 
 
-def test_a_bundled_recipe_is_a_task_or_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(RECIPES) == [name for name in ready_recipes() if name not in TASKS]
-    for name, line in RECIPES.items():
-        assert line.startswith(f"Task {ready_recipe(name)['task']['name']},")
+def test_a_bundled_recipe_is_a_task_or_begins_with_a_sentence_that_help_shows(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert about("vaswani2017") == "Task translate, with the model and settings of Vaswani et al. 2017."
+    others = [name for name in ready_recipes() if name not in TASKS]
+    for name in others:
+        begin = f"Task {ready_recipe(name)['task']['name']}, "
+        assert about(name).startswith(begin), f"{name}.toml begins with a comment that says what it trains"
+        assert len(about(name)) <= 100, f"the first sentence of {name}.toml is too long for --help"
     assert main(["train", "--help"]) == 0
-    assert {*RECIPES, *TASKS} <= set(capsys.readouterr().out.split())
+    assert {*others, *TASKS} <= set(capsys.readouterr().out.split())
 
 
 def test_distil_has_the_options_of_its_tasks_alone(capsys: pytest.CaptureFixture[str]) -> None:

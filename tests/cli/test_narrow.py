@@ -1,12 +1,11 @@
 """On a terminal of 60 or 80 columns no line is too long, no word is cut, and the step count can be read."""
 
-from __future__ import annotations
-
 import io
 import re
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -145,3 +144,12 @@ def test_a_word_of_a_command_that_is_too_long_stays_whole() -> None:
 def test_a_note_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     note("kept: \x1b[31m\x07\0\nin two lines: wörd")
     assert capsys.readouterr().err == "kept: \\x1b[31m\\x07\\x00\nin two lines: wörd\n"
+
+
+def test_a_step_shows_the_score_that_keeps_the_best_model_with_its_baseline() -> None:
+    out = io.StringIO()
+    scores = {"mean_absolute_error": 0.25, "kappa": 0.5, "accuracy": 0.75, "the_median_mean_absolute_error": 1.0}
+    measured = replace(step(1), scores=scores, best="-mean_absolute_error", baseline_names=("the_median",))
+    list(ConsoleProgress(Console(file=out, width=200)).training(iter([measured])))
+    shown = out.getvalue().splitlines()[-1].partition("held-out ")[2]
+    assert shown == "mean absolute error 0.250 (the median 1.000), accuracy 75.0%"

@@ -3,8 +3,6 @@
 B sentences · S tokens · W width · V vocabulary · L labels
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

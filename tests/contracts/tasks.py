@@ -1,8 +1,7 @@
 """The tasks whose promises every row of tests/contracts/test_tasks.py holds them to, each with a small data set."""
 
-from __future__ import annotations
-
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -157,11 +156,45 @@ def write_dialogues(folder: Path) -> Path:
     return written(folder, "dialogues.jsonl", rows)
 
 
+# Chances are written as float64; their sum is that of a softmax in float32.
+ONE = 1e-6
+
+
+def sums_to_one(record: Mapping[str, object], found: Any) -> None:
+    """The probabilities of an answer, by label or in a list, are those of one choice."""
+    chances = found["probabilities"]
+    assert abs(sum(chances.values() if isinstance(chances, dict) else chances) - 1) < ONE
+
+
+def each_is_a_chance(record: Mapping[str, object], found: Any) -> None:
+    """Each label has a probability of its own."""
+    assert all(0 < chance < 1 for chance in found["probabilities"].values())
+
+
+def is_a_number(record: Mapping[str, object], found: Any) -> None:
+    """The answer is a finite number."""
+    assert math.isfinite(found["number"])
+
+
+def spans_are_of_the_text(record: Mapping[str, object], found: Any) -> None:
+    """The text of each span stands where the answer says."""
+    assert all(found["text"][span["start"] : span["end"]] == span["text"] for span in found["spans"])
+
+
+def spans_are_of_the_passage(record: Mapping[str, object], found: Any) -> None:
+    """So do the likeliest answers in a passage, which with that of no answer are all."""
+    assert all(span["text"] == str(record["pair"])[span["start"] : span["end"]] for span in found["best"])
+    assert abs(sum(span["probability"] for span in found["best"]) + found["no_answer_probability"] - 1) < ONE
+
+
 @dataclass(frozen=True)
 class Row:
     """A task with its data, its settings, a verb that its models answer with records to ask, and a damaged record.
 
-    `bad` is appended to the data and must be named with its line; None where running text has no bad rows.
+    `bad` is appended to the data and must be named with its line; None where running text has no bad rows. `whole` is
+    what must hold of a record and its answer as JSON, also where a long text has several windows. `untrained` are
+    settings with which a model without training answers the verb, for the tests of `serve`: what its records would
+    decide; None where a bundled model or another row answers it.
     """
 
     name: str
@@ -176,6 +209,8 @@ class Row:
     head: str = "head"
     section: Mapping[str, Any] = field(default_factory=dict)
     label: object = "a"
+    whole: Callable[[Mapping[str, object], Any], None] = sums_to_one
+    untrained: Mapping[str, Any] | None = None
     lengths: tuple[int, ...] = (24,)
     tokenizer: Mapping[str, Any] = field(default_factory=lambda: {"kind": "wordpiece", "vocabulary": 160})
 
@@ -236,6 +271,7 @@ TASKS: tuple[Row, ...] = (
         {"text": "0", "label": "1"},
         bad="only one cell",
         head="sentence_head",
+        untrained={"labels": ("a", "b", "c")},
     ),
     Row(
         "classify pairs",
@@ -261,6 +297,7 @@ TASKS: tuple[Row, ...] = (
         head="sentence_head",
         section={"several": True, "class_weights": "balanced", "pooling": "mean"},
         label="c|a",
+        whole=each_is_a_chance,
     ),
     Row(
         "regress",
@@ -273,6 +310,7 @@ TASKS: tuple[Row, ...] = (
         bad='{"text": "a number that is none", "label": "high"}',
         head="sentence_head",
         label=2.5,
+        whole=is_a_number,
     ),
     Row(
         "choose",
@@ -284,6 +322,7 @@ TASKS: tuple[Row, ...] = (
         {},
         bad='{"text": "one candidate", "choices": ["alone"], "label": 0}',
         head="sentence_head",
+        untrained={},
     ),
     Row(
         "sentence order",
@@ -306,8 +345,22 @@ TASKS: tuple[Row, ...] = (
         {},
         bad='{"question": "Who?", "context": "She likes it.", "answers": [{"text": "He", "start": 0}]}',
         head="token_head",
+        whole=spans_are_of_the_passage,
+        untrained={},
     ),
-    Row("tag", "tag", write_conll, ("tag",), "tag", texts(mask=False), {}, bad="only-one-cell", head="token_head"),
+    Row(
+        "tag",
+        "tag",
+        write_conll,
+        ("tag",),
+        "tag",
+        texts(mask=False),
+        {},
+        bad="only-one-cell",
+        head="token_head",
+        whole=spans_are_of_the_text,
+        untrained={"labels": ("O", "B-LOC", "I-LOC", "B-PER")},
+    ),
     Row(
         "tag crf",
         "tag",
@@ -319,6 +372,7 @@ TASKS: tuple[Row, ...] = (
         bad='{"text": "some text", "spans": [{"start": 5, "end": 7, "label": "time"}]}',
         head="token_head",
         section={"crf": True},
+        whole=spans_are_of_the_text,
     ),
     Row(
         "language-model",

@@ -3,8 +3,6 @@
 B sentences · S tokens
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Each family computes what `transformers` computes: answers and all gradients, in eval and in train mode."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -71,7 +69,7 @@ def float64(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs.in_float64(monkeypatch)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(16)
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("row", COMPARED, ids=str)
 def test_answers_and_gradients_are_the_references(row: Row, tmp_path: Path) -> None:

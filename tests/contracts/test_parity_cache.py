@@ -1,7 +1,5 @@
 """With a cache, one token or several at a time, a decoder answers as without; beams may be reordered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Dropout: it falls where the reference's falls, each path and kernel runs with it, and paths drop the same cells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Padding and batch mates change nothing: each sentence answers as it does alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

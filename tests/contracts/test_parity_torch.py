@@ -5,8 +5,6 @@ torch brings the two stacks; words, positions, masks and the output are written 
 B sentences · S tokens · W width · V vocabulary
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What every task promises: a table of tasks × promises, on tiny models and real files."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -9,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -22,6 +21,7 @@ from glassformer.runtime import compiler
 from glassformer.saved.recipe import resolve
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import THIS_MODEL, flat_name
+from glassformer.scoring.verdict import lower_is_better
 from glassformer.tasks import predictor_of, task_named
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predictor import Context
@@ -111,8 +111,6 @@ def test_rows_that_only_fill_the_shape_change_nothing(row: Row, tmp_path: Path) 
 
 
 def _first(count: int) -> tuple[Any, Any]:
-    import numpy as np
-
     return np.arange(count), np.zeros(count, np.int64)
 
 
@@ -124,8 +122,6 @@ def test_an_evaluation_has_the_mean_loss_of_the_examples(row: Row, tmp_path: Pat
     assert math.isfinite(found)
     if "loss" in prepared.task.evaluate_in_training(model, source).flat():
         return  # the task's own, which tests/scoring compares with other implementations
-    import numpy as np
-
     every = np.arange(len(source))
     batch = source.batch(every, every * 0, shape=(len(every) * source.rows_of_each, *row.lengths))
     losses = prepared.task.losses(model.eval(), batch)
@@ -288,23 +284,7 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
         return
     long = [found for found in asked(row, model, row.records) if found["windows"] > 1]
     assert long
-    if row.verb == "classify":
-        for found in long:
-            if "label" in found:
-                assert sum(found["probabilities"].values()) == pytest.approx(1, abs=1e-6)
-    elif row.verb == "choose":
-        for found in long:
-            assert sum(found["probabilities"]) == pytest.approx(1, abs=1e-6)
-    elif row.verb == "answer":
-        for each, found in zip(row.records, asked(row, model, row.records), strict=True):
-            assert all(span["text"] == str(each["pair"])[span["start"] : span["end"]] for span in found["best"])
-            chances = [span["probability"] for span in found["best"]]
-            assert sum(chances) + found["no_answer_probability"] == pytest.approx(1, abs=1e-6)
-    elif row.verb == "tag":
-        for found in long:
-            for span in found["spans"]:
-                assert found["text"][span["start"] : span["end"]] == span["text"]
-    elif row.verb == "translate":
+    if row.verb == "translate":
         predictor = predictor_of("translate").of(model.module, model.tokenizer, model.context({}))
         for record, found in zip(row.records, asked(row, model, row.records), strict=True):
             rows = list(predictor.rows(predictor.example(record, "")))
@@ -318,12 +298,15 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
             each["text"].strip() for each in found["tokens"]
         ]
         assert "".join(each["text"] for each in found["tokens"]) == text
-    else:
+    elif row.verb == "fill":
         text = " ".join(["the"] * 60 + ["[MASK]"] + ["fox"] * 60)
         (found,) = asked(row, model, [{"text": text}])
         assert found["windows"] > 1
         (mask,) = found["masks"]
         assert text[mask["start"] : mask["end"]] == "[MASK]"
+    else:
+        for record, found in zip(row.records, asked(row, model, row.records), strict=True):
+            row.whole(record, found)
 
 
 def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, Path]) -> None:
@@ -348,6 +331,12 @@ def test_saved_and_loaded_it_gives_the_same_answers(trained: tuple[Row, gf.Model
     assert dict(loaded.metrics["scores"]) == dict(again.metrics["scores"])
 
 
+@EVERY
+def test_the_name_of_the_score_that_keeps_a_model_says_which_of_two_is_better(row: Row) -> None:
+    kept = task_named(row.task).Section.model_validate({"name": row.task, **row.section}).kept_by
+    assert kept.startswith("-") == lower_is_better(kept), "see _LOWER in scoring/verdict.py"
+
+
 def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, folder = trained
     scores = evaluate(gf.load(folder / "run"))
@@ -369,6 +358,21 @@ def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path])
     cell = ",".join(f"{axis}=0" for axis in found.axes(f"{row.head}.logits"))
     explanation = found.explain(f"{row.head}.logits", cell)
     assert explanation.value == pytest.approx(explanation.recomputed, abs=ORDER)
+
+
+def test_its_section_says_what_the_outputs_of_a_head_for_texts_mean(
+    trained: tuple[Row, gf.Model, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels as many as outputs, and a line for the README of an exported graph that runs."""
+    _, model, _ = trained
+    head = model.config.sentence_head
+    if head is None:
+        pytest.skip("its head is not for texts")
+    outputs = model.measured_as.head_outputs
+    assert len(outputs.labels) in (0, head.labels)
+    assert outputs.several == (head.probabilities == "sigmoid")
+    exec(outputs.code, {"np": np, "LABELS": list(outputs.labels), "logits": np.zeros((2, head.labels), np.float32)})
+    assert capsys.readouterr().out.strip()
 
 
 # --------------------------------------------------------------------------- refusing

@@ -1,7 +1,5 @@
 """One file of several that cannot be read stops a training, or is left out where bad rows are to be; and it is said."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

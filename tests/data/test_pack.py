@@ -1,7 +1,5 @@
 """Packed rows: every token once and in order, full rows, and each document as if it were alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Problems of parallel data are found where they were put, and hardly anywhere else."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from pathlib import Path

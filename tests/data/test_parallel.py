@@ -1,7 +1,5 @@
 """Pairs from tables and from two files; files that part are refused, and told where."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

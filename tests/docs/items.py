@@ -1,6 +1,4 @@
-"""The table of docs/measured/items.md: every item of the source documents. `python -m tests.docs.items` writes it."""
-
-from __future__ import annotations
+"""The table of docs/measured/items.md: every item of the source documents. `python -m manual tables` writes it."""
 
 import tomllib
 from typing import Any, NamedTuple
@@ -20,7 +18,7 @@ begins with `#` is a place on the page: append it to the address of the page tha
 (X-1 …) in [claims, measured](claims.md). All pictures: [views](../look/views.md#pictures-of-the-source-documents).
 
 Each command is run, and a number of what it prints is checked, by `tests/docs/test_items.py`. The rows are
-`docs/items.toml`; `python -m tests.docs.items` writes this page.
+`docs/items.toml`; `python -m manual tables` writes this page.
 """
 
 
@@ -84,5 +82,6 @@ def _item(number: str, row: dict[str, Any], lines: dict[str, str]) -> Item:
     return Item(number, **{**row, "run": row["run"].format_map(lines)})
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Write the page."""
     PAGE.write_text(table(), encoding="utf-8")

@@ -1,6 +1,4 @@
-"""The table of docs/reference/options.md: which verb has which option. `python -m tests.docs.options` writes it."""
-
-from __future__ import annotations
+"""The table of docs/reference/options.md: which verb has which option. `python -m manual tables` writes it."""
 
 import inspect
 import re
@@ -17,7 +15,7 @@ PAGE = REPOSITORY / "docs" / "reference" / "options.md"
 HEAD = """# Options
 
 Each option has one name and one meaning, whichever command has it. Defaults are in `glassformer COMMAND --help`; all
-commands have `--quiet`. This page is written by `python -m tests.docs.options`.
+commands have `--quiet`. This page is written by `python -m manual tables`.
 
 | option | meaning | commands |
 |---|---|---|
@@ -66,5 +64,6 @@ def table() -> str:
     return HEAD + "\n".join(rows) + "\n"
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Write the page."""
     PAGE.write_text(table(), encoding="utf-8")

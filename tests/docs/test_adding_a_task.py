@@ -1,7 +1,5 @@
 """The page on adding a task, followed as a stranger would: a folder in a copy of the package, nothing else edited."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -40,7 +38,7 @@ def place(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     blocks = dict.fromkeys(("__init__.py", "entry.py", "task.py"), "")
     python = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     (place / FOLDER).mkdir()
-    for name, code in zip(blocks, python, strict=True):
+    for name, code in zip(blocks, python, strict=False):  # what follows are parts of the package
         (place / FOLDER / name).write_text(code, encoding="utf-8")
     (recipe,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
     (place / "word-order.toml").write_text(recipe, encoding="utf-8")
@@ -89,6 +87,14 @@ def test_the_task_of_the_page_is_one_small_folder(place: Path) -> None:
     assert [file.name for file in files] == ["__init__.py", "entry.py", "task.py"]
     assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= MOST_LINES
     assert " order " in run(place, ["--help"])
+
+
+def test_what_the_page_quotes_is_in_the_package(repository: Path) -> None:
+    page = (repository / "docs" / "how" / "adding-a-task.md").read_text(encoding="utf-8")
+    _, quoted = page.split("\n## 2. When the records decide\n")
+    (block,) = re.findall(r"```python\n(.*?)```", quoted, flags=re.DOTALL)
+    source = (repository / "glassformer" / "tasks" / "labels" / "regress" / "task.py").read_text(encoding="utf-8")
+    assert {line.strip() for line in block.splitlines()} <= {line.strip() for line in source.splitlines()}
 
 
 @pytest.mark.long

@@ -1,7 +1,5 @@
 """Commands and Python that the pages tell people to type: each verb, option and public name is there."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex
@@ -13,6 +11,7 @@ import typer
 import glassformer as gf
 from glassformer.cli.__main__ import _command, verb_and_rest
 from glassformer.cli.verbs import VERBS
+from tests.conftest import REPOSITORY
 
 PAGES = (
     "README.md",
@@ -21,27 +20,14 @@ PAGES = (
     "docs/how/adding-a-task.md",
     "docs/look/looking.md",
     "docs/look/page.md",
-    "docs/do/models.md",
     "docs/reference/records.md",
     "docs/reference/scores.md",
     "docs/reference/stable.md",
     "docs/reference/platforms.md",
     "docs/start/doctor.md",
-    "docs/do/classify.md",
-    "docs/do/answer.md",
-    "docs/do/choose.md",
-    "docs/do/sentence-order.md",
-    "docs/do/translate.md",
-    "docs/do/language-model.md",
-    "docs/do/chat.md",
     "docs/reference/decoding.md",
-    "docs/do/features.md",
-    "docs/do/scikit-learn.md",
-    "docs/do/search.md",
-    "docs/do/transfer.md",
-    "docs/do/onnx.md",
-    "docs/do/serving.md",
     "docs/scale/ray.md",
+    *(f"docs/do/{path.name}" for path in sorted((REPOSITORY / "docs" / "do").glob("*.md"))),
 )
 OWN_VERB = "order"
 """The verb of the task that docs/how/adding-a-task.md adds: the test of that page runs its commands."""

@@ -1,7 +1,5 @@
 """One word, one meaning on the command line: docs/reference/options.md is what the verbs have."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 
@@ -12,7 +10,7 @@ from tests.docs.options import PAGE, options, table
 
 
 def test_the_page_is_what_the_verbs_have() -> None:
-    assert PAGE.read_text(encoding="utf-8") == table()
+    assert PAGE.read_text(encoding="utf-8") == table(), "python -m manual tables"
 
 
 def test_each_option_has_one_name_one_type_and_one_meaning() -> None:

@@ -3,8 +3,6 @@
 All other tests assert the type of an error and the values its fields carry.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

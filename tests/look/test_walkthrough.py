@@ -1,7 +1,5 @@
 """The walk-through: all steps, all cells, every number from the trace, and what is left out is counted."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
@@ -12,7 +10,7 @@ from glassformer.cli.look.render import share_lines, write
 from glassformer.look.formulas.explanation import Limits, explained_lines, number
 from glassformer.look.summaries.follow import follow
 from glassformer.look.summaries.mix import shares
-from glassformer.look.texts.walkthrough import Note, Step, walkthrough
+from glassformer.look.texts.walkthrough import Note, walkthrough
 from glassformer.look.trace.cell import Words
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
@@ -42,10 +40,6 @@ SLIDES_ORDER = (
     "log_probabilities",
     "probabilities",
 )
-
-
-def steps_by_name() -> dict[str, Step]:
-    return {step.name: step for step in walkthrough(slides_trace())}
 
 
 def test_all_steps_in_the_order_of_the_slides() -> None:
@@ -130,6 +124,10 @@ def test_the_title_of_a_step_is_true_of_its_formula() -> None:
     assert titles("gpt2")["decoder.embed.sum"] == "Word and position are added"
     assert modern["encoder.embed.sum"] == "The word alone: no position is added"
     assert titles("bert, straight sentence head")["sentence_head.logits"] == "A score for each label"
+    several, one = (
+        titles(name)["sentence_head.probabilities"] for name in ("bert, several labels", "bert, straight sentence head")
+    )
+    assert (several.partition(":")[0], one.partition(":")[0]) == ("Sigmoid", "Softmax")
 
 
 def test_blocks_that_are_left_out_are_called_alike_only_when_they_are() -> None:

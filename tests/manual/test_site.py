@@ -1,7 +1,5 @@
 """The site: generated pages are as the code is, links are followed, the navigation has each page once."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,7 @@ from manual.tables import GENERATED
 
 @pytest.mark.parametrize("place", GENERATED)
 def test_a_generated_page_is_as_the_code_is(place: str) -> None:
-    """If not: `python -m manual tables`."""
-    assert (DOCS / place).read_text(encoding="utf-8") == GENERATED[place]()
+    assert (DOCS / place).read_text(encoding="utf-8") == GENERATED[place](), "python -m manual tables"
 
 
 def test_each_public_name_is_on_one_page() -> None:

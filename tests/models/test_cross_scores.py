@@ -3,8 +3,6 @@
 B sentences · H heads · S tokens of the target · K tokens of the source
 """
 
-from __future__ import annotations
-
 import pytest
 import torch
 

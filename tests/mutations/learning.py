@@ -1,7 +1,5 @@
 """Training: schedules, averages, checkpoints, resuming, losses."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (

@@ -1,7 +1,5 @@
 """Tasks and their scores: labels, spans, thresholds, intervals, verdicts."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (

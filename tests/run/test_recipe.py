@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -30,36 +28,6 @@ def test_every_ready_recipe_is_one_and_its_model_can_be_built(name: str) -> None
     config = model_config(recipe.model, recipe.data.length, recipe.tokenizer.vocabulary)
     with torch.device("meta"):
         assert sum(parameter.numel() for parameter in Transformer(config).parameters()) > 0
-
-
-def test_the_ready_recipes_are_those_we_speak_of() -> None:
-    assert ready_recipes() == (
-        "annotated-masks",
-        "answer",
-        "answer-from-scratch",
-        "bert-mini",
-        "bert-paper",
-        "chat",
-        "chat-decoder",
-        "choose",
-        "choose-from-scratch",
-        "classify",
-        "classify-from-scratch",
-        "language-model",
-        "mask-matrix",
-        "masked-lm-mini",
-        "masked-lm-small",
-        "regress",
-        "regress-from-scratch",
-        "sentence-order",
-        "sentence-order-mini",
-        "slides",
-        "spam",
-        "tag",
-        "tag-from-scratch",
-        "translate",
-        "vaswani2017",
-    )
 
 
 def test_a_recipe_of_a_task_is_in_its_folder_and_no_two_have_one_name() -> None:

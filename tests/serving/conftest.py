@@ -1,7 +1,5 @@
 """Servers of the bundled models, and of small ones of each task, in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +8,8 @@ from starlette.testclient import TestClient
 
 import glassformer as gf
 from glassformer.api.model import Model
-from tests.run.heads import TAGS, model_for
+from tests.contracts.tasks import TASKS
+from tests.run.heads import model_for
 from tests.serving.servers import LOCAL, served_by
 
 BUNDLED = ("english", "sentences", "next-sentence", "en-fr", "writer", "chat")
@@ -23,12 +22,8 @@ def bundled() -> dict[str, Model]:
 
 @pytest.fixture(scope="session")
 def untrained() -> dict[str, Model]:
-    return {
-        "chooser": model_for("choose", {}),
-        "tagger": model_for("tag", {"labels": TAGS}),
-        "reader": model_for("answer", {}),
-        "classifier": model_for("classify", {"labels": ("a", "b", "c")}),
-    }
+    """A model for each verb that no bundled model answers, by the verb."""
+    return {row.verb: model_for(row.task, dict(row.untrained)) for row in TASKS if row.untrained is not None}
 
 
 @pytest.fixture(scope="session")

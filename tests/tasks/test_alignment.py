@@ -1,7 +1,5 @@
 """Words are aligned where the attention of their tokens was put."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

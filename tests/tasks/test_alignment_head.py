@@ -1,7 +1,5 @@
 """The head that learns which words belong together: its loss is the formula, pair by pair, and learning lowers it."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

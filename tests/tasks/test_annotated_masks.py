@@ -1,7 +1,5 @@
 """Masks that are annotated in the data with their answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

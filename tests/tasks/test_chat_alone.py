@@ -1,7 +1,5 @@
 """Chat by a decoder alone: replies alone are learned, each once, after the turns that fit; its loss, its replies."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

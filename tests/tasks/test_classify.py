@@ -1,7 +1,5 @@
 """Classification: what a label is, how much a text weighs, what a start model gives, how a model is scored."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence

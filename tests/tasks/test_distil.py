@@ -1,7 +1,5 @@
 """Students and their teachers: the losses beside torch's own, the layers a student begins with, what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every task of an encoder has students: what they learn from a teacher, label by label in numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Language models: each token once as a label, the loss of an independent computation, baselines that add up to 1."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

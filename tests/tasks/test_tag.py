@@ -1,7 +1,5 @@
 """Tagging from files to spans: offsets, windows, words without tokens, the CRF's scores, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

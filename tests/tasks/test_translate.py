@@ -1,7 +1,5 @@
 """The task translate: what is read, what a row holds, and that a pair in a row is learned as if it stood alone."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores of translations are those of sacreBLEU, and so are their resamples."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The verb `translate`: sentences in their places, tokens with probabilities, words that belong together."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

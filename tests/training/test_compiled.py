@@ -1,7 +1,5 @@
 """Compiling: when it pays, that it changes nothing but speed, and that its failure is never fatal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -19,7 +17,7 @@ from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
 from glassformer.runtime.device import Log, Machine
-from glassformer.runtime.processes import Alone
+from glassformer.runtime.processes import Processes
 from glassformer.training import compiled, run
 from glassformer.training.budget import Budget
 from glassformer.training.checkpoint import Checkpoints, read_checkpoint
@@ -44,6 +42,7 @@ def loss_of(model: Transformer, batch: Batch) -> dict[str, object]:
     return {"masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)}
 
 
+@pytest.mark.long
 def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
     """Rows hide 1 to 4 tokens, batches have other numbers of targets: still one graph, the same weights to rounding."""
     if not compiler.has_compiler(torch.device("cpu")):
@@ -184,7 +183,7 @@ def test_a_signal_that_the_compiler_gets_too_is_not_taken_for_a_failed_compile(
     assert subprocess.run(program, check=False).returncode == -number  # as before
 
 
-class WithAnother(Alone):
+class WithAnother(Processes):
     """A process next to one that fails to compile at the second step."""
 
     asked = 0

@@ -1,7 +1,5 @@
 """Sentences are watched without changing the training, and their records are the same after an interruption."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

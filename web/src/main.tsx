@@ -13,6 +13,7 @@ import { Store } from "./run/store.ts";
 import { reachKernel } from "./sources/carrier.ts";
 import { HttpSource } from "./sources/http_source.ts";
 import type { Source } from "./sources/source.ts";
+import { say } from "./words/say.ts";
 
 /** The run that the page carries; the address may ask for one view of it within another page. */
 async function ofItsOwn(): Promise<Source> {
@@ -65,7 +66,7 @@ if (typeof document !== "undefined") {
   const root = document.getElementById("explorer");
   if (root !== null) {
     start(root).catch((error: unknown) => {
-      root.textContent = `This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
+      root.textContent = say`This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
     });
   }
 }

@@ -23,6 +23,7 @@ test("an address leads back to its state", () => {
     kept: "2,,mask,inputs,0,1,-",
     shown: "A-B",
     theme: "dark",
+    language: "de",
     model: "english",
     changes: "text,0,likes ~; loves;forbid,encoder.blocks.0.self_attention,0,*,1,2",
   };

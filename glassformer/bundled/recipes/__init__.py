@@ -1,10 +1,12 @@
 """The bundled recipes: those of one task are in its folder, the others here."""
 
+import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +32,14 @@ def ready_recipe(name: str) -> dict[str, Any]:
     if name not in recipe_files():
         raise ConfigError(f"there is no recipe {name!r}", do=did_you_mean(name, ready_recipes()))
     return tomllib.loads(recipe_files()[name].read_text(encoding="utf-8"))
+
+
+def about(name: str) -> str:
+    """What a bundled recipe trains: its task, and the first sentence of the comment with which its file begins."""
+    lines = recipe_files()[name].read_text(encoding="utf-8").splitlines()
+    comment = " ".join(line.removeprefix("#").strip() for line in takewhile(lambda line: line.startswith("#"), lines))
+    first = re.split(r"\.(?:\s+(?=[A-Z`])|\s*$)", comment)[0]  # not at "et al. 2017"
+    return f"Task {ready_recipe(name)['task']['name']}{f', {first[0].lower()}{first[1:]}' if first else ''}."
 
 
 def _folders() -> Iterator[Traversable]:

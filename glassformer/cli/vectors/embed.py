@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -11,36 +11,35 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError
+from glassformer.cli.corpus.blocks import Spread, corpus_of, write_lines
+from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import (
-    Answers,
-    Output,
-    counted,
-    destination,
-    request_of,
-    set_aside,
-    told_to_go_on,
-)
+from glassformer.cli.terminal.destination import Output, counted, destination, set_aside, told_to_go_on
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import Machine, split_model
+from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, plain_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
-from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, skip, usable
+from glassformer.cli.vectors.embed_fill import Embedding, fill, missing, note_unread, planned
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from glassformer.api.model import Model
-    from glassformer.data.readers.lines import OnBad
+    from glassformer.base.counting import Counting
+    from glassformer.data.readers.lines import Skipped
     from glassformer.features.embed import SameWord
     from glassformer.features.pooling import Reals
     from glassformer.features.vectors import Vectors, VectorsOf
 
 # What a file of numbers is called.
 BINARY = (".npy", ".parquet", ".safetensors")
+
+
+_COMPARE_WORD = "Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]"
 
 
 def embed(
@@ -51,14 +50,7 @@ def embed(
     strategy: options.Strategies = None,
     pooling: options.Poolings = None,
     per_word: options.Words = False,
-    compare_word: Annotated[
-        str | None,
-        typer.Option(
-            "--compare-word",
-            metavar="WORD",
-            help="Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]",
-        ),
-    ] = None,
+    compare_word: Annotated[str | None, typer.Option("--compare-word", metavar="WORD", help=_COMPARE_WORD)] = None,
     out: Annotated[Path | None, options.out_option(", .npy, .safetensors")] = None,
     resume: options.Resume = False,
     rejects: options.Rejects = None,
@@ -67,11 +59,14 @@ def embed(
     engine: options.Engine = "auto",
     device: options.Device = "auto",
     threads: options.Threads = None,
+    ray: options.Ray = None,
 ) -> None:
     """Compute vectors of texts or words from the hidden states of a model. glassformer embed compare ranks strategies
     (choices of layers) and poolings by how well their vectors predict your labels.
     """
     words, word = per_word, compare_word
+    if ray is not None:
+        check_ray({"ray": ray, "per_word": words, "compare_word": word})
     which, texts = split_model("embed", text, model, files=file)
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"
     if json and not table and out is not None and out.suffix.lower() in BINARY:
@@ -101,23 +96,25 @@ def embed(
         "rejects": rejects is not None,
         **machine.options,
     }
-
-    def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        return records(inputs, bad=bad, tell=tell)
-
+    output, spread = Output(out, json, resume, rejects), None
+    if ray is not None:
+        corpus = corpus_of(which, machine, Embedding(maker.features, json), inputs, rejects=rejects is not None)
+        spread = spread_by_ray(corpus, output, ray, (*BINARY, ".jsonl"))
     with set_aside(rejects, inputs.order) as bad:
-        them = at_least_one(usable(maker, read(bad or stop_unless("rejects")), bad), bad)
+        them = records(inputs, bad=bad or stop_unless("rejects"))
         if json or out is None:
-            output = Output(out, json, resume, rejects)
-            with destination(opened, inputs, output, {"verb": "embed", **depends}) as answers:
-                _answer(opened, maker, them, answers, out, json=json)
+            with (
+                destination(opened, inputs, output, {"verb": "embed", **depends}) as answers,
+                counted(out, answers.done, what="texts") as advance,
+            ):
+                if spread is None:
+                    _answer(opened, maker, them, answers, advance, bad, json=json)
+                else:
+                    write_lines(spread, opened, answers, bad, advance)
         else:
-            if resume and inputs.once:
-                raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
-            total = None if inputs.once else sum(1 for _ in read(_ignore, _ignore))
-            request = None if inputs.once else request_of(opened, inputs, depends)
+            total, request = planned(opened, inputs, depends, resume=resume)
             with told_to_go_on():
-                _write(opened, maker, them, out, request, total, resume=resume)
+                _write(opened, maker, them, out, bad, request, total, spread, resume=resume)
 
 
 def told_of(model: Model, poolings: Sequence[str]) -> None:
@@ -127,38 +124,29 @@ def told_of(model: Model, poolings: Sequence[str]) -> None:
         note(said)
 
 
-def _ignore(said: object) -> None:
-    """For the pass that only counts."""
-
-
 def _write(
     model: Model,
     maker: VectorsOf,
-    texts: Iterator[Text],
+    texts: Iterable[Text],
     out: Path,
+    bad: Skipped | None,
     request: dict[str, Any] | None,
     total: int | None,
+    spread: Spread | None,
     *,
     resume: bool,
 ) -> None:
     from glassformer.features.store import vectors_file
 
-    names, blank = [feature.name for feature in maker.features], 0
-
-    def count(text: Text) -> None:
-        nonlocal blank
-        blank += 1
-
+    names = [feature.name for feature in maker.features]
     with vectors_file(out, names, maker.widths, request, words=maker.words, resume=resume) as file:
         if resume:
             note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished vectors")
-        skip(texts, file.texts)
-        with counted(out, file.texts, what="texts", total=total) as advance:
-            fill(model, maker, texts, file, advance, count)
+        blank = fill(model, maker, texts, file, out, bad, total=total, spread=spread)
         texts_told, rows = file.texts, file.rows
-    if blank:
+    if blank.count:
         what = "they have no words" if maker.words else "their vectors are those of the special tokens alone"
-        note(f"texts that are blank: {blank:,}; {what}")
+        note(f"texts that are blank: {blank.count:,}; {what}")
     note_unread(maker)
     of = f"{rows:,} words of {texts_told:,} texts" if maker.words else f"{texts_told:,} texts"
     shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
@@ -166,21 +154,21 @@ def _write(
 
 
 def _answer(
-    model: Model, maker: VectorsOf, texts: Iterator[Text], answers: Answers, out: Path | None, *, json: bool
+    model: Model,
+    maker: VectorsOf,
+    texts: Iterable[Text],
+    answers: Answers,
+    advance: Counting,
+    bad: Skipped | None,
+    *,
+    json: bool,
 ) -> None:
-    """Write the vectors that are missing. A batch is computed whole: in another batch vectors may round otherwise."""
+    """Write or show the vectors that are missing."""
     kept: list[Vectors] = []
-    number, long = 0, Few()
-    with counted(out, answers.done, what="texts") as advance, JsonRecords(answers.handle) as records:
-        for some in batches(texts):
-            if number + len(some) <= answers.done:
-                number += len(some)
-                continue
-            for one, each in made(model, maker, some, advance):
-                there = number < answers.done
-                number += not each.more
-                if there:
-                    continue
+    long = Few()
+    with JsonRecords(answers.handle) as records:
+        for found in missing(model, maker, batches(texts), answers.done, advance, bad):
+            for one, each in found:
                 if json:
                     records.add(one.kept, each)
                 else:
@@ -280,9 +268,8 @@ def show_cosines(kept: Sequence[Vectors], handle: TextIO) -> None:
 
     screen = console(handle)
     for name in kept[0].vectors:
-        table = plain_table(f"cosine, {name}", *(str(number) for number in range(1, len(kept) + 1)))
-        for column in table.columns[1:]:
-            column.justify = "right"
+        numbers = map(str, range(1, len(kept) + 1))
+        table = plain_table(f"cosine, {name}", *numbers, right=slice(1, None))
         for number, one in enumerate(kept, start=1):
             text = " ".join(one.text.split())
             quoted = text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
@@ -306,11 +293,8 @@ def show_word(
     screen = console(handle)
     for number, place in enumerate(found.places, start=1):
         text = texts[place.text]
-        before, it, after = (
-            escaped(text[slice(*of)]) for of in ((0, place.start), (place.start, place.end), (place.end, None))
-        )
-        around = f"{before}[bold]{it}[/bold]{after}"
-        screen.print(f"{number}  {around}")
+        parts = text[: place.start], text[place.start : place.end], text[place.end :]
+        screen.print("{}  {}[bold]{}[/bold]{}".format(number, *map(escaped, parts)))
     print_table(screen, word_table(found))
     screen.print(
         "cosine of the word's vector at place 1 with that at each other; word: before positions are added", markup=False
@@ -318,9 +302,8 @@ def show_word(
 
 
 def word_table(found: SameWord) -> Any:
-    table = plain_table("layer", *(f"1 and {number}" for number in range(2, len(found.places) + 1)))
-    for column in table.columns[1:]:
-        column.justify = "right"
+    pairs = (f"1 and {number}" for number in range(2, len(found.places) + 1))
+    table = plain_table("layer", *pairs, right=slice(1, None))
     for layer, cosines, equal in zip(found.layers, found.cosines, found.equal, strict=True):
         cells = ["equal" if same else f"{value:.4f}" for value, same in zip(cosines, equal, strict=True)]
         table.add_row(layer, *cells)

@@ -209,8 +209,11 @@ def prepare(
 
 def on_bad(section: DataSection) -> OnBad:
     """The handler for rows that cannot be used: stop or skip, as the recipe says."""
-    skips = section.on_bad_row == "skip" or getattr(section, "rejects", None) is not None
-    return Skipped() if skips else stop_unless("rejects" if isinstance(section, RecordSection) else "on_bad_row")
+    if section.on_bad_row == "skip":
+        return Skipped()
+    if isinstance(section, RecordSection):
+        return stop_unless("rejects") if section.rejects is None else Skipped()
+    return stop_unless("on_bad_row")
 
 
 def _documents(paths: Iterable[str], section: CorpusSection, bad: OnBad) -> Iterator[Document]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from glassformer.look.formulas.rules.activations import Activation
 from glassformer.look.formulas.rules.evaluator import Formula
 from glassformer.look.formulas.rules.notation import Title
 from glassformer.look.formulas.rules.sums import Add
@@ -66,4 +67,6 @@ def title_of(formula: Formula) -> Title:
         return Title(added if others else "The word alone: no position is added")
     if ".cross_attention." in formula.name and last in CROSS:
         return CROSS[last]
+    if last == "probabilities" and isinstance(formula.rule, Activation):
+        return Title("Sigmoid: each score becomes a probability of its own", extra=True)
     return TITLES.get(formula.name) or formula.rule.title or TITLES.get(last, Title(last))

@@ -202,7 +202,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     section: Any
     roles = ("text", "pair", "label")
     head = "sentence_head"
-    sample = ("A text that you want to classify.",)
+    sample = ("A text of your own.",)
     sample_option = "--pair"
 
     def __init__(
@@ -244,7 +244,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
             labels=self.outputs,
             pooling=self.section.pooling or "pooler",
             dropout=self.section.dropout,
-            several=getattr(self.section, "several", False),
+            several=self.section.head_outputs.several,
         )
         return body.model_copy(update={"sentence_head": head, "head": None})
 
@@ -271,7 +271,7 @@ def pooled_probes(task: AnyTask, start: Transformer) -> list[AnyTask]:
     """A task with each pooling that needs no untrained layer, or with the one that its settings name."""
     from glassformer.models.heads import VECTORS
 
-    named, own = getattr(task.section, "pooling", None), start.config.sentence_head
+    named, own = task.section.chosen.get("pooling"), start.config.sentence_head
     trained = [own.pooling] if own is not None and own.has_pooler else []
     allowed = ["first", "mean", *trained] if named is None else [named] if named in (*trained, *VECTORS) else []
     return [task.with_settings(pooling=each) for each in allowed if each in trained or not each.endswith("pooler")]
@@ -282,7 +282,7 @@ def of_texts(task: Any, both: Both) -> Tensor:
     from glassformer.scoring.cross_entropy import soft_loss  # not at the top: answers need no torch
 
     logits, its = answers(both, "sentence_logits")  # [B, L]
-    several = getattr(task.section, "several", False)
+    several = task.section.head_outputs.several
     return soft_loss(logits, its, both.batch.weights, both.temperature, several=several)
 
 

@@ -1,6 +1,6 @@
 """What the settings of several tasks of labels share."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -23,7 +23,12 @@ class TextPairSection(TaskSection):
     the linear probe chooses it; without a model to start from it is `pooler`.
     """
 
+    probed: ClassVar[tuple[str, ...]] = ("pooling",)
     pooling: Literal["first", "pooler", "mean", "mean_pooler", "max"] | None = None
     """How the states of a text become one vector; by default the linear probe chooses."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
+
+    @classmethod
+    def of_teacher(cls) -> tuple[str, ...]:
+        return (*cls.found, "pooling")

@@ -3,6 +3,7 @@
 import { cellNear, readersOfEach, weightsNear } from "../formulas/attention.ts";
 import type { Factor } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
+import { say } from "../words/say.ts";
 import { link } from "./state.ts";
 
 /** The address of one number. */
@@ -25,8 +26,8 @@ export function toHead(name: string, cell: readonly number[], names: Names): str
 /** What that head is called: of several that read a shared key or value, the first. */
 export function headWords(name: string, cell: readonly number[], names: Names): string {
   const readers = readersOfEach(name, names);
-  if (readers < 2) return ofHeads(name, names) ? "its head" : "its heads";
-  return `head ${cellNear(name, cell, names)[1]}, the first of the ${readers} that read it`;
+  if (readers < 2) return ofHeads(name, names) ? say`its head` : say`its heads`;
+  return say`head ${cellNear(name, cell, names)[1]}, the first of the ${readers} that read it`;
 }
 
 /** Whether a tensor has a part for each head; what joins them belongs to none. */

@@ -1,6 +1,7 @@
 /** What the page shows, kept in its address: back, forward, reload and a copied link lead to the same place. */
 
 import { effect, signal, untracked } from "@preact/signals";
+import { hasLanguage, LANGUAGE, languageIn } from "../words/say.ts";
 
 export type Level =
   | "model"
@@ -58,6 +59,8 @@ export interface State {
   /** How the tour is presented: with `notes` next to the slide, or the `slide` alone; empty: it is not. */
   readonly present: string;
   readonly theme: Theme;
+  /** The language that this address asks for; empty: the one that was chosen here, or English. */
+  readonly language: string;
   /** The model, of those that a server offers; empty: the one it began with. */
   readonly model: string;
   /** The run that is kept for comparison, as `edit/session/kept.ts` writes it; empty: none. */
@@ -108,6 +111,7 @@ export const START: State = {
   tour: "",
   present: "",
   theme: "auto",
+  language: "",
   model: "",
   changes: "",
   kept: "",
@@ -137,6 +141,7 @@ export function parse(hash: string): State {
     tour: tourIn(given.get("tour") ?? ""),
     present: PRESENTED.find((each) => each === given.get("present")) ?? "",
     theme: THEMES.includes(theme) ? (theme as Theme) : START.theme,
+    language: languageIn(hash),
     model: given.get("model") ?? START.model,
     changes: given.get("changes") ?? START.changes,
     kept: given.get("kept") ?? "",
@@ -266,6 +271,8 @@ export function follow(): void {
   const read = (): void => {
     unwritten = null;
     const next = parse(given());
+    // Each word of the page is said once: in another language the page begins again.
+    if (next.language !== "" && next.language !== LANGUAGE && hasLanguage(next.language)) location.reload();
     // Browsers tell of one step twice, and a page is drawn once.
     if (format(next) !== format(state.value)) state.value = next;
   };

@@ -1,6 +1,7 @@
 /** A part of the script that is not there from the start: a server sends it as a file, an exported page carries it. */
 
 import { signal } from "@preact/signals";
+import { say } from "../words/say.ts";
 
 export class Chunk<Module> {
   /** What it gives; null until it is here. */
@@ -48,7 +49,7 @@ function styled(): Promise<void> {
     link.onerror = () => {
       link.remove();
       style = null;
-      reject(new Error("its styles did not come"));
+      reject(new Error(say`its styles did not come`));
     };
     theme.before(link);
   });

@@ -2,6 +2,7 @@
 
 import { type FunctionComponent, h, type VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { say } from "../words/say.ts";
 import type { Chunk } from "./chunk.ts";
 
 /** A view of a chunk; whoever shows it shows `Awaited` beside it. */
@@ -24,12 +25,12 @@ export function Awaited({ chunk, lacks = "" }: { chunk: Chunk<unknown>; lacks?: 
   const [told, setTold] = useState("");
   useEffect(() => void chunk.load().catch(() => null), [chunk]);
   if (here !== null) return null;
-  if (wrong === "") return <p class="quiet awaited">This part of the page is being fetched …</p>;
+  if (wrong === "") return <p class="quiet awaited">{say`This part of the page is being fetched …`}</p>;
   if (lacks !== "") {
     return (
       <>
-        <h1 class="big">Nothing to see here</h1>
-        <p class="says plain">This page has one run, and what would draw this is not in it: {lacks}.</p>
+        <h1 class="big">{say`Nothing to see here`}</h1>
+        <p class="says plain">{say`This page has one run, and what would draw this is not in it: ${lacks}.`}</p>
       </>
     );
   }
@@ -38,17 +39,16 @@ export function Awaited({ chunk, lacks = "" }: { chunk: Chunk<unknown>; lacks?: 
     setTold("");
     fetch("script/chunks.css").then(
       () => location.reload(),
-      () => setTold("The server does not answer: if it has ended, start glassformer explore again."),
+      () => setTold(say`The server does not answer: if it has ended, start glassformer explore again.`),
     );
   };
   return (
     <div role="alert">
       <p class="wrong">
-        This part of the page could not be fetched from its server ({wrong}). What is in hand and what was changed are
-        in the address: they are there again when the page is.
+        {say`This part of the page could not be fetched from its server (${wrong}). What is in hand and what was changed are in the address: they are there again when the page is.`}
       </p>
       <button type="button" class="undo" onClick={again}>
-        Open the page again
+        {say`Open the page again`}
       </button>{" "}
       {told}
     </div>

@@ -2,4 +2,6 @@
 
 export { Changes } from "../edit/views/changes_view.tsx";
 export { Compare } from "../edit/views/compare_view.tsx";
+export { OfBoth } from "../edit/views/of_both.tsx";
+export { TextFields } from "../edit/views/texts_view.tsx";
 export { begin } from "../views/moving.ts";

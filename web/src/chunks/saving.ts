@@ -2,3 +2,4 @@
 
 export { Menu } from "../leave/menu.tsx";
 export { Help } from "../views/help.tsx";
+export { Languages } from "../views/languages.tsx";

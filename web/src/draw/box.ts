@@ -1,6 +1,7 @@
 /** One tensor as a box: words downwards, channels to the right, the sentences of the batch behind each other. */
 
 import { shortened } from "../numbers/letters.ts";
+import { say } from "../words/say.ts";
 import type { Palette } from "./colour.ts";
 import type { Sheet } from "./sheet.ts";
 
@@ -82,7 +83,7 @@ export function measureBox(sheet: Sheet, title: string, look: Look, withWords: b
     const [dx, dy] = square
       ? [Math.floor(head / tall) * (w + depth + 12), (head % tall) * (h + depth + 12)]
       : [head * (w + GAP), 0];
-    faces.push({ dx, dy, base, title: count > 1 && square ? `head ${head}` : "" });
+    faces.push({ dx, dy, base, title: count > 1 && square ? say`head ${head}` : "" });
   }
   const last = faces.reduce((most, face) => ({ dx: Math.max(most.dx, face.dx), dy: Math.max(most.dy, face.dy) }), {
     dx: 0,

@@ -6,6 +6,7 @@ import { useMemo } from "preact/hooks";
 import { inOrder, isFill } from "../formulas/evaluator.ts";
 import type { Explanation } from "../formulas/interpreter.ts";
 import type { Names } from "../formulas/names.ts";
+import { heard, say } from "../words/say.ts";
 import { isLowered, Lowered, Powers, share } from "./softmax.tsx";
 import { Bracketed, Call, Digits, Product, pieces, Sum, WRITTEN } from "./terms.tsx";
 
@@ -34,7 +35,7 @@ function general(mathml: string): VNode {
   };
   parted(new DOMParser().parseFromString(mathml, "application/xml").documentElement);
   return (
-    <section class="formula general" tabIndex={0} aria-label="the formula">
+    <section class="formula general" tabIndex={0} aria-label={say`the formula`}>
       {lines.map((line) => (
         <math>
           <mrow>{line}</mrow>
@@ -60,7 +61,7 @@ export function WithNumbers({
   few?: number;
 }): VNode {
   return (
-    <section class="formula" tabIndex={0} aria-label="the formula with its numbers">
+    <section class="formula" tabIndex={0} aria-label={say`the formula with its numbers`}>
       {worked(found, names, few).map((piece) => (
         <math>
           <mrow>{piece}</mrow>
@@ -97,7 +98,7 @@ function closed(found: Explanation, names: Names): ComponentChildren {
       return <mn>0</mn>;
     case "fill_set":
     case "fill_add": {
-      if (found.terms.every(isFill)) return <mtext class="quiet">masked: not looked at</mtext>;
+      if (found.terms.every(isFill)) return <mtext class="quiet">{say`masked: not looked at`}</mtext>;
       return <Sum terms={sum} names={names} />;
     }
     case "log_softmax":
@@ -144,7 +145,8 @@ function closed(found: Explanation, names: Names): ComponentChildren {
     case "best_path":
       return (
         <mtext>
-          {found.terms.map((term) => `${term.what}: ${term.value === 0 ? "no" : "yes"}`).join(", ") || "everywhere"}
+          {found.terms.map((term) => `${heard(term.what)}: ${term.value === 0 ? say`no` : say`yes`}`).join(", ") ||
+            say`everywhere`}
         </mtext>
       );
     default:

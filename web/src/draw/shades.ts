@@ -1,6 +1,7 @@
 /** What the colours of cells say, in one sentence. */
 
 import { lastOf } from "../formulas/names.ts";
+import { say } from "../words/say.ts";
 import { SIGNED } from "./draw_box.ts";
 import type { Panel } from "./scene.ts";
 
@@ -11,10 +12,10 @@ const NEVER: readonly string[] = ["weights", "probabilities", "may_look"];
 export function shades(panels: readonly Panel[]): string {
   const below = panels.filter(({ tensor }) => !NEVER.includes(lastOf(tensor)));
   const signed = below.filter(({ w, h, rows, columns }) => Math.min(w / columns, h / rows) >= SIGNED);
-  const said = "The stronger a cell’s colour, the further its number is from 0";
+  const said = say`The stronger a cell’s colour, the further its number is from 0`;
   if (below.length === 0) return `${said}.`;
-  if (signed.length === 0) return `${said}; point at it for its sign.`;
-  return `${said}; –: below 0${signed.length < below.length ? ", where there is room for it" : ""}.`;
+  if (signed.length === 0) return say`${said}; point at it for its sign.`;
+  return say`${said}; –: below 0${signed.length < below.length ? say`, where there is room for it` : ""}.`;
 }
 
-export const RED = "Red: a word that was hidden from the model.";
+export const RED = say`Red: a word that was hidden from the model.`;

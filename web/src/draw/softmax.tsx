@@ -6,6 +6,7 @@ import type { Names, Role } from "../formulas/names.ts";
 import { largestPlaces, nonzero } from "../numbers/arithmetic.ts";
 import { shortened } from "../numbers/letters.ts";
 import { more, short } from "../numbers/written.ts";
+import { say } from "../words/say.ts";
 import { Digits } from "./terms.tsx";
 
 /** Up to this score the exponentials are written as they are, beyond it as shares of the largest. */
@@ -22,7 +23,7 @@ export function Lowered({ found: { formula, quantities } }: { found: Explanation
   if (!formula.rule.rule.endsWith("softmax") || largest === 0) return null;
   return (
     <small class="label lowered">
-      Exponents are less the largest score, {short(largest)}: no overflow, the same result.
+      {say`Exponents are less the largest score, ${short(largest)}: no overflow, the same result.`}
     </small>
   );
 }

@@ -5,6 +5,7 @@
  * adds up all of them, and the page, which shows those of one number: what is shown is what was added.
  */
 
+import { say } from "../words/say.ts";
 import type { Loop, Read } from "./loop.ts";
 import { joinedFrom, kept, lookedUp, productsOf } from "./whole.ts";
 
@@ -139,7 +140,7 @@ const activation: Derivative = (loop, made, upstream, sinks) => {
   const [x, sink] = ofX(loop, sinks);
   const kind = loop.fields.text("kind");
   const slope = SLOPES[kind];
-  if (slope === undefined) throw new Error(`this page knows no slope of the activation function ${kind}`);
+  if (slope === undefined) throw new Error(say`this page knows no slope of the activation function ${kind}`);
   const at = (flat: number): number => x.at[flat] ?? 0;
   passed(made, upstream, sink, at, (flat) => slope(x.data[at(flat)] ?? 0));
 };
@@ -189,17 +190,17 @@ export const DERIVATIVES: Readonly<Record<string, Derivative>> = {
 
 /** Where a partial comes from that is no other number of the run, in a few words. */
 export const PARTIALS: Readonly<Record<string, string>> = {
-  add: "a part of a sum",
-  look_up: "the row is taken over",
-  scale: "the factor",
-  activation: "the slope of the activation function",
-  softmax: "how this share moves with the score",
-  log_softmax: "how this log probability moves with the logit",
-  layer_norm: "how this normed number moves",
-  rms_norm: "how this normed number moves",
-  concatenate: "taken over",
-  fill_set: "the score is kept",
-  fill_add: "the score is kept",
-  cross_entropy: "− 1 ÷ the number of places",
-  linear: "the bias is added",
+  add: say`a part of a sum`,
+  look_up: say`the row is taken over`,
+  scale: say`the factor`,
+  activation: say`the slope of the activation function`,
+  softmax: say`how this share moves with the score`,
+  log_softmax: say`how this log probability moves with the logit`,
+  layer_norm: say`how this normed number moves`,
+  rms_norm: say`how this normed number moves`,
+  concatenate: say`taken over`,
+  fill_set: say`the score is kept`,
+  fill_add: say`the score is kept`,
+  cross_entropy: say`− 1 ÷ the number of places`,
+  linear: say`the bias is added`,
 };

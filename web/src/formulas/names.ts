@@ -3,6 +3,7 @@
 import { written } from "../numbers/letters.ts";
 import { axisNames, readAxes } from "../record/axes.ts";
 import type { Formula, Operand, RunRecord, Side } from "../record/record.ts";
+import { heard, say } from "../words/say.ts";
 import { operandsOf } from "./evaluator.ts";
 
 /** What an index is called; `hidden` = a masked word, which the model did not see. */
@@ -68,7 +69,7 @@ export class Names {
     if (fact !== undefined) return [...fact.axes];
     const read = this.readers(name)[0];
     const dims = this.run.weights[name]?.length ?? 0;
-    if (read === undefined) return Array.from({ length: dims }, (_, axis) => `axis ${axis}`);
+    if (read === undefined) return Array.from({ length: dims }, (_, axis) => say`axis ${axis}`);
     return readAxes(read[1].axes).map((step) => (step.kind === "group" ? `${step.outer} · ${step.inner}` : step.name));
   }
 
@@ -105,14 +106,14 @@ export class Names {
 
   #word(side: Side, sentence: number, token: number): Label {
     const row = this.run.words[side][sentence];
-    const word = row === undefined ? `token ${token}` : (row[token] ?? "padding");
+    const word = row === undefined ? say`token ${token}` : (row[token] ?? say`padding`);
     const answer = side === "inputs" ? this.#answers.get(`${sentence} ${token}`) : undefined;
     return { text: unmarked(answer ?? word), hidden: answer !== undefined };
   }
 
   /** What an index of an axis is called. */
   label(name: string, axis: string, index: number, sentence: number): Label {
-    if (axis in (this.run.shared[name] ?? {})) return { text: "all", hidden: false };
+    if (axis in (this.run.shared[name] ?? {})) return { text: say`all`, hidden: false };
     const side = this.side(name, axis);
     if (side !== null) return this.word(side, sentence, index);
     if (axis === "place") {
@@ -149,7 +150,7 @@ export class Names {
     const word = (axis: string): string => {
       const { text } = this.label(name, axis, cell[axes.indexOf(axis)] ?? 0, sentence);
       // A comma among commas is told from them.
-      return /^\p{P}$/u.test(text) ? `“${text}”` : text;
+      return /^\p{P}$/u.test(text) ? say`“${text}”` : text;
     };
     const parts: string[] = [];
     const several = Math.max(this.run.words.inputs.length, this.run.words.decoder_inputs.length) > 1;
@@ -157,7 +158,7 @@ export class Names {
       if (left(axis) || axis in shared || axis === "key" || (axis === "sentence" && !several)) continue;
       if (axis === "query" && axes.includes("key") && !left("key")) parts.push(`${word("query")} → ${word("key")}`);
       else if (["token", "query", "place", "vocabulary", "label", "candidate"].includes(axis)) parts.push(word(axis));
-      else parts.push(`${axis.replace("_", "–").replace("_", " ")} ${word(axis)}`);
+      else parts.push(`${spoken(axis)} ${word(axis)}`);
     }
     const paired = axes.includes("query") && !("query" in shared) && !left("query");
     if (axes.includes("key") && !left("key") && !paired) parts.push(word("key"));
@@ -168,55 +169,76 @@ export class Names {
   title(name: string): string {
     const formula = this.formulas.get(name);
     const last = lastOf(name);
-    if (formula?.rule.rule === "add" && last === "sum") return Object.keys(formula.rule["terms"] ?? {}).join(" + ");
-    if (name.startsWith("parameters.")) return `${name.split(".").slice(-2).join(" ")}`;
-    const title = TITLES[last] ?? last.replaceAll("_", " ");
-    if (last === "output") return name.includes("feed_forward") ? "feed-forward output" : "attention output";
+    if (formula?.rule.rule === "add" && last === "sum")
+      return Object.keys(formula.rule["terms"] ?? {})
+        .map(heard)
+        .join(" + ");
+    if (name.startsWith("parameters.")) {
+      const of = heard((name.split(".").at(-2) ?? "").replaceAll("_", " "));
+      return last === "weight" ? say`${of} weight` : last === "bias" ? say`${of} bias` : `${of} ${last}`;
+    }
+    const title = TITLES[last] ?? heard(last.replaceAll("_", " "));
+    if (last === "output") return name.includes("feed_forward") ? say`feed-forward output` : say`attention output`;
     if (!name.includes(".cross_attention.")) return title;
-    return title.startsWith("attention") ? `cross-${title}` : `cross-attention ${title}`;
+    return last === "weights" ? say`cross-attention weights` : say`cross-attention ${title}`;
   }
 
   /** Where a tensor stands: `encoder block 0, self-attention`. */
   place(name: string): string {
     const steps = name.replace(/^parameters\./, "").split(".");
     const [side, kind, index, part] = steps;
-    if (name in this.run.facts) return "given with the text";
+    if (name in this.run.facts) return say`given with the text`;
     if (kind === "blocks") {
-      const within = (part ?? "").replace("_", "-");
-      return `${side} block ${index}${PARTS.includes(part ?? "") ? `, ${within}` : ""}`;
+      const within = PARTS[part ?? ""];
+      return within === undefined
+        ? say`${heard(side ?? "")} block ${index}`
+        : say`${heard(side ?? "")} block ${index}, ${within}`;
     }
-    if (side === "encoder" || side === "decoder") return kind === "embed" ? `${side} embedding` : `${side}`;
-    return (side ?? "").replace("_", " ");
+    if (side === "encoder" || side === "decoder")
+      return kind === "embed" ? say`${heard(side ?? "")} embedding` : heard(side);
+    return heard((side ?? "").replace("_", " "));
   }
 
   /** What a part of the model is called. */
   unit(unit: string): string {
     const [side, kind, index] = unit.split(".");
     const several = this.run.model.stacks.length > 1;
-    const prefix = several && kind !== undefined ? `${side} ` : "";
-    if (kind === "blocks") return `${prefix}block ${index}`;
-    if (kind === "embed") return `${prefix}embedding`;
-    if (unit === "head") return "output head";
-    return kind === undefined ? (side ?? "").replace("_", " ") : `${prefix}${kind.replace("_", " ")}`;
+    if (kind === "blocks") return several ? say`${heard(side ?? "")} block ${index}` : say`block ${index}`;
+    if (kind === "embed") return several ? say`${heard(side ?? "")} embedding` : say`embedding`;
+    if (unit === "head") return say`output head`;
+    const part = heard((kind ?? side ?? "").replace("_", " "));
+    return several && kind !== undefined ? `${heard(side ?? "")} ${part}` : part;
   }
 }
 
-const PARTS = ["self_attention", "cross_attention", "feed_forward"];
+const PARTS: Readonly<Record<string, string>> = {
+  self_attention: say`self-attention`,
+  cross_attention: say`cross-attention`,
+  feed_forward: say`feed-forward`,
+};
 
 const TITLES: Readonly<Record<string, string>> = {
-  weights: "attention weights",
-  may_look: "may look",
-  mixed: "mixed values",
-  merged: "heads joined",
-  residual: "+ what was there",
-  activated: "activated",
-  hidden: "widened",
-  query_rotated: "query, rotated",
-  key_rotated: "key, rotated",
+  weights: say`attention weights`,
+  may_look: say`may look`,
+  mixed: say`mixed values`,
+  merged: say`heads joined`,
+  residual: say`+ what was there`,
+  activated: say`activated`,
+  hidden: say`widened`,
+  query_rotated: say`query, rotated`,
+  key_rotated: say`key, rotated`,
 };
 
 function sideOf(name: string): "inputs" | "decoder_inputs" {
   return name.startsWith("decoder") ? "decoder_inputs" : "inputs";
+}
+
+/** What an axis is called in a sentence. */
+export function spoken(axis: string): string {
+  return axis
+    .split(" · ")
+    .map((each) => heard(each.replace("_", "–").replace("_", " ")))
+    .join(" · ");
 }
 
 export function lastOf(name: string): string {

@@ -2,6 +2,7 @@
 
 import { nonzero } from "../numbers/arithmetic.ts";
 import { counted, evenly, percent, percentBeside, short } from "../numbers/written.ts";
+import { heard, say } from "../words/say.ts";
 import type { Explanation } from "./interpreter.ts";
 import { lastOf, type Names, unmarked } from "./names.ts";
 
@@ -17,149 +18,102 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
     return { text: known.text, of: known.hidden ? "hidden" : "strong" };
   };
   const [head, shared] = [found.cell["head"], found.cell["key_value_head"]];
-  const own = head === undefined ? "" : ` of head ${head}`;
-  const inHead = shared === undefined ? own : ` of key–value head ${shared}`;
+  const inHead =
+    head === undefined && shared === undefined
+      ? ""
+      : shared === undefined
+        ? say` of head ${head}`
+        : say` of key–value head ${shared}`;
   const number = (text: string): Part => ({ text, of: names.role(found.name) });
   const word = "token" in found.cell ? label("token") : "query" in found.cell ? label("query") : label("key");
-  const channel = (found.cell["channel"] ?? 0).toString();
+  const channel = found.cell["channel"] ?? 0;
   switch (lastOf(found.name)) {
     case "weights": {
       const open = nonzero(found.sum.values);
       if (found.value === 0)
-        return [
-          "Head ",
-          String(head),
-          " takes nothing from ",
-          label("key"),
-          " for ",
-          label("query"),
-          ": it is masked.",
-        ];
-      return [
-        `Of what head ${head} passes on to `,
-        label("query"),
-        ", ",
-        number(percentBeside(found.value)),
-        " comes from ",
-        label("key"),
-        open > 1 ? `; an even share is ${evenly(open)}.` : ".",
-      ];
+        return say`Head ${head} takes nothing from ${label("key")} for ${label("query")}: it is masked.`;
+      const share = number(percentBeside(found.value));
+      if (open > 1)
+        return say`Of what head ${head} passes on to ${label("query")}, ${share} comes from ${label("key")}; an even share is ${evenly(open)}.`;
+      return say`Of what head ${head} passes on to ${label("query")}, ${share} comes from ${label("key")}.`;
     }
     case "scores":
-      return [
-        "How well ",
-        label("key"),
-        " answers what ",
-        label("query"),
-        ` looks for${head === undefined ? "" : ` in head ${head}`}: query times key, channel by channel.`,
-      ];
+      if (head === undefined)
+        return say`How well ${label("key")} answers what ${label("query")} looks for: query times key, channel by channel.`;
+      return say`How well ${label("key")} answers what ${label("query")} looks for in head ${head}: query times key, channel by channel.`;
     case "scaled":
-      return [
-        "The score of ",
-        label("query"),
-        " and ",
-        label("key"),
-        ", made smaller so that longer vectors do not give larger scores.",
-      ];
+      return say`The score of ${label("query")} and ${label("key")}, made smaller so that longer vectors do not give larger scores.`;
     case "biased":
-      return ["The score of ", label("query"), " and ", label("key"), ", with what their distance adds."];
-    case "masked": {
-      const forbidden = found.terms.some((term) => term.what.startsWith("forbidden"));
-      if (forbidden)
-        return [
-          label("query"),
-          " may not look at ",
-          label("key"),
-          ": its score is filled with ",
-          number(short(found.value)),
-          ", which the softmax turns into 0.",
-        ];
-      return [label("query"), " may look at ", label("key"), ": the score stays as it is."];
-    }
+      return say`The score of ${label("query")} and ${label("key")}, with what their distance adds.`;
+    case "masked":
+      if (found.terms.some((term) => term.what.startsWith("forbidden")))
+        return say`${label("query")} may not look at ${label("key")}: its score is filled with ${number(short(found.value))}, which the softmax turns into 0.`;
+      return say`${label("query")} may look at ${label("key")}: the score stays as it is.`;
     case "may_look":
-      return [label("key"), found.value === 0 ? " may not be looked at: " : " may be looked at: ", reasons(found), "."];
+      if (found.value === 0) return say`${label("key")} may not be looked at: ${reasons(found)}.`;
+      return say`${label("key")} may be looked at: ${reasons(found)}.`;
     case "query":
+      return say`Channel ${channel}${inHead} of what ${word} looks for: its vector times learned weights.`;
     case "key":
-    case "value": {
-      const asks = { query: "looks for", key: "offers", value: "gives" }[lastOf(found.name)] ?? "";
-      return [`Channel ${channel}${inHead} of what `, word, ` ${asks}: its vector times learned weights.`];
-    }
+      return say`Channel ${channel}${inHead} of what ${word} offers: its vector times learned weights.`;
+    case "value":
+      return say`Channel ${channel}${inHead} of what ${word} gives: its vector times learned weights.`;
     case "query_rotated":
     case "key_rotated":
-      return [`Channel ${channel}${inHead} of `, word, ", turned with its partner channel by its position."];
-    case "mixed":
-      return [
-        "What ",
-        label("query"),
-        ` takes from all words in channel ${channel}${inHead}: each value times its weight`,
-        ...most(found, names),
-        ".",
-      ];
+      return say`Channel ${channel}${inHead} of ${word}, turned with its partner channel by its position.`;
+    case "mixed": {
+      const key = most(found, names);
+      if (key === null)
+        return say`What ${label("query")} takes from all words in channel ${channel}${inHead}: each value times its weight.`;
+      return say`What ${label("query")} takes from all words in channel ${channel}${inHead}: each value times its weight, most from ${key}.`;
+    }
     case "merged":
-      return [`Channel ${channel} of `, word, ": the heads' vectors laid side by side, nothing computed."];
+      return say`Channel ${channel} of ${word}: the heads' vectors laid side by side, nothing computed.`;
     case "residual":
-      return [`Channel ${channel} of `, word, ": what the layer found is added to what was there."];
+      return say`Channel ${channel} of ${word}: what the layer found is added to what was there.`;
     case "norm":
-      return [`Channel ${channel} of `, word, ": brought to the common scale of its vector."];
+      return say`Channel ${channel} of ${word}: brought to the common scale of its vector.`;
     case "word":
       if (found.value === 0 && found.terms[0]?.factors.at(-1)?.name === null)
-        return [word, " is hidden: its vector is all zeros."];
-      return [`Channel ${channel} of the vector of `, word, ", looked up in a learned table."];
+        return say`${word} is hidden: its vector is all zeros.`;
+      return say`Channel ${channel} of the vector of ${word}, looked up in a learned table.`;
     case "position":
-      return [`Channel ${channel} of the pattern that tells where `, word, " stands."];
+      return say`Channel ${channel} of the pattern that tells where ${word} stands.`;
     case "segment":
-      return [`Channel ${channel} of what tells to which text `, word, " belongs."];
+      return say`Channel ${channel} of what tells to which text ${word} belongs.`;
     case "sum":
-      return [`Channel ${channel} of `, word, " as it enters the first block."];
+      return say`Channel ${channel} of ${word} as it enters the first block.`;
     case "hidden":
     case "gate":
-      return [`Channel ${channel} of `, word, ` in the wider layer: ${counted(found.sum.length, "product")} added up.`];
+      return say`Channel ${channel} of ${word} in the wider layer: ${counted(found.sum.length, "product")} added up.`;
     case "activated":
-      return [
-        `Channel ${channel} of `,
-        word,
-        " after the activation function",
-        found.value === 0 ? ": it was negative, so it is silent." : ".",
-      ];
+      if (found.value === 0)
+        return say`Channel ${channel} of ${word} after the activation function: it was negative, so it is silent.`;
+      return say`Channel ${channel} of ${word} after the activation function.`;
     case "output":
-      return [
-        `Channel ${channel} of `,
-        word,
-        `${found.name.includes("_attention") ? ", mixed of all heads" : ""}, back in the width of the model.`,
-      ];
+      if (found.name.includes("_attention"))
+        return say`Channel ${channel} of ${word}, mixed of all heads, back in the width of the model.`;
+      return say`Channel ${channel} of ${word}, back in the width of the model.`;
     case "logits":
       if ("vocabulary" in found.cell)
-        return [
-          "The score of ",
-          label("vocabulary"),
-          " at the place of ",
-          { text: placeOf(found, names), of: "hidden" },
-          "; the softmax makes a probability of it.",
-        ];
-      return ["The score of the label ", label("label"), "."];
+        return say`The score of ${label("vocabulary")} at the place of ${placeOf(found, names)}; the softmax makes a probability of it.`;
+      return say`The score of the label ${label("label")}.`;
     case "probabilities":
       if ("vocabulary" in found.cell)
-        return [
-          "At the place of ",
-          { text: placeOf(found, names), of: "hidden" },
-          ", the model gives ",
-          label("vocabulary"),
-          " a probability of ",
-          number(percent(found.value)),
-          ".",
-        ];
+        return say`At the place of ${placeOf(found, names)}, the model gives ${label("vocabulary")} a probability of ${number(percent(found.value))}.`;
       if ("label" in found.cell)
-        return ["The model gives the label ", label("label"), " a probability of ", number(percent(found.value)), "."];
+        return say`The model gives the label ${label("label")} a probability of ${number(percent(found.value))}.`;
       break;
     case "log_probabilities":
-      return ["The logarithm of a probability of ", number(percent(Math.exp(found.value))), "."];
+      return say`The logarithm of a probability of ${number(percent(Math.exp(found.value)))}.`;
     case "loss":
-      return ["How wrong the model is: the mean of −log probability of the right words."];
+      return [say`How wrong the model is: the mean of −log probability of the right words.`];
   }
   const { length, values } = found.sum;
   const largest = values[largestIn(values)] ?? 0;
-  const made = length < 2 ? "" : ` The largest of ${counted(length, "term")} is ${short(largest)}.`;
-  return [`${names.title(found.name)}${cell.length > 0 ? ` of ${names.cell(found.name, cell)}` : ""}.${made}`];
+  const made = length < 2 ? "" : say` The largest of ${counted(length, "term")} is ${short(largest)}.`;
+  const title = names.title(found.name);
+  return [`${cell.length > 0 ? say`${title} of ${names.cell(found.name, cell)}` : title}.${made}`];
 }
 
 /** One sentence about a number that was given or learned. */
@@ -168,14 +122,8 @@ export function givenSentence(name: string, cell: readonly number[], value: numb
     const table = names.axes(name)[0] === "row" && name.includes("embed.word");
     const word = names.run.words.vocabulary[cell[0] ?? 0];
     if (table && word !== undefined)
-      return [
-        "A weight, learned in training: channel ",
-        String(cell[1] ?? 0),
-        " of the vector of ",
-        { text: unmarked(word), of: "strong" },
-        ".",
-      ];
-    return ["A weight, learned in training. It is the same for every text: here the numbers end."];
+      return say`A weight, learned in training: channel ${cell[1] ?? 0} of the vector of ${{ text: unmarked(word), of: "strong" }}.`;
+    return [say`A weight, learned in training. It is the same for every text: here the numbers end.`];
   }
   const [token] = [cell.at(-1) ?? 0];
   const side = name.startsWith("decoder") ? "decoder_inputs" : "inputs";
@@ -183,20 +131,22 @@ export function givenSentence(name: string, cell: readonly number[], value: numb
   const word: Part = { text, of: hidden ? "hidden" : "strong" };
   switch (lastOf(name)) {
     case "ids":
-      return [word, ` is entry ${short(value)} of the vocabulary: here the numbers end, at a word of the text.`];
+      return say`${word} is entry ${short(value)} of the vocabulary: here the numbers end, at a word of the text.`;
     case "positions":
-      return [word, ` is at position ${short(value)}: given with the text.`];
+      return say`${word} is at position ${short(value)}: given with the text.`;
     case "masked_words":
-      return [word, value === 0 ? " is shown to the model." : " is hidden from the model."];
+      return value === 0 ? say`${word} is shown to the model.` : say`${word} is hidden from the model.`;
     case "real":
-      return [word, value === 0 ? " is padding." : " is a token of the text, no padding."];
+      return value === 0 ? say`${word} is padding.` : say`${word} is a token of the text, no padding.`;
     default:
-      return ["Given with the text: here the numbers end."];
+      return [say`Given with the text: here the numbers end.`];
   }
 }
 
-function placeOf(found: Explanation, names: Names): string {
-  return "place" in found.cell ? names.label(found.name, "place", found.cell["place"] ?? 0, 0).text : "this token";
+function placeOf(found: Explanation, names: Names): Part {
+  const { text } =
+    "place" in found.cell ? names.label(found.name, "place", found.cell["place"] ?? 0, 0) : { text: say`this token` };
+  return { text, of: "hidden" };
 }
 
 /** The place of the largest number, by its size; the first of equal ones. */
@@ -208,14 +158,14 @@ function largestIn(values: ArrayLike<number>): number {
   return most;
 }
 
-function most(found: Explanation, names: Names): Part[] {
+function most(found: Explanation, names: Names): Part | null {
   const key = Number(found.sum.at(largestIn(found.sum.values))?.what.split(" ")[1]);
-  if (!Number.isInteger(key)) return [];
+  if (!Number.isInteger(key)) return null;
   const label = names.label(found.name.replace(/mixed$/, "weights"), "key", key, found.cell["sentence"] ?? 0);
-  return [", most from ", { text: label.text, of: label.hidden ? "hidden" : "strong" }];
+  return { text: label.text, of: label.hidden ? "hidden" : "strong" };
 }
 
 function reasons(found: Explanation): string {
-  const against = found.terms.filter((term) => term.value === 0).map((term) => term.what.replace("not ", ""));
-  return against.length > 0 ? against.join(", ") : "nothing forbids it";
+  const against = found.terms.filter((term) => term.value === 0).map((term) => heard(term.what.replace("not ", "")));
+  return against.length > 0 ? against.join(", ") : say`nothing forbids it`;
 }

@@ -14,6 +14,7 @@ import { useEditKeys } from "../edit/views/touch.tsx";
 import { short } from "../numbers/written.ts";
 import { StoreContext, useAnswer, useNextTask, usePalette, useStore } from "../views/hooks.ts";
 import { Working } from "../views/pieces.tsx";
+import { say } from "../words/say.ts";
 import { Foot } from "./foot.tsx";
 import { Inspector } from "./inspector.tsx";
 import { LEVELS } from "./levels.ts";
@@ -50,14 +51,9 @@ function NoTensor({ name }: { name: string }): VNode {
   }, [name, store]);
   return (
     <>
-      <h1 class="big">{name === "" ? "No tensor is chosen" : "There is no such tensor"}</h1>
+      <h1 class="big">{name === "" ? say`No tensor is chosen` : say`There is no such tensor`}</h1>
       <p class="wrong">
-        {name !== "" && (
-          <>
-            This run has no tensor <b>{name}</b>.{" "}
-          </>
-        )}
-        Choose one from <a href={link({ level: "model", tensor: "", cell: [] })}>the whole model</a>.
+        {say`${name !== "" && <>{say`This run has no tensor ${<b>{name}</b>}.`} </>}Choose one from ${<a href={link({ level: "model", tensor: "", cell: [] })}>{say`the whole model`}</a>}.`}
       </p>
     </>
   );
@@ -133,7 +129,9 @@ function Page(): VNode {
       {state.value.tour !== "" && <Strip />}
       {state.value.tour !== "" && <Awaited chunk={CHUNKS.tours} />}
       <main class="main" ref={main} data-level={level} data-stale={stale && level === "number"}>
-        {stale && level === "number" && <Working on={`Loading ${names.title(tensor)}, ${names.cell(tensor, held)}`} />}
+        {stale && level === "number" && (
+          <Working on={say`Loading ${names.title(tensor)}, ${names.cell(tensor, held)}`} />
+        )}
         {lost ? <NoTensor name={tensor} /> : view}
         {chunk !== undefined && <Awaited chunk={chunk} lacks={LEVELS[level].lacks?.(store.source) ?? ""} />}
       </main>

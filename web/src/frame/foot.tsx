@@ -5,9 +5,10 @@ import { later } from "../address/state.ts";
 import { counted, grouped, power } from "../numbers/written.ts";
 import { dragging } from "../views/drag.ts";
 import { useStore } from "../views/hooks.ts";
+import { heard, say } from "../words/say.ts";
 import { LEVELS } from "./levels.ts";
 
-const DRAGGING = "Drop it on another cell: that cell then has this number. With Shift its whole row. Escape: leave it";
+const DRAGGING = say`Drop it on another cell: that cell then has this number. With Shift its whole row. Escape: leave it`;
 
 export function Foot(): VNode {
   const store = useStore();
@@ -20,15 +21,15 @@ export function Foot(): VNode {
       <span data-holds={holds} data-checked={checked?.count ?? 0}>
         {checked !== null &&
           (holds
-            ? `${counted(checked.count, "number")}${checked.count < checked.of ? ` of ${grouped(checked.of)}` : ""} recomputed in this page, max error ${power(checked.error)}`
-            : `${checked.worst} does not agree with its formula: ${power(checked.error)}`)}
+            ? say`${counted(checked.count, "number")}${checked.count < checked.of ? say` of ${grouped(checked.of)}` : ""} recomputed in this page, max error ${power(checked.error)}`
+            : say`${checked.worst} does not agree with its formula: ${power(checked.error)}`)}
       </span>
       {typeof honesty === "string" && <span class="quiet">{honesty}</span>}
       {honesty !== null && typeof honesty !== "string" && (
-        <span data-holds={honesty.holds} title={honesty.text}>
+        <span data-holds={honesty.holds} title={heard(honesty.text)}>
           {honesty.holds
-            ? `${honesty.before_changes === true ? "before the changes " : ""}looking changes nothing: max difference ${power(honesty.watched)}`
-            : honesty.text}
+            ? say`${honesty.before_changes === true ? say`before the changes ` : ""}looking changes nothing: max difference ${power(honesty.watched)}`
+            : heard(honesty.text)}
         </span>
       )}
     </footer>

@@ -7,7 +7,6 @@ import { later } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { viewIn } from "../chunks/later.tsx";
 import { WithNumbers } from "../draw/mathml.tsx";
-import { OfBoth } from "../edit/views/of_both.tsx";
 import { Touch } from "../edit/views/touch.tsx";
 import { givenSentence, sentenceOf } from "../formulas/sentences.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
@@ -16,7 +15,10 @@ import type { Answer } from "../run/store.ts";
 import { Corrections } from "../views/corrections.tsx";
 import { useAnswer, useNextTask, useStore } from "../views/hooks.ts";
 import { Working } from "../views/pieces.tsx";
+import { say } from "../words/say.ts";
 import { LEVELS } from "./levels.ts";
+
+const OfBoth = viewIn(CHUNKS.rail, (chunk) => chunk.OfBoth);
 
 const Chain = viewIn(CHUNKS.looking, (chunk) => chunk.Chain);
 
@@ -53,11 +55,11 @@ function Inside({ answer, loading }: { answer: Answer | null; loading: string })
   // the picture would move away from under the mouse.
   const over = answer === null && loading === "";
   return (
-    <aside class="inspector drawer" data-open={open} data-over={over} aria-label="the number in hand">
+    <aside class="inspector drawer" data-open={open} data-over={over} aria-label={say`the number in hand`}>
       <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class="cut">
           {level === "number"
-            ? "Comes from, used by"
+            ? say`Comes from, used by`
             : shown !== null && (store.names.cell(shown.name, shown.cell) || store.names.title(shown.name))}
         </span>
         {shown !== null && value !== null && (
@@ -67,7 +69,7 @@ function Inside({ answer, loading }: { answer: Answer | null; loading: string })
         )}
       </button>
       <div class="inside" data-stale={loading !== "" && shown === answer}>
-        {loading !== "" && <Working on={`Loading ${loading}`} />}
+        {loading !== "" && <Working on={say`Loading ${loading}`} />}
         {shown !== null && level !== "number" && !over && <InHand answer={shown} />}
         {shown !== null && level === "number" && <Chain answer={shown} store={store} />}
         {shown !== null && !over && <Touch answer={shown} />}
@@ -85,8 +87,8 @@ function InHand({ answer }: { answer: Answer }): VNode {
   return (
     <>
       <div class="part">
-        <p class="label">The number in hand</p>
-        <p class={`big ${role}`}>{value === null ? "not in this page" : short(value)}</p>
+        <p class="label">{say`The number in hand`}</p>
+        <p class={`big ${role}`}>{value === null ? say`not in this page` : short(value)}</p>
         <p class="strong">{names.title(name)}</p>
         <p>{names.cell(name, cell)}</p>
         <p class="quiet">{names.place(name)}</p>
@@ -117,17 +119,17 @@ function InHand({ answer }: { answer: Answer }): VNode {
       )}
       {answer.kind === "computed" && (
         <div class="part small">
-          <p class="label">How it came about</p>
+          <p class="label">{say`How it came about`}</p>
           <WithNumbers found={answer.found} names={names} few={2} />
           <Check found={answer.found} />
         </div>
       )}
-      <Corrections of="this tensor" tensors={[name]} />
+      <Corrections of={say`this tensor`} tensors={[name]} />
       <div class="part">
         <ul class="links">
           <li>
             <a class="strong" href={toNumber(name, cell, names)}>
-              How it was computed →
+              {say`How it was computed →`}
             </a>
           </li>
           {head !== null && later.value.level !== "head" && (
@@ -137,7 +139,7 @@ function InHand({ answer }: { answer: Answer }): VNode {
           )}
           {later.value.level !== "tensor" && (
             <li>
-              <a href={toTensor(name, cell, names)}>the whole tensor</a>
+              <a href={toTensor(name, cell, names)}>{say`the whole tensor`}</a>
             </li>
           )}
         </ul>

@@ -15,6 +15,7 @@ import { ModelView } from "../levels/model/model_view.tsx";
 import type { Answer } from "../run/store.ts";
 import type { Source } from "../sources/source.ts";
 import { useStore } from "../views/hooks.ts";
+import { say } from "../words/say.ts";
 import { TourButton } from "./tour_button.tsx";
 
 export interface LevelView {
@@ -45,8 +46,8 @@ const Insight = viewIn(CHUNKS.summed_up, (chunk) => chunk.Insight);
 export const LEVELS: Readonly<Record<Level, LevelView>> = {
   model: {
     View: () => h(ModelView, { Insight }),
-    Beside: { title: "The part in hand", View: ModelBeside },
-    hint: "Click or Enter: open a part, its heads, or the number of an answer. Arrow keys: the next part. ? all keys",
+    Beside: { title: say`The part in hand`, View: ModelBeside },
+    hint: say`Click or Enter: open a part, its heads, or the number of an answer. Arrow keys: the next part. ? all keys`,
     // The path begins with the model's name.
     crumb: () => null,
     up: () => null,
@@ -55,18 +56,19 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     chunk: CHUNKS.looking,
     lacks: noAttention,
     View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadsView),
-    Beside: { title: "The head in hand", View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadsBeside) },
-    hint: "Click or Enter: open a head. Arrow keys: the next one. Escape: the whole model. ? all keys",
-    crumb: ({ level }) => (level === "heads" ? { text: "all heads", href: link({ level: "heads" }) } : null),
+    Beside: { title: say`The head in hand`, View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadsBeside) },
+    hint: say`Click or Enter: open a head. Arrow keys: the next one. Escape: the whole model. ? all keys`,
+    crumb: ({ level }) => (level === "heads" ? { text: say`all heads`, href: link({ level: "heads" }) } : null),
     up: () => ({ level: "model" }),
   },
   block: {
     View: () => h(BlockView, { Tour: TourButton }),
-    hint: "Point at a cell: its number. Click: its word is framed. Enter or double click: the number. ? all keys",
+    hint: say`Point at a cell: its number. Click: its word is framed. Enter or double click: the number. ? all keys`,
     crumb(state, names) {
       const unit = unitInHand(state, names);
       // A small model is drawn in one picture.
-      if (names.run.formulas.length <= 30) return { text: "all tensors", href: link({ level: "block", layout: [] }) };
+      if (names.run.formulas.length <= 30)
+        return { text: say`all tensors`, href: link({ level: "block", layout: [] }) };
       if (unit === "") return null;
       return { text: names.unit(unit), href: link({ level: "block", unit, layout: [] }) };
     },
@@ -75,7 +77,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   head: {
     chunk: CHUNKS.looking,
     View: viewIn(CHUNKS.looking, (chunk) => chunk.HeadView),
-    hint: "Point at a word: its lines. Arrow keys: the cell in hand. [ ] { }: another head or block. 0–9: a second head next to it",
+    hint: say`Point at a word: its lines. Arrow keys: the cell in hand. [ ] { }: another head or block. 0–9: a second head next to it`,
     crumb({ tensor, cell }, names) {
       const href = toHead(tensor, cell, names);
       return href === null || !ofHeads(tensor, names) ? null : { text: headInHand(tensor, cell, names), href };
@@ -85,7 +87,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   scene: {
     chunk: CHUNKS.scenes,
     View: viewIn(CHUNKS.scenes, (chunk) => chunk.SceneView),
-    hint: "Arrow keys, Page Up and Down: the number in hand. Enter: its formula. Escape: back to the boxes",
+    hint: say`Arrow keys, Page Up and Down: the number in hand. Enter: its formula. Escape: back to the boxes`,
     crumb({ level, scene }) {
       return level === "scene"
         ? { text: CHUNKS.scenes.here.value?.SCENES[scene]?.title ?? scene, href: link({}) }
@@ -96,16 +98,16 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   tensor: {
     chunk: CHUNKS.looking,
     View: viewIn(CHUNKS.looking, (chunk) => chunk.TensorView),
-    hint: "Click or arrow keys: the number in hand. Enter or double click: its formula. Escape: back to the boxes",
+    hint: say`Click or arrow keys: the number in hand. Enter or double click: its formula. Escape: back to the boxes`,
     crumb: ({ tensor, cell }, names) => ({ text: names.title(tensor), href: toTensor(tensor, cell, names) }),
     up: (state, names) => ({ level: "block", unit: unitInHand(state, names), layout: [] }),
   },
   number: {
     chunk: CHUNKS.looking,
     View: viewIn(CHUNKS.looking, (chunk) => chunk.NumberView),
-    hint: "Click a bar or a number: where it comes from. Escape: back to its tensor",
+    hint: say`Click a bar or a number: where it comes from. Escape: back to its tensor`,
     crumb: ({ tensor, cell }, names) => ({
-      text: names.cell(tensor, cell) || "the number",
+      text: names.cell(tensor, cell) || say`the number`,
       href: toNumber(tensor, cell, names),
     }),
     up: () => ({ level: "tensor", layout: [] }),
@@ -113,62 +115,62 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   mask: {
     chunk: CHUNKS.workshop,
     View: viewIn(CHUNKS.workshop, (chunk) => chunk.MaskView),
-    hint: "Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell",
-    crumb: () => ({ text: "mask workshop", href: link({ level: "mask" }) }),
+    hint: say`Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell`,
+    crumb: () => ({ text: say`mask workshop`, href: link({ level: "mask" }) }),
     up: () => ({ level: "block", options: [], at: [] }),
   },
   ties: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.TiesView),
     lacks: noAttention,
-    sums: "heads that tie two words",
-    hint: "Arrow keys: the next head. Click or Enter: open it. Escape: all heads. ? all keys",
-    crumb: () => ({ text: "heads that tie two words", href: link({ level: "ties" }) }),
+    sums: say`heads that tie two words`,
+    hint: say`Arrow keys: the next head. Click or Enter: open it. Escape: all heads. ? all keys`,
+    crumb: () => ({ text: say`heads that tie two words`, href: link({ level: "ties" }) }),
     up: () => ({ level: "heads", options: [], at: [] }),
   },
   rollout: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.RolloutView),
     lacks: noAttention,
-    sums: "attention through all blocks",
-    hint: "Click or arrow keys: the word and block in hand. Page Down: the blocks. Escape: all heads. ? all keys",
-    crumb: () => ({ text: "attention through all blocks", href: link({ level: "rollout" }) }),
+    sums: say`attention through all blocks`,
+    hint: say`Click or arrow keys: the word and block in hand. Page Down: the blocks. Escape: all heads. ? all keys`,
+    crumb: () => ({ text: say`attention through all blocks`, href: link({ level: "rollout" }) }),
     up: () => ({ level: "heads", options: [], at: [] }),
   },
   lens: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensView),
-    lacks: (source) => noneOf(source, ["head.logits"], "no vocabulary head") || noWeights(source),
-    Beside: { title: "The guesses in hand", View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensBeside) },
-    sums: "the answer, block by block",
-    hint: "Click or Enter: the guesses of a place after a block. Escape: the whole model. ? all keys",
-    crumb: () => ({ text: "the answer, block by block", href: link({ level: "lens" }) }),
+    lacks: (source) => noneOf(source, ["head.logits"], say`no vocabulary head`) || noWeights(source),
+    Beside: { title: say`The guesses in hand`, View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensBeside) },
+    sums: say`the answer, block by block`,
+    hint: say`Click or Enter: the guesses of a place after a block. Escape: the whole model. ? all keys`,
+    crumb: () => ({ text: say`the answer, block by block`, href: link({ level: "lens" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
   gradients: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.GradientsView),
-    lacks: (source) => noneOf(source, SCORES, "no answer to explain") || noWeights(source),
-    sums: "attention and gradients",
-    hint: "Choose an answer, a block and a head. Escape: the whole model. ? all keys",
-    crumb: () => ({ text: "attention and gradients", href: link({ level: "gradients" }) }),
+    lacks: (source) => noneOf(source, SCORES, say`no answer to explain`) || noWeights(source),
+    sums: say`attention and gradients`,
+    hint: say`Choose an answer, a block and a head. Escape: the whole model. ? all keys`,
+    crumb: () => ({ text: say`attention and gradients`, href: link({ level: "gradients" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
   pictures: {
     chunk: CHUNKS.scenes,
     View: viewIn(CHUNKS.scenes, (chunk) => chunk.PicturesView),
-    hint: "Tab: the next picture. Enter: open it. Escape: the whole model",
-    crumb: () => ({ text: "pictures of the documents", href: link({ level: "pictures", picture: "" }) }),
+    hint: say`Tab: the next picture. Enter: open it. Escape: the whole model`,
+    crumb: () => ({ text: say`pictures of the documents`, href: link({ level: "pictures", picture: "" }) }),
     up: () => ({ level: "model", picture: "" }),
   },
   tree: {
     chunk: CHUNKS.tree,
     View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeView),
-    lacks: ({ run }) => (run.model.stacks.some(({ side }) => side === "decoder") ? "" : "no decoder"),
-    Beside: { title: "The word in hand", View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeBeside) },
-    hint: "← → step by step, ↑ ↓ another branch. Space: play. Enter or double click: open it. Escape: back",
+    lacks: ({ run }) => (run.model.stacks.some(({ side }) => side === "decoder") ? "" : say`no decoder`),
+    Beside: { title: say`The word in hand`, View: viewIn(CHUNKS.tree, (chunk) => chunk.TreeBeside) },
+    hint: say`← → step by step, ↑ ↓ another branch. Space: play. Enter or double click: open it. Escape: back`,
     crumb: ({ picture }) => ({
-      text: picture === "words" ? "as it is written" : "the search",
+      text: picture === "words" ? say`as it is written` : say`the search`,
       href: link({ level: "tree" }),
     }),
     up: ({ picture, at }) =>
@@ -177,19 +179,19 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   training: {
     chunk: CHUNKS.training,
     View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingView),
-    lacks: (source) => (source.lacks?.("training") ? "not in this page" : ""),
-    Beside: { title: "The step in hand", View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingBeside) },
-    hint: "← → the record before and after. Home, End: the first and the last. Space: play. A, B: keep this step to compare",
-    crumb: () => ({ text: "training", href: link({ level: "training" }) }),
+    lacks: (source) => (source.lacks?.("training") ? say`not in this page` : ""),
+    Beside: { title: say`The step in hand`, View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingBeside) },
+    hint: say`← → the record before and after. Home, End: the first and the last. Space: play. A, B: keep this step to compare`,
+    crumb: () => ({ text: say`training`, href: link({ level: "training" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
   learn: {
     chunk: CHUNKS.learning,
     View: viewIn(CHUNKS.learning, (chunk) => chunk.LearnView),
-    lacks: ({ run }) => (run.model.family === "slides" ? "" : "the slides’ model"),
-    Beside: { title: "The gradient in hand", View: viewIn(CHUNKS.learning, (chunk) => chunk.LearnBeside) },
-    hint: "Space: play. ← → a step. Home, End: the first and the last. Click a weight: its gradient",
-    crumb: () => ({ text: "learning", href: link({ level: "learn" }) }),
+    lacks: ({ run }) => (run.model.family === "slides" ? "" : say`the slides’ model`),
+    Beside: { title: say`The gradient in hand`, View: viewIn(CHUNKS.learning, (chunk) => chunk.LearnBeside) },
+    hint: say`Space: play. ← → a step. Home, End: the first and the last. Click a weight: its gradient`,
+    crumb: () => ({ text: say`learning`, href: link({ level: "learn" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
   quiz: {
@@ -198,8 +200,8 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
       const { source } = useStore();
       return h(Quiz, { lacks: (level) => LEVELS[level].lacks?.(source) ?? "" });
     },
-    hint: "Tab: the next question. Arrow keys: another choice. Escape: the whole model",
-    crumb: () => ({ text: "quiz", href: link({ level: "quiz" }) }),
+    hint: say`Tab: the next question. Arrow keys: another choice. Escape: the whole model`,
+    crumb: () => ({ text: say`quiz`, href: link({ level: "quiz" }) }),
     up: () => ({ level: "model", options: [], at: [] }),
   },
 };
@@ -212,12 +214,12 @@ function noneOf({ run }: Source, tensors: readonly string[], reason: string): st
 }
 
 function noAttention({ run }: Source): string {
-  return run.formulas.some(({ name }) => name.endsWith("attention.weights")) ? "" : "no attention";
+  return run.formulas.some(({ name }) => name.endsWith("attention.weights")) ? "" : say`no attention`;
 }
 
 /** A trace that was saved without its model cannot be run again. */
 function noWeights({ run }: Source): string {
-  return Object.values(run.left_out).includes("not saved") ? "saved without the model" : "";
+  return Object.values(run.left_out).includes("not saved") ? say`saved without the model` : "";
 }
 
 /** The levels that sum a run up, as the rail lists them. */
@@ -226,7 +228,7 @@ export const SUMS = (Object.keys(LEVELS) as Level[]).filter((level) => LEVELS[le
 /** What the head is called that a number is part of: `head 3`, behind its kind where a block has two attentions. */
 function headInHand(tensor: string, cell: readonly number[], names: Names): string {
   const [, head = 0] = cellNear(tensor, cell, names);
-  return `${tensor.includes("cross_attention") ? "cross-attention " : ""}head ${head}`;
+  return say`${tensor.includes("cross_attention") ? say`cross-attention ` : ""}head ${head}`;
 }
 
 /** The part of the model that is drawn, or that the tensor in hand belongs to. */

@@ -6,17 +6,19 @@ import { type Level, later, link } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
 import { useSession } from "../edit/session/context.ts";
-import { ModelChoice, TextFields } from "../edit/views/texts_view.tsx";
+import { ModelChoice } from "../edit/views/model_choice.tsx";
 import { operandsOf } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
 import { counted } from "../numbers/written.ts";
 import type { RunRecord } from "../record/record.ts";
 import { Command } from "../views/command.tsx";
 import { useStore } from "../views/hooks.ts";
+import { heard, say } from "../words/say.ts";
 import { Group } from "./group.tsx";
 import { LEVELS, SUMS } from "./levels.ts";
 
 const Changes = viewIn(CHUNKS.rail, (chunk) => chunk.Changes);
+const TextFields = viewIn(CHUNKS.rail, (chunk) => chunk.TextFields);
 const Compare = viewIn(CHUNKS.rail, (chunk) => chunk.Compare);
 
 export function Rail(): VNode {
@@ -31,7 +33,7 @@ export function Rail(): VNode {
   const bare = run.formulas.length === 0 && Object.keys(run.facts).length === 0;
   const texts = Math.max(run.words.inputs.length, run.words.decoder_inputs.length);
   return (
-    <aside class="rail drawer" data-open={open} aria-label="model and text">
+    <aside class="rail drawer" data-open={open} aria-label={say`model and text`}>
       <button type="button" class="handle" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class="cut">
           <b>{run.title}</b> <Words row={sentence} />
@@ -39,18 +41,18 @@ export function Rail(): VNode {
         <span class="quiet">{open ? "▴" : "▾"}</span>
       </button>
       <div class="inside">
-        <Group title="Model">
+        <Group title={say`Model`}>
           <ModelChoice />
           {session.engine.offers.length < 2 && <p class="strong">{run.title}</p>}
           {run.model.stacks.map((stack) => (
             <p class="quiet" key={stack.side}>
-              {stack.side}: {counted(stack.layers, "block")}, {counted(stack.heads, "head")}, {stack.width} wide
+              {say`${heard(stack.side)}: ${counted(stack.layers, "block")}, ${counted(stack.heads, "head")}, ${stack.width} wide`}
             </p>
           ))}
-          {bare && <p class="quiet">still in training</p>}
+          {bare && <p class="quiet">{say`still in training`}</p>}
           {run.formulas.length > 0 && <p class="quiet">{counted(run.model.parameters, "weight")}</p>}
         </Group>
-        <Group title={texts > 1 ? "Sentences" : "Text"} hidden={bare}>
+        <Group title={texts > 1 ? say`Sentences` : say`Text`} hidden={bare}>
           {Array.from({ length: texts }, (_, row) => (
             <a
               class="choice"
@@ -64,22 +66,22 @@ export function Rail(): VNode {
           ))}
           <TextFields />
         </Group>
-        <Group title="Looked at" hidden={bare} nav>
-          <Entry level="model" text="the whole model" />
-          <Entry level="heads" text="all heads" />
+        <Group title={say`Looked at`} hidden={bare} nav>
+          <Entry level="model" text={say`the whole model`} />
+          <Entry level="heads" text={say`all heads`} />
           {run.formulas.length > 0 &&
             SUMS.map((each) => <Entry key={each} level={each} text={LEVELS[each].sums ?? ""} />)}
-          <Entry level="tree" text="how it writes" />
-          <Entry level="training" text="how it learned" />
-          <Entry level="learn" text="train it here" />
+          <Entry level="tree" text={say`how it writes`} />
+          <Entry level="training" text={say`how it learned`} />
+          <Entry level="learn" text={say`train it here`} />
           {together && (
             <a class="choice" href={link({ level: "block", layout: [] })} aria-current={level === "block"}>
-              all tensors
+              {say`all tensors`}
             </a>
           )}
         </Group>
         {!together && (
-          <Group title="A part of it" hidden={bare} folded={level !== "block" && units.length > 8} nav>
+          <Group title={say`A part of it`} hidden={bare} folded={level !== "block" && units.length > 8} nav>
             {units.map((each) => (
               <a
                 class="choice"
@@ -92,31 +94,28 @@ export function Rail(): VNode {
             ))}
           </Group>
         )}
-        <Group title="Workshop" hidden={bare} nav>
+        <Group title={say`Workshop`} hidden={bare} nav>
           <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
-            Draw a mask
+            {say`Draw a mask`}
           </a>
           <a class="choice" href={link({ level: "pictures", picture: "" })} aria-current={level === "pictures"}>
-            Pictures of the documents
+            {say`Pictures of the documents`}
           </a>
           <a class="choice" href={link({ level: "quiz", options: [], at: [] })} aria-current={level === "quiz"}>
-            Quiz: ten questions
+            {say`Quiz: ten questions`}
           </a>
         </Group>
-        <Group title="Changes" hidden={bare}>
+        <Group title={say`Changes`} hidden={bare}>
           <Changes />
           {CHUNKS.rail.wrong.value !== "" && <Awaited chunk={CHUNKS.rail} />}
         </Group>
-        <Group title="Compare" hidden={run.formulas.length === 0}>
+        <Group title={say`Compare`} hidden={run.formulas.length === 0}>
           <Compare />
         </Group>
         {Object.keys(run.left_out).length > 0 && (
-          <Group title="Not in this page">
+          <Group title={say`Not in this page`}>
             <p>
-              {counted(Object.keys(run.left_out).length, "tensor")} beyond the limit of {Math.round(run.limit / 1e6)}{" "}
-              MB.{complete.length > 0 && ` Every number opens to its operands in: ${complete.join(", ")}.`} A number
-              that reads a missing tensor opens with its formula and its other operands. To include all, write the page
-              again with <Command text="--megabytes 64" />.
+              {say`${counted(Object.keys(run.left_out).length, "tensor")} beyond the limit of ${Math.round(run.limit / 1e6)} MB.${complete.length > 0 && say` Every number opens to its operands in: ${complete.join(", ")}.`} A number that reads a missing tensor opens with its formula and its other operands. To include all, write the page again with ${<Command text="--megabytes 64" />}.`}
             </p>
           </Group>
         )}
@@ -171,7 +170,7 @@ function Words({ row }: { row: number }): VNode {
       const { text, hidden } = names.word(side, row, token);
       parts.push(token > 0 ? " " : "", hidden ? <span class="masked">{text}</span> : text);
     });
-    if (words.length > 24) parts.push(` … ${words.length} tokens`);
+    if (words.length > 24) parts.push(say` … ${words.length} tokens`);
   }
   return <>{parts}</>;
 }

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
+import { say } from "../words/say.ts";
 
 const Menu = viewIn(CHUNKS.saving, (chunk) => chunk.Menu);
 
@@ -45,11 +46,11 @@ export function Save(): VNode {
     // biome-ignore lint/a11y/noStaticElementInteractions: its buttons are walked through by arrows
     <div class="save" ref={whole} onKeyDown={key} data-saving>
       <button type="button" ref={opener} aria-expanded={open} onClick={() => (open ? shut() : setOpen(true))}>
-        Save
+        {say`Save`}
       </button>
       {open && <Menu />}
       {open && CHUNKS.saving.here.value === null && (
-        <section class="menu" aria-label="save">
+        <section class="menu" aria-label={say`save`}>
           <Awaited chunk={CHUNKS.saving} />
         </section>
       )}

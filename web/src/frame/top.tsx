@@ -2,10 +2,15 @@
 
 import type { VNode } from "preact";
 import { go, inPicture, later, link, type Theme } from "../address/state.ts";
+import { CHUNKS } from "../chunks/chunks.ts";
+import { viewIn } from "../chunks/later.tsx";
 import { useStore } from "../views/hooks.ts";
+import { say } from "../words/say.ts";
 import { LEVELS, ORDER } from "./levels.ts";
 import { Save } from "./save.tsx";
 import { TourButton } from "./tour_button.tsx";
+
+const Languages = viewIn(CHUNKS.saving, (chunk) => chunk.Languages);
 
 export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { names } = useStore();
@@ -21,9 +26,9 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
   return (
     <header class="top">
       <a class="brand" href={link({ level: "model", layout: [] })}>
-        glassformer
+        {say`glassformer`}
       </a>
-      <nav aria-label="where this is">
+      <nav aria-label={say`where this is`}>
         <ol class="crumbs">
           {crumbs.map(({ text, href }, place) => (
             <li key={href}>
@@ -33,10 +38,11 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
         </ol>
       </nav>
       <div class="tools">
-        <TourButton text="Tour" />
+        <TourButton text={say`Tour`} />
         <Save />
         <Themes />
-        <button type="button" onClick={onHelp} aria-label="the keys of this page">
+        <Languages />
+        <button type="button" onClick={onHelp} aria-label={say`the keys of this page`}>
           ?
         </button>
       </div>
@@ -45,16 +51,16 @@ export function Top({ onHelp }: { onHelp: () => void }): VNode {
 }
 
 const THEMES: Readonly<Record<Theme, string>> = {
-  auto: "as the system",
-  light: "light",
-  dark: "dark",
-  contrast: "high contrast",
+  auto: say`as the system`,
+  light: say`light`,
+  dark: say`dark`,
+  contrast: say`high contrast`,
 };
 
 function Themes(): VNode {
   return (
     <label>
-      <span class="theme">colours</span>
+      <span class="theme">{say`colours`}</span>
       <select value={later.value.theme} onChange={(event) => go({ theme: event.currentTarget.value as Theme }, true)}>
         {Object.entries(THEMES).map(([theme, text]) => (
           <option value={theme}>{text}</option>

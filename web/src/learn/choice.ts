@@ -2,6 +2,7 @@
 
 import type { Tensor } from "../numbers/safetensors.ts";
 import type { RunRecord } from "../record/record.ts";
+import { say } from "../words/say.ts";
 
 /** The slides' model is trained on sentences of at most so many words: `length` of its recipe. */
 export const LONGEST = 8;
@@ -42,23 +43,23 @@ export interface Setup {
 export function refusal({ sentences, hidden, exercise }: Choice): string {
   if (isWriter(exercise)) return refusalOfLines(sentences);
   const empty = sentences.findIndex((words) => words.length === 0);
-  if (empty >= 0) return `Sentence ${empty} is empty: it needs at least one word.`;
+  if (empty >= 0) return say`Sentence ${empty} is empty: it needs at least one word.`;
   const long = sentences.findIndex((words) => words.length > LONGEST);
   if (long >= 0)
-    return `Sentence ${long} has ${sentences[long]?.length} words; the slides’ model reads at most ${LONGEST}. Leave some out.`;
+    return say`Sentence ${long} has ${sentences[long]?.length} words; the slides’ model reads at most ${LONGEST}. Leave some out.`;
   if (sentences.flat().includes("[MASK]"))
-    return "Write the words themselves in place of [MASK]; then click a word to hide it.";
+    return say`Write the words themselves in place of [MASK]; then click a word to hide it.`;
   if (hidden.every((places) => places.length === 0))
-    return "No word is hidden: the loss is that of the hidden words. Click a word to hide it.";
+    return say`No word is hidden: the loss is that of the hidden words. Click a word to hide it.`;
   return "";
 }
 
 function refusalOfLines(lines: readonly (readonly string[])[]): string {
-  if (lines.length === 0) return "There is no line to learn: write at least one.";
+  if (lines.length === 0) return say`There is no line to learn: write at least one.`;
   if (lines.length > MOST_LINES)
-    return `There are ${lines.length} lines; at most ${MOST_LINES} are learned here. Leave some out.`;
+    return say`There are ${lines.length} lines; at most ${MOST_LINES} are learned here. Leave some out.`;
   const long = lines.find((letters) => letters.length > LONGEST_LINE);
   if (long !== undefined)
-    return `“${long.join("")}” has ${long.length} letters; a line has at most ${LONGEST_LINE} here. Make it shorter.`;
-  return lines.some((letters) => letters.length === 0) ? "A line is empty: it needs at least one letter." : "";
+    return say`“${long.join("")}” has ${long.length} letters; a line has at most ${LONGEST_LINE} here. Make it shorter.`;
+  return lines.some((letters) => letters.length === 0) ? say`A line is empty: it needs at least one letter.` : "";
 }

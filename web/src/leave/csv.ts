@@ -8,7 +8,8 @@
 
 import type { Names } from "../formulas/names.ts";
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
-import { digits } from "../numbers/written.ts";
+import { digits, grouped } from "../numbers/written.ts";
+import { say } from "../words/say.ts";
 
 /** What a spreadsheet has of rows. */
 export const MOST_ROWS = 1_048_576;
@@ -52,8 +53,8 @@ export function cellsCsv(name: string, tensor: Tensor, names: Names): string {
   const size = sizeOf(tensor.shape);
   if (size >= MOST_ROWS) {
     throw new Error(
-      `a spreadsheet has ${MOST_ROWS.toLocaleString("en")} rows, this tensor ${size.toLocaleString("en")} numbers: ` +
-        "save one sheet of it, or safetensors",
+      say`a spreadsheet has ${grouped(MOST_ROWS)} rows, this tensor ${grouped(size)} numbers: ` +
+        say`save one sheet of it, or safetensors`,
     );
   }
   const sentence = axes.indexOf("sentence");
@@ -63,7 +64,7 @@ export function cellsCsv(name: string, tensor: Tensor, names: Names): string {
     return axes.map((_, axis) => labels(name, tensor, axis, base, names));
   });
   const named = axes.map((_, axis) => made.some((each) => each[axis]?.some((label, at) => label !== String(at))));
-  const head = axes.flatMap((axis, at) => (named[at] === true ? [`${axis} index`, axis] : [axis]));
+  const head = axes.flatMap((axis, at) => (named[at] === true ? [say`${axis} index`, axis] : [axis]));
   const lines = [[...head, "value"].map(word)];
   const index = axes.map(() => 0);
   for (let flat = 0; flat < size; flat++) {

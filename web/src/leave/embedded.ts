@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals";
 import { format, given, state } from "../address/state.ts";
+import { say } from "../words/say.ts";
 
 /** What an embedded page tells the page around it: `home/embed.ts` hears it. */
 export interface Told {
@@ -22,7 +23,7 @@ export function embed(): void {
   open.className = "embed-open";
   open.target = "_blank";
   open.rel = "noopener";
-  open.textContent = "open the page";
+  open.textContent = say`open the page`;
   document.body.append(open);
   effect(() => {
     open.href = location.href.replace(/#.*/s, "") + format(state.value);

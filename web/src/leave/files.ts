@@ -1,6 +1,7 @@
 /** What the files are called that are saved from a page, and how they are handed to the browser. */
 
 import type { State } from "../address/state.ts";
+import { say } from "../words/say.ts";
 
 /** The longest part of a name that any system takes, with room for an ending and a folder. */
 const LONGEST = 120;
@@ -45,12 +46,12 @@ export async function copy(text: string): Promise<void> {
     field.select();
     const done = document.execCommand("copy");
     field.remove();
-    if (!done) throw new Error("this browser does not let a page copy: copy the address above it");
+    if (!done) throw new Error(say`this browser does not let a page copy: copy the address above it`);
   }
 }
 
 /** 12 kB */
 export function bytes(count: number): string {
-  if (count < 1000) return `${count} bytes`;
-  return count < 1e6 ? `${Math.round(count / 1000)} kB` : `${(count / 1e6).toFixed(1)} MB`;
+  if (count < 1000) return say`${count} bytes`;
+  return count < 1e6 ? say`${Math.round(count / 1000)} kB` : say`${(count / 1e6).toFixed(1)} MB`;
 }

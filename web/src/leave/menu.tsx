@@ -13,6 +13,7 @@ import { dtypeOf, writeTensor } from "../record/write_safetensors.ts";
 import { HttpSource } from "../sources/http_source.ts";
 import type { Source } from "../sources/source.ts";
 import { useStore } from "../views/hooks.ts";
+import { say } from "../words/say.ts";
 import { cellsCsv, sheetCsv } from "./csv.ts";
 import { bytes, copy, fileName, placeName, save } from "./files.ts";
 import { plateOf } from "./plate.ts";
@@ -33,26 +34,26 @@ interface Entry {
 
 const PICTURES: readonly Entry[] = [
   {
-    text: "SVG",
-    tells: "any size, text stays text",
+    text: say`SVG`,
+    tells: say`any size, text stays text`,
     make: async (here) => [new Blob([await svgOf(plate(here))], { type: "image/svg+xml" }), pictureName(here, "svg")],
   },
   {
-    text: "PNG",
-    tells: "2 dots a pixel",
+    text: say`PNG`,
+    tells: say`2 dots a pixel`,
     make: async (here) => [await rasterOf(plate(here)), pictureName(here, "png")],
   },
   {
-    text: "Card",
-    tells: "1200 × 630, for links",
+    text: say`Card`,
+    tells: say`1200 × 630, for links`,
     make: async (here) => [await cardOf(plate(here)), pictureName(here, "card.png")],
   },
 ];
 
 const NUMBERS: readonly Entry[] = [
   {
-    text: "CSV, this slice",
-    tells: "rows × columns",
+    text: say`CSV, this slice`,
+    tells: say`rows × columns`,
     async make({ at, names, source }) {
       const [tensor, base] = await inHand(at, source, names);
       const axes = names.axes(at.tensor);
@@ -67,8 +68,8 @@ const NUMBERS: readonly Entry[] = [
     },
   },
   {
-    text: "CSV, all cells",
-    tells: "one a row",
+    text: say`CSV, all cells`,
+    tells: say`one a row`,
     async make({ at, names, source }) {
       const [tensor] = await inHand(at, source, names);
       const text = cellsCsv(at.tensor, tensor, names);
@@ -76,8 +77,8 @@ const NUMBERS: readonly Entry[] = [
     },
   },
   {
-    text: "safetensors",
-    tells: "bit for bit",
+    text: say`safetensors`,
+    tells: say`bit for bit`,
     async make({ at, names, source }) {
       const [tensor] = await inHand(at, source, names);
       const { run } = names;
@@ -97,21 +98,21 @@ const NUMBERS: readonly Entry[] = [
 
 const PAGES: readonly Entry[] = [
   {
-    text: "HTML file",
-    tells: "with all numbers",
+    text: say`HTML file`,
+    tells: say`with all numbers`,
     make: async ({ at, names, source }) => [await wholePage(source, format(at)), fileName([names.run.title], "html")],
   },
   {
-    text: "Link",
-    tells: "copied",
+    text: say`Link`,
+    tells: say`copied`,
     async make({ at }) {
       await copy(addressOf(at));
       return null;
     },
   },
   {
-    text: "Frame",
-    tells: "this view in another page, copied",
+    text: say`Frame`,
+    tells: say`this view in another page, copied`,
     async make({ at }) {
       const address = `${addressOf(at)}&embed`.replaceAll("&", "&amp;");
       await copy(`<iframe src="${address}" title="glassformer" style="width:100%;height:480px;border:0"></iframe>`);
@@ -119,8 +120,8 @@ const PAGES: readonly Entry[] = [
     },
   },
   {
-    text: "Citation",
-    tells: "BibTeX, copied",
+    text: say`Citation`,
+    tells: say`BibTeX, copied`,
     async make({ at, names, source }) {
       const name = names.run.title.replaceAll(/[^\w-]/g, "");
       const today = new Date().toISOString().slice(0, 10);
@@ -139,7 +140,7 @@ const addressOf = (at: State): string => new URL(format(at), location.href).href
 
 function plate({ at, names }: Here): ReturnType<typeof plateOf> {
   const main = document.querySelector<HTMLElement>(".main");
-  if (main === null) throw new Error("there is nothing to be seen here yet");
+  if (main === null) throw new Error(say`there is nothing to be seen here yet`);
   const palette: Palette = pagePalette();
   const cell = names.cell(at.tensor, at.cell);
   const what = at.level === "block" ? names.unit(at.unit) : `${names.place(at.tensor)}, ${names.title(at.tensor)}`;
@@ -153,7 +154,7 @@ function pictureName({ at, names }: Here, ending: string): string {
 }
 
 async function inHand(at: State, source: Source, names: Names): Promise<[Tensor, number[]]> {
-  if (at.tensor === "") throw new Error("no tensor is in hand: click a number first");
+  if (at.tensor === "") throw new Error(say`no tensor is in hand: click a number first`);
   const tensor = await wholeTensor(source, at.tensor);
   const base = names.axes(at.tensor).map((_, axis) => Math.min(at.cell[axis] ?? 0, (tensor.shape[axis] ?? 1) - 1));
   return [tensor, base];
@@ -184,19 +185,19 @@ export function Menu(): VNode {
       .make({ at: state.value, names, source })
       .then((made) => {
         if (made !== null) save(...made);
-        setTold({ text: made === null ? "copied" : `saved ${made[1]}, ${bytes(made[0].size)}`, wrong: false });
+        setTold({ text: made === null ? say`copied` : say`saved ${made[1]}, ${bytes(made[0].size)}`, wrong: false });
       })
       .catch((error: unknown) =>
         setTold({ text: error instanceof Error ? error.message : String(error), wrong: true }),
       );
   };
   const groups = [
-    { title: "This picture", entries: PICTURES },
+    { title: say`This picture`, entries: PICTURES },
     { title: state.value.tensor === "" ? "" : names.title(state.value.tensor), entries: NUMBERS },
-    { title: "This page", entries: pagesOf(source) },
+    { title: say`This page`, entries: pagesOf(source) },
   ].filter(({ title }) => title !== "");
   return (
-    <section class="menu" aria-label="save" ref={menu}>
+    <section class="menu" aria-label={say`save`} ref={menu}>
       {groups.map(({ title, entries }) => (
         <div class="part" key={title}>
           <p class="label">{title}</p>

@@ -3,13 +3,14 @@
 import type { Palette } from "../draw/colour.ts";
 import type { Letters, Plate } from "../draw/svg.ts";
 import { SANS } from "../views/picture.tsx";
+import { say } from "../words/say.ts";
 import { seenIn } from "./seen.ts";
 
 const [MARGIN, HEAD] = [24, 32];
 
 export function plateOf(main: HTMLElement, title: string, palette: Palette): Plate {
   const { parts, area } = seenIn(main);
-  if (parts.length === 0) throw new Error("there is nothing to be seen here yet");
+  if (parts.length === 0) throw new Error(say`there is nothing to be seen here yet`);
   const head: Letters = {
     kind: "letters",
     ...{ x: 0, y: 12, text: title, family: "", size: 12, weight: 400, slanted: false },

@@ -1,8 +1,10 @@
 /** What leaves the page whole: a tensor of any size, and the page itself with all its numbers. */
 
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
+import { grouped } from "../numbers/written.ts";
 import { HttpSource } from "../sources/http_source.ts";
 import type { Source } from "../sources/source.ts";
+import { LANGUAGE } from "../words/say.ts";
 import { withoutScript } from "./notice.ts";
 
 /** What a server sends at once, and what a page gathers of it. */
@@ -17,8 +19,8 @@ export async function wholeTensor(source: Source, name: string): Promise<Tensor>
   if (shape === undefined) throw new Error(`nobody knows the sizes of ${name}`);
   const size = sizeOf(shape);
   if (size > AT_MOST) {
-    const most = AT_MOST.toLocaleString("en");
-    throw new Error(`at most ${most} numbers are saved from here, this tensor has ${size.toLocaleString("en")}`);
+    const most = grouped(AT_MOST);
+    throw new Error(`at most ${most} numbers are saved from here, this tensor has ${grouped(size)}`);
   }
   let data: Float32Array | Float64Array | undefined;
   let dtype: string | undefined;
@@ -55,7 +57,9 @@ export function partsOf(shape: readonly number[], most = AT_ONCE): string[] {
  */
 export async function wholePage(source: Source, place: string): Promise<Blob> {
   const text = source instanceof HttpSource ? await source.page() : ownPage();
-  return new Blob([text.replace('<html lang="en"', `<html lang="en" data-place="${attribute(place)}"`)], {
+  // What the server has written has its language already.
+  const spoken = text.includes("data-language") || LANGUAGE === "en" ? "" : ` data-language="${LANGUAGE}"`;
+  return new Blob([text.replace('<html lang="en"', `<html lang="en"${spoken} data-place="${attribute(place)}"`)], {
     type: "text/html",
   });
 }
@@ -63,7 +67,8 @@ export async function wholePage(source: Source, place: string): Promise<Blob> {
 /** The file that this page was read from: what the script has made of it is taken out again. */
 function ownPage(): string {
   const page = document.documentElement.cloneNode(true) as HTMLElement;
-  for (const name of page.getAttributeNames()) if (name !== "lang") page.removeAttribute(name);
+  for (const name of page.getAttributeNames()) page.removeAttribute(name);
+  page.lang = "en";
   for (const element of page.querySelectorAll("body > *")) {
     if (element.id === "explorer") element.replaceChildren(...withoutScript());
     else if (element.localName !== "script") element.remove();

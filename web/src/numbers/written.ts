@@ -1,5 +1,7 @@
 /** Numbers as they are written: three digits that matter, a true minus sign, powers of ten as such. */
 
+import { heard, say, THOUSANDS } from "../words/say.ts";
+
 const SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 /** Three digits after the point, or as many as the size of the number calls for. */
@@ -64,21 +66,22 @@ export function percentBeside(share: number): string {
 
 /** What each of so many would get if all got the same: `1 of 14, 7.1 %`. */
 export function evenly(count: number): string {
-  return `1 of ${count}, ${percentBeside(1 / count)}`;
+  return say`1 of ${count}, ${percentBeside(1 / count)}`;
 }
 
-/** A whole number with a comma after each thousand. The browser's own way takes tens of ms when it is first used. */
+/** A whole number with its thousands apart. The browser's own way takes tens of ms when it is first used. */
 export function grouped(count: number): string {
-  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+  return String(count).replace(/\B(?=(\d{3})+$)/g, THOUSANDS);
 }
 
 /** What of a sum is not written out: always with how many there are, for each place has room for others. */
 export function more(left: number, of: number): string {
-  return `${grouped(left)} more of ${grouped(of)}`;
+  return say`${grouped(left)} more of ${grouped(of)}`;
 }
 
+/** `1 head`, `12 heads`: both words together are one entry of a table, `head|heads`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${grouped(count)} ${count === 1 ? one : many}`;
+  return `${grouped(count)} ${heard(`${one}|${many}`).split("|")[count === 1 ? 0 : 1]}`;
 }
 
 function minus(text: string): string {

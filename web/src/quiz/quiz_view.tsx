@@ -9,6 +9,7 @@ import { enter, needed, stepsOf } from "../tour/tour.ts";
 import { placeIn } from "../tour/tours.ts";
 import { Command } from "../views/command.tsx";
 import { useInPicture, useOpened, useStore } from "../views/hooks.ts";
+import { heard, say } from "../words/say.ts";
 import { LETTERS, optionsOf, partsOf, type Sheet, sheetIn, wrongIn } from "./sheet.ts";
 
 /** As `glassformer/page/quiz.toml` has it. */
@@ -35,7 +36,7 @@ export function QuizView({ lacks }: { readonly lacks: Lacks }): VNode {
       (error: Error) => setWrong(error.message),
     );
   }, []);
-  if (wrong !== "") return <p class="wrong">The quiz has not come: {wrong}</p>;
+  if (wrong !== "") return <p class="wrong">{say`The quiz has not come: ${wrong}`}</p>;
   return questions === null ? <p class="quiet">…</p> : <Quiz questions={questions} lacks={lacks} />;
 }
 
@@ -61,10 +62,9 @@ function Quiz({ questions, lacks }: { questions: readonly Question[]; lacks: Lac
   };
   return (
     <div class="quiz">
-      <h1 class="big">{checked ? `${right} of ${questions.length} right` : "Ten questions"}</h1>
+      <h1 class="big">{checked ? say`${right} of ${questions.length} right` : say`Ten questions`}</h1>
       <p class="beneath">
-        Each question has one right choice. Answer them before you look at the page, and again after ten minutes with
-        it.
+        {say`Each question has one right choice. Answer them before you look at the page, and again after ten minutes with it.`}
       </p>
       <ol ref={list}>
         {questions.map((question, at) => (
@@ -76,7 +76,7 @@ function Quiz({ questions, lacks }: { questions: readonly Question[]; lacks: Lac
           >
             <Asked
               question={question}
-              label={`${at + 1} of ${questions.length}`}
+              label={say`${at + 1} of ${questions.length}`}
               name={`question-${at + 1}`}
               chosen={chosen.get(at + 1) ?? ""}
               checked={checked}
@@ -87,29 +87,27 @@ function Quiz({ questions, lacks }: { questions: readonly Question[]; lacks: Lac
         ))}
       </ol>
       <p class="quiet">
-        Your answers are in the address of this page and nowhere else: a copied link has them, and Back leads to them.
-        Teachers: <Command text="python -m manual worksheets FOLDER" />, in a copy of the repository, writes the same
-        questions as a sheet to print.
+        {say`Your answers are in the address of this page and nowhere else: a copied link has them, and Back leads to them. Teachers: ${<Command text="python -m manual worksheets FOLDER" />}, in a copy of the repository, writes the same questions as a sheet to print.`}
       </p>
       <div class="quiz-bar">
         <p role="status">
-          {checked && `${right} of ${questions.length} right. `}
-          {!checked && `${answered} of ${questions.length} answered. `}
-          {before !== null && `The time before: ${before} right. `}
+          {checked && say`${right} of ${questions.length} right. `}
+          {!checked && say`${answered} of ${questions.length} answered. `}
+          {before !== null && say`The time before: ${before} right. `}
         </p>
         {checked && missed.length > 0 && (
           <p>
-            To see again:{" "}
+            {say`To see again:`}{" "}
             {missed.map((number) => (
               <button type="button" class="undo" key={number} onClick={() => toQuestion(number)}>
-                <span class="away">question </span>
+                <span class="away">{say`question`} </span>
                 {number}
               </button>
             ))}
           </p>
         )}
         <button type="button" class="act" onClick={check}>
-          {checked ? "Answer them again" : "Check my answers"}
+          {checked ? say`Answer them again` : say`Check my answers`}
         </button>
       </div>
     </div>
@@ -129,7 +127,7 @@ function Asked(props: {
     <fieldset disabled={checked}>
       <legend>
         <span class="quiet">{label} </span>
-        <Text of={question.question} />
+        <Text of={heard(question.question)} />
       </legend>
       {question.choices.map((choice, at) => {
         const letter = LETTERS[at] ?? "";
@@ -137,16 +135,16 @@ function Asked(props: {
           ? ""
           : letter === question.right
             ? letter === chosen
-              ? "your choice, right"
-              : "the right choice"
+              ? say`your choice, right`
+              : say`the right choice`
             : letter === chosen
-              ? "your choice, wrong"
+              ? say`your choice, wrong`
               : "";
         return (
           <label key={letter} data-mark={mark}>
             <input type="radio" name={name} checked={letter === chosen} onChange={() => onChoose(letter)} />
             <span>
-              <b>{letter}</b> <Text of={choice} /> {mark !== "" && <small>({mark})</small>}
+              <b>{letter}</b> <Text of={heard(choice)} /> {mark !== "" && <small>({mark})</small>}
             </span>
           </label>
         );
@@ -162,8 +160,8 @@ function Text({ of }: { of: string }): ComponentChildren {
 function Because({ question, chosen, lacks }: { question: Question; chosen: string; lacks: Lacks }): VNode {
   return (
     <p class="quiz-because">
-      <b>{chosen === question.right ? "Right." : `The right choice is ${question.right}.`}</b>{" "}
-      <Text of={question.because} /> <Shown question={question} lacks={lacks} />
+      <b>{chosen === question.right ? say`Right.` : say`The right choice is ${question.right}.`}</b>{" "}
+      <Text of={heard(question.because)} /> <Shown question={question} lacks={lacks} />
     </p>
   );
 }
@@ -192,20 +190,20 @@ function Shown({ question, lacks }: { question: Question; lacks: Lacks }): VNode
           void enter(store, place.tour);
         }}
       >
-        See it here
+        {say`See it here`}
       </a>
     );
   }
   if (engine.offers.some(({ name }) => name === question.model)) {
     return (
       <a href={link({ ...START, ...place, theme, model: question.model })} data-shows={question.view}>
-        See it in {question.model}
+        {say`See it in ${question.model}`}
       </a>
     );
   }
   return (
     <span class="quiet">
-      Another model shows it: <Command text={`glassformer explore ${question.model}`} />
+      {say`Another model shows it: ${<Command text={`glassformer explore ${question.model}`} />}`}
     </span>
   );
 }

@@ -12,6 +12,7 @@ import { setBy } from "../record/set_by.ts";
 import type { Step } from "../record/step.ts";
 import { DifferenceSource } from "../sources/difference.ts";
 import type { Large, Source } from "../sources/source.ts";
+import { say } from "../words/say.ts";
 
 /** What is known of one number: how it was computed, that it was given, or what is missing to tell. */
 export type Answer =
@@ -301,13 +302,13 @@ export class Store {
   /** Has the gate measured, once, after the picture: it takes as long as the run. */
   async #gate(): Promise<void> {
     if (this.source.honesty === undefined || this.honesty.value !== null) return;
-    this.honesty.value = "whether looking changes a number is being checked";
+    this.honesty.value = say`whether looking changes a number is being checked`;
     await idle();
     try {
       this.honesty.value = await this.source.honesty();
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      this.honesty.value = `whether looking changes a number could not be checked: ${why}`;
+      this.honesty.value = say`whether looking changes a number could not be checked: ${why}`;
     }
   }
 }

@@ -11,6 +11,7 @@ import type { Side } from "../record/record.ts";
 import type { Scout } from "../scout/scout.ts";
 import { Command } from "../views/command.tsx";
 import { usePalette, useStore } from "../views/hooks.ts";
+import { say } from "../words/say.ts";
 
 /** As `glassformer/page/sections/gradients.py` writes it. */
 interface Gradients {
@@ -22,9 +23,9 @@ interface Gradients {
 }
 
 const RIGHT: Readonly<Record<Gradients["right"], string>> = {
-  given: "The right words were given with the run.",
-  next: "Right is the next word of the text.",
-  guess: "Nobody said which word is right: the model’s own best guess is taken as right, so the loss is small.",
+  given: say`The right words were given with the run.`,
+  next: say`Right is the next word of the text.`,
+  guess: say`Nobody said which word is right: the model’s own best guess is taken as right, so the loss is small.`,
 };
 
 export function GradientsView({ s }: { s: Scout }): VNode {
@@ -40,19 +41,17 @@ export function GradientsView({ s }: { s: Scout }): VNode {
       current = false;
     };
   }, [source]);
-  if (found === undefined) return <p class="quiet">The gradients are worked out …</p>;
+  if (found === undefined) return <p class="quiet">{say`The gradients are worked out …`}</p>;
   return found === null ? <Absent s={s} /> : <Flow s={s} found={found} />;
 }
 
 function Absent({ s }: { s: Scout }): VNode {
   const { run } = s.names;
-  if (!s.has("head.logits")) return <p class="wrong">This model guesses no words, so there is no loss of them.</p>;
+  if (!s.has("head.logits"))
+    return <p class="wrong">{say`This model guesses no words, so there is no loss of them.`}</p>;
   return (
     <p class="wrong">
-      This page carries no gradients{run.changes === "" ? "" : " of the changed run"}. Write it with them:{" "}
-      <Command text={explains(run, "--gradients")} />
-      {run.editing == null ? "" : "Or open it live: "}
-      {run.editing != null && <Command text={run.editing.command} />}
+      {say`This page carries no gradients${run.changes === "" ? "" : say` of the changed run`}. Write it with them: ${<Command text={explains(run, "--gradients")} />}${run.editing == null ? "" : say`Or open it live: `}${run.editing != null && <Command text={run.editing.command} />}`}
     </p>
   );
 }
@@ -71,7 +70,7 @@ function Flow({ s, found }: { s: Scout; found: Gradients }): VNode {
   return (
     <div class="flow">
       <p class="small-answer">
-        loss <b class="hidden">{short(found.loss)}</b> over {counted(found.labels.length, "right word")}
+        {say`loss ${<b class="hidden">{short(found.loss)}</b>} over ${counted(found.labels.length, "right word")}`}
       </p>
       <p class="quiet">
         {RIGHT[found.right]}{" "}
@@ -84,11 +83,7 @@ function Flow({ s, found }: { s: Scout; found: Gradients }): VNode {
         ))}
       </p>
       <p class="quiet">
-        Read downwards, from the loss back to the words. A large number: a small step of this vector would change the
-        loss much.{" "}
-        <a href={link({ options: every ? [] : ["every"] })}>
-          {every ? "Only what each part gives" : "Every vector of each part"}
-        </a>
+        {say`Read downwards, from the loss back to the words. A large number: a small step of this vector would change the loss much. ${<a href={link({ options: every ? [] : ["every"] })}>{every ? say`Only what each part gives` : say`Every vector of each part`}</a>}`}
       </p>
       {sides.map((side) => (
         <Table
@@ -112,17 +107,21 @@ function Table(props: { s: Scout; side: Side; most: number; found: Gradients; ro
   const whole = Math.max(...Object.values(found.weights));
   let last = "";
   return (
-    <section class="scroll" tabIndex={0} aria-label={`gradients of the ${side === "inputs" ? "text" : "target"}`}>
+    <section
+      class="scroll"
+      tabIndex={0}
+      aria-label={side === "inputs" ? say`gradients of the text` : say`gradients of the target`}
+    >
       <table>
         <thead>
           <tr>
-            <th scope="col">gradient of</th>
+            <th scope="col">{say`gradient of`}</th>
             {words.map((_, token) => (
               <th scope="col" key={token} class={names.word(side, sentence, token).hidden ? "hidden" : ""}>
                 {names.word(side, sentence, token).text}
               </th>
             ))}
-            <th scope="col">all weights of the part</th>
+            <th scope="col">{say`all weights of the part`}</th>
           </tr>
         </thead>
         <tbody>

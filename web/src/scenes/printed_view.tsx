@@ -8,6 +8,7 @@ import type { Tensor } from "../numbers/safetensors.ts";
 import { short } from "../numbers/written.ts";
 import type { PrintedScores } from "../record/record.ts";
 import type { Scout } from "../scout/scout.ts";
+import { heard, say } from "../words/say.ts";
 
 const SQUARE = "query key";
 /** The slider goes through powers of two, up to 2 to this. */
@@ -46,7 +47,7 @@ export function PrintedView({ s }: { readonly s: Scout }): VNode {
     <div class="printed">
       <p class="controls">
         <label>
-          d_k, the size of queries and keys
+          {say`d_k, the size of queries and keys`}
           <input
             type="range"
             min={0}
@@ -81,18 +82,16 @@ function Scores({ table, place, size }: { table: PrintedScores; place: number; s
   return (
     <section class="block">
       <h2>
-        {keys.join(" ")} <span class="quiet">({document})</span>
+        {keys.join(" ")} <span class="quiet">({heard(document)})</span>
       </h2>
       <div class="tables">
-        <Table {...hand} title="query · key, as printed" rows={scores} />
-        <Table {...hand} title={`divided by √${size} = ${short(Math.sqrt(size))}`} rows={made.scaled} made />
-        <Table {...hand} title="softmax of each row" rows={made.weights} made sums />
-        <Table {...hand} title="the weights as printed" rows={weights} sums />
+        <Table {...hand} title={say`query · key, as printed`} rows={scores} />
+        <Table {...hand} title={say`divided by √${size} = ${short(Math.sqrt(size))}`} rows={made.scaled} made />
+        <Table {...hand} title={say`softmax of each row`} rows={made.weights} made sums />
+        <Table {...hand} title={say`the weights as printed`} rows={weights} sums />
       </div>
       <p class="worked" aria-live="polite" data-worked={String(result)}>
-        {queries[query]} → {keys[key]}: {short(scores[query]?.[key] ?? 0)} ÷ {short(Math.sqrt(size))} = {short(score)},
-        and exp({short(score)} − {short(largest)}) ÷ {short(sum)} = <b>{short(result)}</b>. Printed:{" "}
-        {weights[query]?.[key]}.
+        {say`${queries[query]} → ${keys[key]}: ${short(scores[query]?.[key] ?? 0)} ÷ ${short(Math.sqrt(size))} = ${short(score)}, and exp(${short(score)} − ${short(largest)}) ÷ ${short(sum)} = ${<b>{short(result)}</b>}. Printed: ${weights[query]?.[key]}.`}
       </p>
     </section>
   );
@@ -122,7 +121,7 @@ function Table({ table: { queries, keys }, place, hand, title, rows, made, sums 
               {word}
             </th>
           ))}
-          {sums && <th scope="col">sum</th>}
+          {sums && <th scope="col">{say`sum`}</th>}
         </tr>
       </thead>
       <tbody>

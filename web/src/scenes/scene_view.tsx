@@ -17,6 +17,7 @@ import type { Source } from "../sources/source.ts";
 import { Command } from "../views/command.tsx";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../views/hooks.ts";
 import { measure, Picture } from "../views/picture.tsx";
+import { heard, say } from "../words/say.ts";
 import { quotedOf } from "./board/shares.ts";
 import { hasHidden } from "./hidden.ts";
 import { boardOf, chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
@@ -34,7 +35,7 @@ export function SceneView(): VNode {
   const opened = ready && told !== undefined;
   const lacks = opened ? (shown?.lacks?.(scout, told) ?? null) : null;
   useInPicture(lacks === null && shown?.draw !== undefined ? null : false);
-  if (shown === undefined) return <p class="wrong">This page has no picture called {name}.</p>;
+  if (shown === undefined) return <p class="wrong">{say`This page has no picture called ${name}.`}</p>;
   return (
     <>
       <h1 class="big">{shown.title}</h1>
@@ -111,7 +112,9 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
       {scene !== null && <Asks name={name} scout={scout} told={told} />}
       <div ref={box}>
         {typeof scene === "string" && (
-          <p class="wrong">This picture needs {scene}: it was left out of this page, or is too large to be fetched.</p>
+          <p class="wrong">
+            {say`This picture needs ${scene}: it was left out of this page, or is too large to be fetched.`}
+          </p>
         )}
         {scene !== null && typeof scene !== "string" && (
           <>
@@ -138,7 +141,7 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
                 {red && ` ${RED}`}
                 {shown.boxes === true &&
                   scout.sentences > 1 &&
-                  ` The ${scout.sentences} at a slanted edge: ${scout.sentences} sentences, one after the other.`}
+                  say` The ${scout.sentences} at a slanted edge: ${scout.sentences} sentences, one after the other.`}
               </p>
             )}
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
@@ -167,8 +170,8 @@ function Alone({ picture, scout }: { picture: string; scout: Scout }): VNode | n
   const quoted = quotedOf(scout, picture);
   if (quoted === undefined) return null;
   return (
-    <section class="scene-lacks" aria-label="how to make such a run">
-      <p>{quoted.lacks} Such a run is made by</p>
+    <section class="scene-lacks" aria-label={say`how to make such a run`}>
+      <p>{say`${heard(quoted.lacks)} Such a run is made by`}</p>
       <pre tabIndex={0}>
         {quoted.make.map((command) => (
           <div key={command}>
@@ -187,7 +190,7 @@ function printed(scout: Scout, picture: string | undefined): string[][] {
   const { text, second, shares, source } = quoted;
   const words = second === undefined ? text : `${text} / ${second}`;
   return [
-    ["the document", ...Object.keys(shares)],
+    [say`the document`, ...Object.keys(shares)],
     [`${words} (${source})`, ...Object.values(shares).map(percent)],
   ];
 }
@@ -263,15 +266,15 @@ function Twin({ panels, rows }: { panels: readonly Panel[]; rows: readonly (read
   const { names, fetch } = useStore();
   return (
     <details class="twin">
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label="the numbers of this picture">
+      <summary>{say`the same as a table`}</summary>
+      <section class="scroll" tabIndex={0} aria-label={say`the numbers of this picture`}>
         {rows.length > 0 && <Rows rows={rows} />}
         <table>
           <thead>
             <tr>
-              <th>tensor</th>
-              <th>cell</th>
-              <th>numbers</th>
+              <th>{say`tensor`}</th>
+              <th>{say`cell`}</th>
+              <th>{say`numbers`}</th>
             </tr>
           </thead>
           <tbody>

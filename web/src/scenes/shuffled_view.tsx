@@ -6,6 +6,7 @@ import { short } from "../numbers/written.ts";
 import { explains } from "../record/commands.ts";
 import type { Scout } from "../scout/scout.ts";
 import { usePalette } from "../views/hooks.ts";
+import { heard, say } from "../words/say.ts";
 
 /** See `page/sections/sums.py`. */
 interface Way {
@@ -24,7 +25,7 @@ interface Text {
 }
 
 const nameOf = ({ positions, causal }: Way): string =>
-  `${positions ? "with positions" : "no positions"}, ${causal ? "causal mask" : "no mask"}`;
+  `${positions ? say`with positions` : say`no positions`}, ${causal ? say`causal mask` : say`no mask`}`;
 
 interface Shuffled {
   readonly texts?: readonly Text[];
@@ -33,10 +34,10 @@ interface Shuffled {
 
 /** Why a run has none, with the command that gives it. */
 export function notShuffled(s: Scout, told: unknown): string | null {
-  if (told !== null) return (told as Shuffled | undefined)?.reason ?? null;
+  if (told !== null) return heard((told as Shuffled | undefined)?.reason ?? "") || null;
   const { run } = s.names;
   const command = explains(run, "", run.editing?.texts?.slice(0, 1)).replace("explain", "shuffle").replace("  ", " ");
-  return `This page was written without it: ${command}`;
+  return say`This page was written without it: ${command}`;
 }
 
 export function ShuffledView({ s, told }: { readonly s: Scout; readonly told: unknown }): VNode | null {
@@ -50,14 +51,16 @@ export function ShuffledView({ s, told }: { readonly s: Scout; readonly told: un
   return (
     <div class="printed">
       <p>
-        <span class="quiet">the text</span> {words.join(" ")}
+        <span class="quiet">{say`the text`}</span> {words.join(" ")}
       </p>
       <p>
-        <span class="quiet">shuffled</span> {order.map((place) => words[place]).join(" ")}
+        <span class="quiet">{say`shuffled`}</span> {order.map((place) => words[place]).join(" ")}
       </p>
-      <section class="scroll" tabIndex={0} aria-label="how far each word's vector moves">
+      <section class="scroll" tabIndex={0} aria-label={say`how far each word's vector moves`}>
         <table>
-          <caption>the largest difference of each word’s vector of {width} numbers, text against shuffled text</caption>
+          <caption>
+            {say`the largest difference of each word’s vector of ${width} numbers, text against shuffled text`}
+          </caption>
           <thead>
             <tr>
               <td />
@@ -94,15 +97,13 @@ export function ShuffledView({ s, told }: { readonly s: Scout; readonly told: un
         </table>
       </section>
       {hand !== undefined && (
-        <section class="scroll worked" tabIndex={0} aria-label="both vectors of the word in hand">
+        <section class="scroll worked" tabIndex={0} aria-label={say`both vectors of the word in hand`}>
           <table>
-            <caption>
-              {words[word]}, {nameOf(hand)}: the first numbers of its vector
-            </caption>
+            <caption>{say`${words[word]}, ${nameOf(hand)}: the first numbers of its vector`}</caption>
             <tbody>
               {(["text", "shuffled"] as const).map((side) => (
                 <tr key={side}>
-                  <th scope="row">{side === "text" ? "in the text" : "in the shuffled text"}</th>
+                  <th scope="row">{side === "text" ? say`in the text` : say`in the shuffled text`}</th>
                   {hand[side][word]?.map((value) => (
                     <td key={value}>{short(value)}</td>
                   ))}
@@ -113,8 +114,7 @@ export function ShuffledView({ s, told }: { readonly s: Scout; readonly told: un
         </section>
       )}
       <p class="quiet">
-        Without positions and without a mask each vector moves with its word and stays what it is (C-1). Under a causal
-        mask it does not, even without positions: a word sees other words before it (C-44).
+        {say`Without positions and without a mask each vector moves with its word and stays what it is (C-1). Under a causal mask it does not, even without positions: a word sees other words before it (C-44).`}
       </p>
     </div>
   );

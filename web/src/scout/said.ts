@@ -1,5 +1,8 @@
 /** Sentences with numbers of the run in them: each number knows which cell of which tensor it is. */
 
+import { grouped } from "../numbers/written.ts";
+import { say } from "../words/say.ts";
+
 /** A number of the run as it stands in a sentence. */
 export interface Shown {
   readonly text: string;
@@ -21,8 +24,8 @@ export function filled(text: string, puts: Puts): Said[] {
   return text.split(/\{(\w+)\}/).flatMap((part, place): Said[] => {
     if (place % 2 === 0) return part === "" ? [] : [part];
     const put = puts[part];
-    if (put === undefined) throw new Error(`the tour has nothing to put for ${part} into: ${text}`);
-    if (typeof put === "number") return [put.toLocaleString("en")];
+    if (put === undefined) throw new Error(say`the tour has nothing to put for ${part} into: ${text}`);
+    if (typeof put === "number") return [Number.isInteger(put) ? grouped(put) : put.toLocaleString("en")];
     return Array.isArray(put) ? [...(put as readonly Said[])] : [put as Said];
   });
 }
@@ -31,9 +34,9 @@ export function filled(text: string, puts: Puts): Said[] {
 export function listed(parts: readonly Said[], most = 6): Said[] {
   const shown = parts.slice(0, most);
   const left = parts.length - shown.length;
-  if (left > 0) shown.push(`${left.toLocaleString("en")} more`);
+  if (left > 0) shown.push(say`${grouped(left)} more`);
   return shown.flatMap((part, place): Said[] => {
-    return place === 0 ? [part] : [place === shown.length - 1 ? " and " : ", ", part];
+    return place === 0 ? [part] : [place === shown.length - 1 ? say` and ` : ", ", part];
   });
 }
 

@@ -6,6 +6,7 @@ import { Names } from "../formulas/names.ts";
 import type { Heads } from "../measures/heads.ts";
 import { at, sizeOf, type Tensor } from "../numbers/safetensors.ts";
 import type { RunRecord } from "../record/record.ts";
+import { say } from "../words/say.ts";
 import { numbersIn, type Source } from "./source.ts";
 
 export class DifferenceSource implements Source {
@@ -23,7 +24,7 @@ export class DifferenceSource implements Source {
     this.#b = b;
     this.#row = row;
     this.#names = new Names(b.run);
-    this.run = { ...b.run, title: "A − B", honesty: null, changes: "" };
+    this.run = { ...b.run, title: say`A − B`, honesty: null, changes: "" };
   }
 
   /** [A's number, B's number] of a cell; null where the two cannot be subtracted. */

@@ -6,6 +6,7 @@ import { type Heads, headsOf } from "../measures/heads.ts";
 import { readTensors, type Tensor, withRows } from "../numbers/safetensors.ts";
 import type { Cell } from "../record/axes.ts";
 import { FORMAT, type Formula, type RunRecord } from "../record/record.ts";
+import { say } from "../words/say.ts";
 import { Derived, withDerived } from "./derived.ts";
 import { numbersIn, type Source, unpacked } from "./source.ts";
 
@@ -26,7 +27,7 @@ export class EmbeddedSource implements Source {
   static async open(): Promise<EmbeddedSource> {
     const [record, tensors] = await Promise.all([unpacked("record"), unpacked("tensors")]);
     const run = JSON.parse(new TextDecoder().decode(record)) as RunRecord;
-    if (run.format !== FORMAT) throw new Error(`this page reads format ${FORMAT}, not ${run.format}`);
+    if (run.format !== FORMAT) throw new Error(say`this page reads format ${FORMAT}, not ${run.format}`);
     return new EmbeddedSource(run, readTensors(tensors));
   }
 

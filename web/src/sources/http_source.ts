@@ -8,6 +8,7 @@ import { metadataOf, readTensors, sizeOf, type Tensor } from "../numbers/safeten
 import { axisNames, type Cell } from "../record/axes.ts";
 import { FORMAT, type Formula, type Honesty } from "../record/record.ts";
 import type { Offer, Overview, TreeWish, Wish } from "../record/wishes.ts";
+import { LANGUAGE, say } from "../words/say.ts";
 import type { QUERIES } from "./addresses.ts";
 import { inBytes, inJson, modelPath, type Query, RefusedError, request, runPath } from "./requests.ts";
 import { ServedHeads } from "./served_heads.ts";
@@ -52,7 +53,7 @@ export class HttpSource implements Source {
   readonly #heads = new ServedHeads((query) => this.#again(() => inBytes(this.#path("heads", query))));
 
   private constructor(run: Overview, offers: readonly Offer[], models: Map<string, Model>) {
-    if (run.format !== FORMAT) throw new Error(`this page reads format ${FORMAT}, not ${run.format}`);
+    if (run.format !== FORMAT) throw new Error(say`this page reads format ${FORMAT}, not ${run.format}`);
     this.run = run;
     this.offers = offers;
     this.#models = models;
@@ -193,7 +194,7 @@ export class HttpSource implements Source {
   async part(name: string, part: string, signal?: AbortSignal): Promise<Tensor> {
     const bytes = await this.#again(() => inBytes(this.#path("tensor", { name, part }), signal));
     const found = readTensors(bytes).get("numbers");
-    if (found === undefined) throw new Error(`the server has sent no numbers of ${name}`);
+    if (found === undefined) throw new Error(say`the server has sent no numbers of ${name}`);
     return found;
   }
 
@@ -220,7 +221,7 @@ export class HttpSource implements Source {
       dots: async (name, rows, columns) => {
         const { found, told } = await this.#drawn(rows, columns).of(name);
         const dots = found.get(name);
-        if (dots === undefined) throw new Error(`the server has sent no picture of ${name}`);
+        if (dots === undefined) throw new Error(say`the server has sent no picture of ${name}`);
         return new Dots(this.run.shapes[name] ?? this.run.weights[name] ?? dots.shape, dots, Number(told[name]));
       },
       window: async (name, from, to, signal) => {
@@ -289,7 +290,7 @@ export class HttpSource implements Source {
 
   /** The page of this run as one file. */
   async page(): Promise<string> {
-    return this.#again(async () => (await request(this.#path("page", {}))).text());
+    return this.#again(async () => (await request(this.#path("page", { language: LANGUAGE }))).text());
   }
 
   async #explained(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Shortened> {

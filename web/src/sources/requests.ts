@@ -1,5 +1,6 @@
 /** Requests to the server, and what it answers where it cannot do what was asked. */
 
+import { heard } from "../words/say.ts";
 import { QUERIES, RUN_PATH } from "./addresses.ts";
 import { carrier } from "./carrier.ts";
 import { bytesBeside, toldBeside } from "./source.ts";
@@ -21,7 +22,7 @@ export class RefusedError extends Error {
 
   /** What it cannot do, and what to do instead. */
   get sentence(): string {
-    return this.todo === "" ? this.message : `${this.message} ${this.todo}`;
+    return heard(this.todo === "" ? this.message : `${this.message} ${this.todo}`);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { type Heads, type Measure, measuredFrom } from "../measures/heads.ts";
 import { metadataOf, readTensors, type Tensor } from "../numbers/safetensors.ts";
+import { say } from "../words/say.ts";
 import { HEADS_AT_ONCE } from "./addresses.ts";
 import type { Query } from "./requests.ts";
 import { Together } from "./together.ts";
@@ -24,7 +25,7 @@ export class ServedHeads {
     const { found, told } = await this.#sent(attention, sentence, dots);
     const [thumbnails, statistics] = [found.get(`${attention}.thumbnails`), found.get(`${attention}.statistics`)];
     if (thumbnails === undefined || statistics === undefined)
-      throw new Error(`the server has sent no heads of ${attention}`);
+      throw new Error(say`the server has sent no heads of ${attention}`);
     const order = (told["statistics"] ?? "").split(",");
     const shares = sharesOfDots(Number(told[`${attention}.lowest`]), Number(told[`${attention}.highest`]));
     const data = new Float32Array(thumbnails.data.length);

@@ -6,6 +6,7 @@ import type { Dots, Part } from "../numbers/dots.ts";
 import { sizeOf, slice, type Tensor } from "../numbers/safetensors.ts";
 import type { Cell } from "../record/axes.ts";
 import type { Formula, Honesty, RunRecord } from "../record/record.ts";
+import { say } from "../words/say.ts";
 
 export interface Source {
   readonly run: RunRecord;
@@ -71,7 +72,7 @@ export function unpacked(id: string): Promise<ArrayBuffer> {
 }
 
 function lacks(id: string): never {
-  throw new Error(`this page has no block ${id}`);
+  throw new Error(say`this page has no block ${id}`);
 }
 
 function elementOf(id: string): HTMLElement | null {

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { link, state } from "../address/state.ts";
 import { useStore } from "../views/hooks.ts";
+import { say } from "../words/say.ts";
 import { intoSight } from "./sight.ts";
 import { enter } from "./tour.ts";
 import { addressOf, placeIn, suiting } from "./tours.ts";
@@ -38,17 +39,17 @@ export function Offers({ open, onClose }: { open: boolean; onClose: () => void }
     <dialog
       ref={dialog}
       class="tours"
-      aria-label="tours through this run"
+      aria-label={say`tours through this run`}
       onClose={onClose}
       onKeyDown={(event) => event.stopPropagation()}
     >
-      <p class="strong">Tours through this run</p>
+      <p class="strong">{say`Tours through this run`}</p>
       {[false, true].map((document) => {
         const tours = suiting(store.names).filter(({ follows }) => (follows !== "") === document);
         if (tours.length === 0) return null;
         return (
           <>
-            <p class="label">{document ? "In the order of a source document" : "By subject"}</p>
+            <p class="label">{document ? say`In the order of a source document` : say`By subject`}</p>
             <ul>
               {tours.map((tour) => (
                 <li key={tour.name}>
@@ -70,11 +71,11 @@ export function Offers({ open, onClose }: { open: boolean; onClose: () => void }
       })}
       <p>
         <a href={link({ level: "quiz", tour: "", options: [], at: [] })} onClick={close}>
-          Quiz: ten questions, before and after
+          {say`Quiz: ten questions, before and after`}
         </a>
       </p>
       <button type="button" onClick={close}>
-        Close <kbd>Esc</kbd>
+        {say`Close ${<kbd>{say`Esc`}</kbd>}`}
       </button>
     </dialog>
   );

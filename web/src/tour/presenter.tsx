@@ -3,6 +3,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { go, state } from "../address/state.ts";
+import { say } from "../words/say.ts";
 
 /** Keys that lead to another step: those of a remote control are among them. */
 const BY: Readonly<Record<string, number>> = {
@@ -43,20 +44,12 @@ export function usePresenterKeys(to: (by: number) => void): void {
 export function PresenterLine({ at, of }: { at: number; of: number }): VNode {
   return (
     <p class="present-line">
-      <b>
-        {at} of {of}
-      </b>
-      <span>
-        <kbd>←</kbd> <kbd>→</kbd> step
-      </span>
-      <span>
-        <kbd>a</kbd> answer
-      </span>
-      <span>
-        <kbd>o</kbd> notes
-      </span>
+      <b>{say`${at} of ${of}`}</b>
+      <span>{say`${<kbd>←</kbd>} ${<kbd>→</kbd>} step`}</span>
+      <span>{say`${<kbd>a</kbd>} answer`}</span>
+      <span>{say`${<kbd>o</kbd>} notes`}</span>
       <button type="button" onClick={() => go({ present: "" }, true)}>
-        <kbd>Esc</kbd> leave
+        {say`${<kbd>{say`Esc`}</kbd>} leave`}
       </button>
     </p>
   );
@@ -70,8 +63,8 @@ export interface Note {
 /** What is said and asked at this slide, for the one who presents it. */
 export function Notes({ notes }: { notes: readonly Note[] }): VNode {
   return (
-    <aside class="present-notes" aria-label="notes">
-      <h2 class="away">Notes</h2>
+    <aside class="present-notes" aria-label={say`notes`}>
+      <h2 class="away">{say`Notes`}</h2>
       {notes.map(({ label, text }) => (
         <div key={label}>
           <p class="label">{label}</p>

@@ -8,6 +8,7 @@ import type { Said } from "../scout/said.ts";
 import { scoutOf } from "../scout/scout.ts";
 import { unbroken } from "../views/command.tsx";
 import { useOpened, useStore } from "../views/hooks.ts";
+import { say } from "../words/say.ts";
 import { Choice } from "./choice.tsx";
 import { type Note, Notes, PresenterLine, present, usePresenterKeys } from "./presenter.tsx";
 import { intoSight } from "./sight.ts";
@@ -25,12 +26,12 @@ export function Strip(): VNode {
 /** A place that does not exist, with a way back. */
 function Nowhere(): VNode {
   return (
-    <section class="tour" aria-label="tour">
-      <p>This run has no step {state.value.tour} of a tour.</p>
+    <section class="tour" aria-label={say`tour`}>
+      <p>{say`This run has no step ${state.value.tour} of a tour.`}</p>
       <div class="tour-ways">
-        <Choice text="Choose a tour" />
+        <Choice text={say`Choose a tour`} />
         <button type="button" onClick={leave}>
-          Leave
+          {say`Leave`}
         </button>
       </div>
     </section>
@@ -87,7 +88,7 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   }, [store, missing]);
   if (ready && step === undefined) return <Nowhere />;
   if (step === undefined || texts === null || found === null || (missing !== "" && missing !== sought)) {
-    return <section class="tour" aria-label="tour" />;
+    return <section class="tour" aria-label={say`tour`} />;
   }
   const title = (key: string): string => field(texts[key], "title");
   const [source, act] = [field(text, "source"), field(text, "act")];
@@ -96,23 +97,25 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   const away = Object.keys(found.at).length > 0 && !at(found.at, state.value);
   const next = steps[number];
   const notes: Note[] = [
-    { label: "The answer", parts: found.answer },
-    { label: `Where a document is imprecise (${found.correction})`, parts: found.note },
-    { label: "In the document", parts: source === "" ? [] : [`${tour.follows}${source}`] },
-    { label: "Next", parts: next === undefined ? [] : [title(next.key)] },
+    { label: say`The answer`, parts: found.answer },
+    { label: say`Where a document is imprecise (${found.correction})`, parts: found.note },
+    { label: say`In the document`, parts: source === "" ? [] : [`${tour.follows}${source}`] },
+    { label: say`Next`, parts: next === undefined ? [] : [title(next.key)] },
   ].flatMap(({ label, parts }) => (parts.length === 0 ? [] : [{ label, text: <Sentence parts={parts} /> }]));
   return (
     <>
-      <section class="tour" aria-label="tour">
+      <section class="tour" aria-label={say`tour`}>
         <div class="tour-says" aria-live="polite" aria-atomic="true">
           <p class="label">
-            {source !== "" && `In ${tour.follows}${source}`}
+            {source !== "" && say`In ${tour.follows}${source}`}
             {source === "" && (
-              <span class="tour-extra">{`not in ${tour.follows === "" ? "the" : "this"} document${tour.follows === "" ? "s" : ""}`}</span>
+              <span class="tour-extra">
+                {tour.follows === "" ? say`not in the documents` : say`not in this document`}
+              </span>
             )}
           </p>
           <h2 ref={heading} tabIndex={-1}>
-            <span class="away">{`${tour.title}, step ${number} of ${steps.length}: `}</span>
+            <span class="away">{say`${tour.title}, step ${number} of ${steps.length}: `}</span>
             {title(step.key)}
           </h2>
           <p>
@@ -120,7 +123,7 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
           </p>
           {found.note.length > 0 && (
             <p class="tour-note">
-              <b>Where a document is imprecise ({found.correction}):</b> <Sentence parts={found.note} />
+              <b>{say`Where a document is imprecise (${found.correction}):`}</b> <Sentence parts={found.note} />
             </p>
           )}
         </div>
@@ -140,23 +143,23 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
           </p>
           {!answered && found.answer.length > 0 && (
             <button type="button" class="tour-show" onClick={() => setAsked(here)}>
-              Show the answer <kbd>a</kbd>
+              {say`Show the answer ${<kbd>a</kbd>}`}
             </button>
           )}
         </div>
         <div class="tour-ways">
           <button type="button" disabled={number <= 1} onClick={() => to(number - 1)}>
             ← <kbd>p</kbd>
-            <span class="away">previous step</span>
+            <span class="away">{say`previous step`}</span>
           </button>
-          <ol class="dots" aria-label="steps">
+          <ol class="dots" aria-label={say`steps`}>
             {steps.map((each, order) => (
               <li key={each.key}>
                 <button
                   type="button"
                   tabIndex={-1}
                   title={`${order + 1} · ${title(each.key)}`}
-                  aria-label={`step ${order + 1}: ${title(each.key)}`}
+                  aria-label={say`step ${order + 1}: ${title(each.key)}`}
                   aria-current={order + 1 === number ? "step" : undefined}
                   data-extra={field(texts[each.key], "source") === ""}
                   onClick={() => to(order + 1)}
@@ -165,33 +168,33 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
             ))}
           </ol>
           <select
-            aria-label="step of the tour"
+            aria-label={say`step of the tour`}
             value={number}
             onChange={(event) => to(Number(event.currentTarget.value))}
           >
             {steps.map((each, order) => (
-              <option value={order + 1}>{`${order + 1} of ${steps.length} · ${title(each.key)}`}</option>
+              <option value={order + 1}>{say`${order + 1} of ${steps.length} · ${title(each.key)}`}</option>
             ))}
           </select>
           {away && (
             <button type="button" onClick={() => to(number)}>
-              Back to this step’s picture
+              {say`Back to this step’s picture`}
             </button>
           )}
-          <Choice text="Other tours" />
+          <Choice text={say`Other tours`} />
           <button type="button" onClick={leave}>
-            Leave <kbd>q</kbd>
+            {say`Leave ${<kbd>q</kbd>}`}
           </button>
           <button type="button" onClick={present}>
-            Present <kbd>P</kbd>
+            {say`Present ${<kbd>P</kbd>}`}
           </button>
           {next === undefined ? (
             <a class="tour-next" href={link({ level: "quiz", tour: "", options: [], at: [] })}>
-              Take the quiz →
+              {say`Take the quiz →`}
             </a>
           ) : (
             <button type="button" class="tour-next" onClick={() => to(number + 1)}>
-              Next <kbd>n</kbd> →
+              {say`Next ${<kbd>n</kbd>} →`}
             </button>
           )}
         </div>

@@ -1,6 +1,7 @@
 /** The texts of the tours, which travel beside the page: a block of an exported file, an answer of a server. */
 
 import { unpacked } from "../sources/source.ts";
+import { heard, say } from "../words/say.ts";
 
 export interface Text {
   readonly [field: string]: string | Readonly<Record<string, string>>;
@@ -27,7 +28,7 @@ export function loadBlock<Block>(name: "tour" | "pictures" | "quiz"): Promise<Bl
 async function load(name: string): Promise<unknown> {
   if (document.getElementById(name) !== null) return JSON.parse(new TextDecoder().decode(await unpacked(name)));
   const answer = await fetch(`api/${name}`);
-  if (!answer.ok) throw new Error(`the server has not sent the ${name}: ${answer.statusText}`);
+  if (!answer.ok) throw new Error(say`the server has not sent the ${name}: ${answer.statusText}`);
   return answer.json();
 }
 
@@ -35,5 +36,5 @@ async function load(name: string): Promise<unknown> {
 export function field(text: Text | undefined, name: string, variant = ""): string {
   const own = text?.[variant];
   const found = (typeof own === "object" ? own[name] : undefined) ?? text?.[name];
-  return typeof found === "string" ? found : "";
+  return typeof found === "string" ? heard(found) : "";
 }

@@ -6,6 +6,7 @@ import type { Names } from "../formulas/names.ts";
 import type { Store } from "../run/store.ts";
 import { filled } from "../scout/said.ts";
 import { type Scout, scoutOf } from "../scout/scout.ts";
+import { say } from "../words/say.ts";
 import type { Step, Told } from "./step.ts";
 import { field, type Text } from "./texts.ts";
 import { addressOf, placeIn, type Tour } from "./tours.ts";
@@ -42,7 +43,9 @@ function firstSentence(names: Names): number {
 export function told(step: Step, text: Text | undefined, scout: Scout): Told {
   try {
     if (step.lacks?.(scout) === true) {
-      return without(`Nothing to see at this step here: ${field(text, "lacks")}. Choose another sentence, or go on.`);
+      return without(
+        say`Nothing to see at this step here: ${field(text, "lacks")}. Choose another sentence, or go on.`,
+      );
     }
     const { variant, puts, ...found } = step.find(scout);
     const said = (name: string): Told["text"] => filled(field(text, name, variant || ""), puts);
@@ -58,7 +61,7 @@ export function told(step: Step, text: Text | undefined, scout: Scout): Told {
   } catch (error) {
     if (!(error instanceof MissingTensor)) throw error;
     const { tensor } = error;
-    const text = `This page does not carry ${tensor}, of which this step tells. Go on with the next step.`;
+    const text = say`This page does not carry ${tensor}, of which this step tells. Go on with the next step.`;
     return { ...without(text), missing: tensor };
   }
 }

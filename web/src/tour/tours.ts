@@ -2,6 +2,7 @@
 
 import type { Names } from "../formulas/names.ts";
 import { vectorsOf } from "../levels/mask/asked.ts";
+import { say } from "../words/say.ts";
 import type { Step } from "./step.ts";
 import { ANSWER } from "./steps/answer.ts";
 import { BERT } from "./steps/bert.ts";
@@ -38,29 +39,29 @@ const looksBack = ({ run }: Names): boolean =>
 const OWN: readonly Tour[] = [
   {
     name: "translation",
-    title: "From one language to another",
-    shows: "The encoder reads, the decoder writes: which source word each target word looks at, and how one is chosen.",
+    title: say`From one language to another`,
+    shows: say`The encoder reads, the decoder writes: which source word each target word looks at, and how one is chosen.`,
     ...{ follows: "", stack: "decoder", steps: TRANSLATION },
     suits: (names) => attends(names, ".cross_attention."),
   },
   {
     name: "decoder",
-    title: "Writing, word after word",
-    shows: "Why no word sees the next one, what each word looks at, and how the one that follows is chosen.",
+    title: say`Writing, word after word`,
+    shows: say`Why no word sees the next one, what each word looks at, and how the one that follows is chosen.`,
     ...{ follows: "", stack: "decoder", steps: DECODER },
     suits: looksBack,
   },
   {
     name: "slides",
-    title: "The slides: attention, step by step",
-    shows: "Ulf Mertens’ slides: from words to vectors, queries, keys and values to the answer.",
-    ...{ follows: "the slides: ", stack: "", steps: [...INPUT, ...SCORES, ...VALUES, ...ANSWER] },
+    title: say`The slides: attention, step by step`,
+    shows: say`Ulf Mertens’ slides: from words to vectors, queries, keys and values to the answer.`,
+    ...{ follows: say`the slides: `, stack: "", steps: [...INPUT, ...SCORES, ...VALUES, ...ANSWER] },
     suits: () => true,
   },
   {
     name: "bert",
-    title: "BERT and its tasks",
-    shows: "What a model that reads in both directions is trained on, and what it is used for.",
+    title: say`BERT and its tasks`,
+    shows: say`What a model that reads in both directions is trained on, and what it is used for.`,
     ...{ follows: "", stack: "encoder", steps: BERT },
     suits: (names) => attends(names, "encoder.") && !names.run.model.stacks.some(({ side }) => side === "decoder"),
   },
@@ -71,23 +72,23 @@ export const TOURS: readonly Tour[] = [
   ...OWN,
   {
     name: "notes",
-    title: "The lecture notes: Transformers and BERT",
-    shows: "AppliedRoots’ lecture notes: the stacks, attention, order, the decoder, then BERT and what it is used for.",
-    ...{ follows: "the lecture notes: ", stack: "", steps: retold(OWN, NOTES) },
+    title: say`The lecture notes: Transformers and BERT`,
+    shows: say`AppliedRoots’ lecture notes: the stacks, attention, order, the decoder, then BERT and what it is used for.`,
+    ...{ follows: say`the lecture notes: `, stack: "", steps: retold(OWN, NOTES) },
     suits: (names) => attends(names, ""),
   },
   {
     name: "post",
-    title: "The post: the multi words mask matrix",
-    shows: "Paul Xiong’s post, on the words of this run: all pairs, what is forbidden, and three readings of it.",
-    ...{ follows: "the mask-matrix post: ", stack: "", steps: POST },
+    title: say`The post: the multi words mask matrix`,
+    shows: say`Paul Xiong’s post, on the words of this run: all pairs, what is forbidden, and three readings of it.`,
+    ...{ follows: say`the mask-matrix post: `, stack: "", steps: POST },
     suits: (names) => vectorsOf(names).length > 0 && attends(names, ""),
   },
   {
     name: "guide",
-    title: "The illustrated guide to Transformers",
-    shows: "The guide’s way of a text through encoder and decoder, to the words that are written.",
-    ...{ follows: "the illustrated guide: ", stack: "", steps: retold(OWN, GUIDE) },
+    title: say`The illustrated guide to Transformers`,
+    shows: say`The guide’s way of a text through encoder and decoder, to the words that are written.`,
+    ...{ follows: say`the illustrated guide: `, stack: "", steps: retold(OWN, GUIDE) },
     suits: (names) => attends(names, ""),
   },
 ];
@@ -98,7 +99,7 @@ export function textsOf(all: Readonly<Record<string, Texts>>, tour: Tour): Texts
   const text = ({ key, source }: Step): Text => {
     const [home = "", step = ""] = key.split(".");
     if (source === undefined) return own[key] ?? {};
-    return { lacks: "this model has no such part", ...all[home]?.[step], source, ...own[key] };
+    return { lacks: say`this model has no such part`, ...all[home]?.[step], source, ...own[key] };
   };
   return Object.fromEntries(tour.steps.map((step) => [step.key, text(step)]));
 }

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { counted } from "../numbers/written.ts";
 import type { Correction } from "../record/record.ts";
+import { heard, say } from "../words/say.ts";
 import { useStore } from "./hooks.ts";
 
 const KIND = /^(task|family|stacks)\./;
@@ -16,10 +17,10 @@ export function Corrections({ of, tensors }: { of: string; tensors?: readonly st
   if (found.length === 0) return null;
   return (
     <details class="part corrections">
-      <summary>{`${counted(found.length, "correction")} of the documents about ${of}`}</summary>
+      <summary>{say`${counted(found.length, "correction")} of the documents about ${of}`}</summary>
       {found.map(({ number, said_by, sentence }) => (
         <p key={number}>
-          <b>{number}</b> <span class="quiet">({said_by})</span> {sentence}
+          <b>{number}</b> <span class="quiet">({heard(said_by)})</span> {heard(sentence)}
         </p>
       ))}
     </details>

@@ -1,36 +1,37 @@
 /** The keys of the page. */
 
 import type { VNode } from "preact";
+import { say } from "../words/say.ts";
 
 export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null } }): VNode {
   const keys = [
-    ["Tab", "to the picture, and to every link"],
-    ["← ↑ → ↓", "the next cell"],
-    ["Page Up, Page Down", "the tensor before and after"],
-    ["Enter", "open the number"],
-    ["[ ]", "the head before and after"],
-    ["{ }", "the same head of the block before and after"],
-    ["0 … 9", "a head's lines next to those of the head in hand"],
-    ["t", "the tensor of the number in hand"],
-    ["s", "save the picture, the numbers, the page"],
-    ["Escape", "one level up"],
-    ["f, F", "forbid or allow this look, in its head or in all"],
-    ["h", "switch the head off or on"],
-    ["l, L", "switch the sublayer, the block off or on"],
-    ["c", "take the number in hand along"],
-    ["v, V", "put it, or its row, in the place of the one in hand"],
-    ["u", "undo the last change"],
-    ["Alt ←", "back"],
-    ["Space, ← →", "in a training: play, the step before and after"],
-    ["n, p", "in the tour: the next step, the one before"],
-    ["a, q", "in the tour: the answer; leave"],
-    ["P", "in the tour: present it, in large type with notes"],
-    ["← →, Space, Page Up, Page Down", "while it is presented: the step before and after"],
-    ["o, Escape", "while it is presented: the notes away or back; leave the presentation"],
+    ["Tab", say`to the picture, and to every link`],
+    ["← ↑ → ↓", say`the next cell`],
+    [say`Page Up, Page Down`, say`the tensor before and after`],
+    ["Enter", say`open the number`],
+    ["[ ]", say`the head before and after`],
+    ["{ }", say`the same head of the block before and after`],
+    ["0 … 9", say`a head's lines next to those of the head in hand`],
+    ["t", say`the tensor of the number in hand`],
+    ["s", say`save the picture, the numbers, the page`],
+    ["Escape", say`one level up`],
+    ["f, F", say`forbid or allow this look, in its head or in all`],
+    ["h", say`switch the head off or on`],
+    ["l, L", say`switch the sublayer, the block off or on`],
+    ["c", say`take the number in hand along`],
+    ["v, V", say`put it, or its row, in the place of the one in hand`],
+    ["u", say`undo the last change`],
+    ["Alt ←", say`back`],
+    [say`Space, ← →`, say`in a training: play, the step before and after`],
+    ["n, p", say`in the tour: the next step, the one before`],
+    ["a, q", say`in the tour: the answer; leave`],
+    ["P", say`in the tour: present it, in large type with notes`],
+    [say`← →, Space, Page Up, Page Down`, say`while it is presented: the step before and after`],
+    [say`o, Escape`, say`while it is presented: the notes away or back; leave the presentation`],
   ];
   return (
-    <dialog ref={dialog} aria-label="keys">
-      <p class="strong">Keys</p>
+    <dialog ref={dialog} aria-label={say`keys`}>
+      <p class="strong">{say`Keys`}</p>
       <dl>
         {keys.map(([key, does]) => (
           <>
@@ -43,7 +44,7 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
       </dl>
       <form method="dialog">
         <button type="submit" class="strong">
-          Close
+          {say`Close`}
         </button>
       </form>
     </dialog>

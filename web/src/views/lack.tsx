@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { state } from "../address/state.ts";
+import { heard, say } from "../words/say.ts";
 import { Command } from "./command.tsx";
 import type { Lacking } from "./found.ts";
 import { useStore } from "./hooks.ts";
@@ -14,7 +15,7 @@ export function Lack({ what, told, how = [] }: { what: string; told: Lacking; ho
   if (told.reason !== "") {
     return (
       <p class="wrong">
-        {what}: {told.reason}
+        {what}: {heard(told.reason)}
       </p>
     );
   }
@@ -22,8 +23,8 @@ export function Lack({ what, told, how = [] }: { what: string; told: Lacking; ho
     <div class="lack">
       <p class="wrong">
         {what}:{" "}
-        {state.value.changes === "" ? "this page was written without it" : "it is of the run before its changes"}.
-        {[...how, ...live].length > 0 && " These commands give it:"}
+        {state.value.changes === "" ? say`this page was written without it` : say`it is of the run before its changes`}.
+        {[...how, ...live].length > 0 && say` These commands give it:`}
       </p>
       {[...how, ...live].map((each) => (
         <p key={each}>

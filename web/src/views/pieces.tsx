@@ -1,6 +1,7 @@
 /** Small parts of views: a table with its names, and a choice among some things. */
 
 import type { ComponentChildren, VNode } from "preact";
+import { say } from "../words/say.ts";
 
 /** While something is fetched or worked out. It appears after a moment, so that what is quick does not flash. */
 export function Working({ on }: { on: string }): VNode {
@@ -52,7 +53,7 @@ export function Table(props: {
 
 /** The twin of a picture, folded, or another table that not everybody needs. */
 export function Twin({
-  summary = "the same as a table",
+  summary = say`the same as a table`,
   ...table
 }: Parameters<typeof Table>[0] & { readonly summary?: string }): VNode {
   return (

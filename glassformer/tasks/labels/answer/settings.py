@@ -4,7 +4,7 @@ from pydantic import Field
 
 from glassformer.base.settings import MOST_TOKENS
 from glassformer.data.settings import RecordSection
-from glassformer.tasks.settings import CardWords, TaskSection
+from glassformer.tasks.settings import CardWords, HeadOutputs, TaskSection
 
 
 class AnswerSection(TaskSection):
@@ -30,6 +30,19 @@ class AnswerSection(TaskSection):
     """How much likelier a span must be than no answer; fitted on held-out records."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
+
+    @property
+    def head_outputs(self) -> HeadOutputs:
+        return HeadOutputs(threshold=self.threshold)
+
+    @property
+    def not_exported(self) -> tuple[str, ...]:
+        shown = f"the threshold {self.threshold:.4g} is not exported: apply it to the scores"
+        return (shown,) if self.threshold else ()
+
+    @classmethod
+    def of_teacher(cls) -> tuple[str, ...]:
+        return ()  # the student's records decide, and its threshold is its own
 
 
 class AnswerData(RecordSection):

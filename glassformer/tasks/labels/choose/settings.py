@@ -3,7 +3,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from glassformer.data.settings import RecordSection
-from glassformer.tasks.settings import TaskSection
+from glassformer.tasks.settings import HeadOutputs, TaskSection
 
 
 class ChooseSection(TaskSection):
@@ -12,11 +12,21 @@ class ChooseSection(TaskSection):
     """
 
     kept_by: ClassVar[str] = "accuracy"
+    probed: ClassVar[tuple[str, ...]] = ("pooling",)
+    head_outputs: ClassVar[HeadOutputs] = HeadOutputs(
+        meaning="a score for each row; the rows of a text are the text with each candidate, and the largest is the "
+        "answer",
+        code="print(logits[:, 0].argmax())",
+    )
     name: Literal["choose"] = "choose"
     pooling: Literal["first", "pooler", "mean"] | None = None
     """How the states of a text with a candidate become one vector; by default the linear probe chooses."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
+
+    @classmethod
+    def of_teacher(cls) -> tuple[str, ...]:
+        return ("pooling",)
 
 
 class ChooseData(RecordSection):

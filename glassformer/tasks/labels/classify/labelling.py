@@ -150,14 +150,11 @@ class SeveralLabels(Labelling):
         return 1.0
 
     def loss(self, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        import torch
-        from torch.nn import functional as F
+        from glassformer.scoring.cross_entropy import binary_cross_entropy  # not at the top: answers need no torch
 
         chosen = labels.where(labels != IGNORED, logits.shape[1])  # [B, M]
         having = logits.new_zeros(len(logits), logits.shape[1] + 1).scatter(1, chosen, 1.0)[:, :-1]  # [B, L]
-        factors = None if self.factors is None else torch.tensor(self.factors, dtype=logits.dtype, device=logits.device)
-        each = F.binary_cross_entropy_with_logits(logits, having, pos_weight=factors, reduction="none")  # [B, L]
-        return (each.mean(dim=1) * weights.to(each.dtype)).sum()
+        return binary_cross_entropy(logits, having, weights, self.factors)
 
     def logarithms(self, logits: Reals, temperature: float) -> Reals:
         return log_mean(log_sigmoid(logits / temperature))

@@ -3,7 +3,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from glassformer.tasks.labels.settings import TextPairData, TextPairSection
-from glassformer.tasks.settings import CardWords
+from glassformer.tasks.settings import LARGEST, CardWords, HeadOutputs
 
 
 class ClassifySection(TextPairSection):
@@ -34,6 +34,37 @@ class ClassifySection(TextPairSection):
     @property
     def card(self) -> CardWords:
         return CardWords("chosen") if self.several else CardWords()
+
+    @property
+    def head_outputs(self) -> HeadOutputs:
+        found = LARGEST
+        if self.several:
+            each = f"1 / (1 + np.exp(-x)) >= {self.threshold:g}"
+            found = HeadOutputs(
+                several=True,
+                meaning=f"a score for each label; a text has those whose sigmoid is at least {self.threshold:g}",
+                code=f"print([[LABELS[k] for k, x in enumerate(row) if {each}] for row in logits])",
+            )
+        return found._replace(labels=self.labels, threshold=self.threshold, temperature=self.temperature)
+
+    def in_last_layer(self) -> Self:
+        return self.model_copy(update={"temperature": 1.0})
+
+    @property
+    def not_exported(self) -> tuple[str, ...]:
+        said = []
+        if self.threshold != 0.5:
+            said.append(f"the threshold {self.threshold:.4g} is not exported: apply it to the scores")
+        if self.temperature != 1.0:
+            said.append("the temperature is written into the last layer: its scores are divided by it there too")
+        return tuple(said)
+
+    @classmethod
+    def of_teacher(cls) -> tuple[str, ...]:
+        return ("labels", "several", "pooling")
+
+    def for_student(self) -> dict[str, object]:
+        return {"several": True} if self.several else {}
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -85,7 +85,7 @@ class Classify(TextPairTask[Labelled, Any]):
         if isinstance(context.data, ClassifyData):
             pairs, separator = context.data.pair is not None, context.data.separator
         if section is not None and not isinstance(section, ClassifySection) and section.labels_pairs:
-            section, pairs = ClassifySection(labels=getattr(section, "labels", ())), True
+            section, pairs = ClassifySection(labels=section.head_outputs.labels), True
         head = model.config.sentence_head
         if head is None or not isinstance(section, ClassifySection) or head.labels != len(section.labels):
             wanted = "a label needs a model that was trained to classify"
@@ -143,7 +143,7 @@ class Classify(TextPairTask[Labelled, Any]):
             more = f" and {len(counted) - _SHOWN:,} more" if len(counted) > _SHOWN else ""
             rare = [label[:30] for label, count in counted if count == 1]
             warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
-            preparation.log(f"{len(labels):,} labels: {shown}{more}{warned}")
+            preparation.log(f"{len(labels):,} labels in the training records: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
         frequencies = dict(preparation.facts.get("label_counts") or {label: found[label] for label in labels})
         values = section.model_dump() | {"labels": labels}

@@ -25,7 +25,7 @@ from glassformer.tasks.labels.labels import TextPairTask, two_segments
 from glassformer.tasks.labels.settings import TextPairData, TextPairSection
 from glassformer.tasks.predictor import Context, untrained
 from glassformer.tasks.rows import Axis, Row, located, not_finite
-from glassformer.tasks.settings import CardWords
+from glassformer.tasks.settings import CardWords, HeadOutputs
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
@@ -59,6 +59,28 @@ class RegressSection(TextPairSection):
         if self.deviation is None or (self.mean, self.deviation) == (0.0, 1.0):
             return ()
         return (f"The mean and the deviation of the training numbers: {self.mean:.4g} + {self.deviation:.4g} × score.",)
+
+    @property
+    def head_outputs(self) -> HeadOutputs:
+        """Without a mean and a deviation, as of an imported model, the outputs are the numbers."""
+        code = "print(logits[:, 0])"
+        return HeadOutputs(scale=self.deviation or 1.0, shift=self.mean or 0.0, meaning="the number", code=code)
+
+    def in_last_layer(self) -> Self:
+        return self if self.deviation is None else self.model_copy(update={"mean": 0.0, "deviation": 1.0})
+
+    @property
+    def not_exported(self) -> tuple[str, ...]:
+        said = "mean and deviation of the numbers are written into the last layer: it gives the number itself"
+        return () if self.deviation is None else (said,)
+
+    @classmethod
+    def of_imported(cls, outputs: HeadOutputs, head: Any, **more: object) -> Self:
+        return super().of_imported(outputs, head, mean=0.0, deviation=1.0, **more)
+
+    def taught_by(self, teacher: Any) -> Self:
+        unit = teacher.head_outputs
+        return super().taught_by(teacher).model_copy(update={"mean": unit.shift, "deviation": unit.scale})
 
 
 class Rated(NamedTuple):
@@ -138,9 +160,8 @@ class Regress(TextPairTask[Rated, Number]):
     @property
     def _scale(self) -> tuple[float, float]:
         """Mean and deviation of the training numbers; 0 and 1 for an imported model, whose head has learned them."""
-        if self.section.mean is None or self.section.deviation is None:
-            return 0.0, 1.0
-        return self.section.mean, self.section.deviation
+        unit = self.section.head_outputs
+        return unit.shift, unit.scale
 
     def example(self, values: Mapping[str, object], where: str) -> Rated:
         texts = self.texts(values, where)

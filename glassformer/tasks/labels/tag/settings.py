@@ -3,7 +3,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from glassformer.data.settings import Reads, RecordSection
-from glassformer.tasks.settings import CardWords, TaskSection
+from glassformer.tasks.settings import CardWords, HeadOutputs, TaskSection
 
 
 class TagSection(TaskSection):
@@ -12,6 +12,8 @@ class TagSection(TaskSection):
     and labels; by default so after a linear probe.
     """
 
+    found: ClassVar[tuple[str, ...]] = ("labels",)
+    probed: ClassVar[tuple[str, ...]] = ("direct",)
     kept_by: ClassVar[str] = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
     card: ClassVar[CardWords] = CardWords("spans")
     name: Literal["tag"] = "tag"
@@ -23,6 +25,14 @@ class TagSection(TaskSection):
     """Whether scores are read from the states without a layer between; by default after a linear probe."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
+
+    @property
+    def head_outputs(self) -> HeadOutputs:
+        return HeadOutputs(self.labels)
+
+    @classmethod
+    def of_teacher(cls) -> tuple[str, ...]:
+        return ("labels", "crf")
 
     @model_validator(mode="after")
     def _labels_differ(self) -> Self:

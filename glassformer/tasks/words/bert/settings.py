@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from glassformer.data.batches.corrupt import MaskingSection
-from glassformer.tasks.settings import CardWords, TaskSection
+from glassformer.tasks.settings import LARGEST, CardWords, HeadOutputs, TaskSection
 from glassformer.tasks.words.settings import FILLED, NEXT_SENTENCE_LABELS, ORDER_LABELS
 
 
@@ -31,3 +31,11 @@ class BertSection(TaskSection, MaskingSection):
     @property
     def labels(self) -> tuple[str, str]:
         return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
+
+    @property
+    def head_outputs(self) -> HeadOutputs:
+        return LARGEST._replace(labels=self.labels)
+
+    @classmethod
+    def of_teacher(cls) -> tuple[str, ...]:
+        return ("negatives",)

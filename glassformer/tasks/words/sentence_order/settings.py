@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from glassformer.tasks.settings import TaskSection
+from glassformer.tasks.settings import LARGEST, HeadOutputs, TaskSection
 from glassformer.tasks.words.settings import NEXT_SENTENCE_LABELS, ORDER_LABELS
 
 
@@ -16,6 +16,7 @@ class SentenceOrderSection(TaskSection):
     """
 
     labels_pairs: ClassVar[bool] = True
+    probed: ClassVar[tuple[str, ...]] = ("pooling",)
     name: Literal["sentence-order"] = "sentence-order"
     negatives: Literal["random", "swapped"] = "random"
     """How wrong pairs are made: a text of another document, or neighbours in swapped order."""
@@ -33,3 +34,11 @@ class SentenceOrderSection(TaskSection):
     @property
     def labels(self) -> tuple[str, str]:
         return ORDER_LABELS if self.negatives == "swapped" else NEXT_SENTENCE_LABELS
+
+    @property
+    def head_outputs(self) -> HeadOutputs:
+        return LARGEST._replace(labels=self.labels)
+
+    @classmethod
+    def of_teacher(cls) -> tuple[str, ...]:
+        return ("negatives", "pooling")

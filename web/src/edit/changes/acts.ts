@@ -2,8 +2,8 @@
 
 import type { Names } from "../../formulas/names.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
-import { type Change, replaces, type Step } from "./changes.ts";
-import { outputs } from "./python.ts";
+import { heard, say } from "../../words/say.ts";
+import { type Change, outputs, replaces, type Step } from "./changes.ts";
 
 export interface Act {
   readonly key: string;
@@ -34,32 +34,36 @@ export function actsFor(
   const sentence = index("sentence") ?? 0;
   if (query !== null && key !== null && sublayer.endsWith("attention")) {
     const kind = looks(sublayer, sentence, head ?? 0, query, key, fetch) ? "forbid" : "allow";
-    const verb = kind === "forbid" ? "Forbid" : "Allow";
     const pair = names.cell(name, cell, ["query", "key"]);
     for (const [one, letter, which] of [
-      [head ?? 0, "f", `in head ${head ?? 0}`] as const,
-      [null, "F", "in all heads"] as const,
+      [head ?? 0, "f", say`in head ${head ?? 0}`] as const,
+      [null, "F", say`in all heads`] as const,
     ]) {
       const change: Step = { kind, attention: sublayer, query, key, head: one, sentence };
       const other: Step = { ...change, kind: kind === "forbid" ? "allow" : "forbid" };
       const made = changes.some((each) => replaces(other, each)) ? other : change;
-      act(letter, `${verb} ${pair} ${which}`, `Take back: ${pair} ${which}`, made);
+      act(
+        letter,
+        kind === "forbid" ? say`Forbid ${pair} ${which}` : say`Allow ${pair} ${which}`,
+        say`Take back: ${pair} ${which}`,
+        made,
+      );
     }
   }
   if (head !== null && sublayer.endsWith("attention")) {
     const mixed = { kind: "replace", where: `${sublayer}.mixed`, cell: [null, head] } as const;
-    act("h", `Switch head ${head} off`, `Switch head ${head} on`, { ...mixed, by: 0, cell: mixed.cell });
+    act("h", say`Switch head ${head} off`, say`Switch head ${head} on`, { ...mixed, by: 0, cell: mixed.cell });
     const mean: Step = { ...mixed, by: "mean", cell: mixed.cell };
-    if (!changes.some((each) => replaces(mean, each))) act("", `Head ${head} gives every word the same`, "", mean);
+    if (!changes.some((each) => replaces(mean, each))) act("", say`Head ${head} gives every word the same`, "", mean);
   }
   if (sublayer !== "") {
-    const called = sublayer.slice(block.length + 1).replace("_", "-");
+    const called = heard(sublayer.slice(block.length + 1).replace("_", "-"));
     const off = (where: string): Step => ({ kind: "replace", where: outputs(where), by: 0, cell: [] });
-    act("l", `Switch this ${called} off`, `Switch this ${called} on`, off(sublayer));
+    act("l", say`Switch this ${called} off`, say`Switch this ${called} on`, off(sublayer));
     act(
       "L",
-      `Switch all of ${names.place(`${block}.output`)} off`,
-      `Switch ${names.place(`${block}.output`)} on`,
+      say`Switch all of ${names.place(`${block}.output`)} off`,
+      say`Switch ${names.place(`${block}.output`)} on`,
       off(block),
     );
   }

@@ -13,6 +13,7 @@
  */
 
 import type { Step } from "../../record/step.ts";
+import { say } from "../../words/say.ts";
 
 export type Which = "text" | "second" | "choice" | "target";
 
@@ -70,8 +71,9 @@ export function parseChanges(text: string): { changes: Change[]; ignored: string
   if (text === "") return { changes, ignored };
   for (const part of split(text, ";")) {
     const change = read(split(part, ",").map(unescaped));
-    if (change === null) ignored.push(`The address names a change that this page does not know, “${shortened(part)}”.`);
-    else if (changes.length === MOST) ignored.push(`A run has at most ${MOST} changes; the others were left out.`);
+    if (change === null)
+      ignored.push(say`The address names a change that this page does not know, “${shortened(part)}”.`);
+    else if (changes.length === MOST) ignored.push(say`A run has at most ${MOST} changes; the others were left out.`);
     else changes.push(change);
     if (ignored.length > MOST) break;
   }
@@ -198,4 +200,9 @@ export function withChange(changes: readonly Change[], more: Change): Change[] {
   const again = more.kind === "text" && changes.some((each) => replaces(more, each));
   if (again) return changes.map((each) => (replaces(more, each) ? more : each));
   return [...changes.filter((each) => !replaces(more, each)), more];
+}
+
+/** The output of a sublayer, or those of all sublayers of a block, as `interventions.py` names them. */
+export function outputs(path: string): string {
+  return /(attention|feed_forward)$/.test(path) ? `${path}.output` : `${path}.*.output`;
 }

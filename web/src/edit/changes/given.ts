@@ -3,6 +3,7 @@
 import type { Fetch } from "../../formulas/evaluator.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Editing, RunRecord, Side } from "../../record/record.ts";
+import { say } from "../../words/say.ts";
 import type { Change, Step, TextChange } from "./changes.ts";
 import { compared, MASK, wordsOf } from "./words.ts";
 
@@ -35,7 +36,7 @@ export class Reader {
     const texts = changes.filter((change) => change.kind === "text");
     let given: Given = { run: this.#run, facts: new Map(), refused };
     if (texts.length > 0 && !this.#editing.by_word)
-      refused.push("This page reads no other texts: it has no tokenizer.");
+      refused.push(say`This page reads no other texts: it has no tokenizer.`);
     else if (texts.length > 0) given = this.#texts(texts, refused);
     for (const change of changes) {
       if (change.kind === "change_word" || change.kind === "mask_word") given = this.#token(given, change);
@@ -52,11 +53,11 @@ export class Reader {
     for (const { which, row, text } of changes) {
       const words = wordsOf(text);
       const unknown = words.find((word) => word !== MASK && !vocabulary.has(word));
-      if (which !== "text" || rows[row] === undefined) refused.push(`This page has no text ${row + 1} to change.`);
-      else if (words.length === 0) refused.push("A text has at least one word.");
-      else if (words.length > LONGEST) refused.push(`A text has at most ${LONGEST} words on this page.`);
+      if (which !== "text" || rows[row] === undefined) refused.push(say`This page has no text ${row + 1} to change.`);
+      else if (words.length === 0) refused.push(say`A text has at least one word.`);
+      else if (words.length > LONGEST) refused.push(say`A text has at most ${LONGEST} words on this page.`);
       else if (unknown !== undefined)
-        refused.push(`“${unknown}” is none of the ${vocabulary.size} words that this model knows.`);
+        refused.push(say`“${unknown}” is none of the ${vocabulary.size} words that this model knows.`);
       else rows[row] = words;
     }
     const width = Math.max(...rows.map((row) => row.length));
@@ -105,7 +106,7 @@ export class Reader {
     const fact = (name: string): Tensor | undefined => facts.get(name) ?? this.#stored(name);
     const ids = fact(`${side}.ids`);
     if (ids === undefined)
-      return { ...given, refused: [...given.refused, "This run was made from vectors, not from words."] };
+      return { ...given, refused: [...given.refused, say`This run was made from vectors, not from words.`] };
     const flat = sentence * (ids.shape[1] ?? 1) + place;
     const id = step.kind === "change_word" ? Number(step.id) : step.mask_id == null ? null : Number(step.mask_id);
     const put = (name: string, tensor: Tensor | undefined, value: number): void => {
@@ -117,7 +118,7 @@ export class Reader {
     if (step.kind === "mask_word") put(`${side}.masked_words`, fact(`${side}.masked_words`), 1);
     const words = given.run.words;
     const was = words[side][sentence]?.[place] ?? "";
-    const now = id === null ? MASK : (words.vocabulary[id] ?? `token ${id}`);
+    const now = id === null ? MASK : (words.vocabulary[id] ?? say`token ${id}`);
     const rows = words[side].map((row, at) => (at === sentence ? row.with(place, now) : row));
     let { answers } = words;
     if (side === "inputs") {
@@ -133,7 +134,7 @@ export class Reader {
     const more = [...given.facts.keys()].filter((name) => this.#stored(name) === undefined).sort();
     if (more.length === 0) return given;
     const found = this.#editing.otherwise.find((each) => [...each.given].sort().join() === more.join());
-    if (found === undefined) throw new Error(`this page has no formulas for ${more.join(" and ")}`);
+    if (found === undefined) throw new Error(say`this page has no formulas for ${more.join(say` and `)}`);
     const others = new Map(found.formulas.map((formula) => [formula.name, formula]));
     const formulas = given.run.formulas.map((formula) => others.get(formula.name) ?? formula);
     const side = (name: string): Side => (name.startsWith("decoder") ? "decoder_inputs" : "inputs");

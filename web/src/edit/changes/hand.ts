@@ -6,6 +6,7 @@ import { sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import { axisNames } from "../../record/axes.ts";
 import type { Formula, RunRecord } from "../../record/record.ts";
 import { partOf, touches } from "../../record/set_by.ts";
+import { say } from "../../words/say.ts";
 import { formatChanges, type Step } from "./changes.ts";
 
 type Visibility = Extract<Step, { kind: "allow" | "forbid" }>;
@@ -110,12 +111,12 @@ export function misfit(
   run: RunRecord,
   shapeOf: (name: string) => readonly number[] | undefined,
 ): string | null {
-  if (step.kind === "patch") return "A patch from another run cannot be made on this page.";
+  if (step.kind === "patch") return say`A patch from another run cannot be made on this page.`;
   if (step.kind === "change_word" || step.kind === "mask_word") {
     const side = step.where ?? "inputs";
     const [sentences = 0, tokens = 0] = shapeOf(`${side}.ids`) ?? [];
     if ((step.sentence ?? 0) >= sentences || Number(step.token) >= tokens)
-      return "The text has no such word to change.";
+      return say`The text has no such word to change.`;
     const table = run.formulas.flatMap(({ rule }) => {
       const [index, rows] = [rule["index"], rule["table"]];
       return isOperand(index) && isOperand(rows) && index.name === `${side}.ids`
@@ -123,26 +124,26 @@ export function misfit(
         : [];
     })[0];
     const id = step.kind === "change_word" ? Number(step.id) : Number(step.mask_id ?? 0);
-    return table !== undefined && id >= table ? `The vocabulary has ${table} words, and no word ${id}.` : null;
+    return table !== undefined && id >= table ? say`The vocabulary has ${table} words, and no word ${id}.` : null;
   }
   const formula = run.formulas.find((each) => touches(step, each.name));
   if (formula === undefined) {
     const name = step.kind === "replace" ? step.where : step.attention;
-    return `This model has no ${step.kind === "replace" ? "tensor" : "attention"} ${name}.`;
+    return step.kind === "replace" ? say`This model has no tensor ${name}.` : say`This model has no attention ${name}.`;
   }
   if (["loss", "choice"].includes(formula.unit))
-    return `${formula.name} is worked out after the run: it cannot be set.`;
+    return say`${formula.name} is worked out after the run: it cannot be set.`;
   const looks = step.kind === "allow" || step.kind === "forbid";
   const shape = shapeOf(looks ? formula.name.replace(/may_look$/, "scores") : formula.name);
   const part = partOf(step);
   const inside = shape === undefined || part.every((at, axis) => at === null || at < (shape[axis] ?? 0));
   if (!inside || part.length > (shape?.length ?? 8))
-    return `There is no such cell of ${formula.name}: it has ${shape?.join(" × ")}.`;
+    return say`There is no such cell of ${formula.name}: it has ${shape?.join(" × ")}.`;
   if (step.kind === "replace" && step.by === "mean") {
     const left = axisNames(formula.axes).filter((_, axis) => (part[axis] ?? null) === null);
     const over = left[0] === "sentence" && ["token", "query", "key"].includes(left[1] ?? "");
     if (!over)
-      return `A mean is taken over the sentences and words of a tensor; ${formula.name} cannot be averaged so.`;
+      return say`A mean is taken over the sentences and words of a tensor; ${formula.name} cannot be averaged so.`;
   }
   return null;
 }

@@ -1,6 +1,7 @@
 /** A run with its changes as Python: code that makes it again. */
 
 import type { Step } from "./changes.ts";
+import { outputs } from "./changes.ts";
 
 export interface Recipe {
   /** Lines after which `model` is the model. */
@@ -66,11 +67,6 @@ export function stepOf(step: Step): string {
     case "patch":
       return `gf.patch(other, ${quoted(step.where)})`;
   }
-}
-
-/** The output of a sublayer, or those of all sublayers of a block, as `interventions.py` names them. */
-export function outputs(path: string): string {
-  return /(attention|feed_forward)$/.test(path) ? `${path}.output` : `${path}.*.output`;
 }
 
 function where({ sentence, where: side }: { sentence?: number; where?: string }): string {

@@ -1,5 +1,7 @@
 /** Two readings of a text compared word by word: what was changed, put in, left out, and where each word stands now. */
 
+import { say } from "../../words/say.ts";
+
 /** What stands in a text for a hidden word. */
 export const MASK = "[MASK]";
 
@@ -70,6 +72,6 @@ export function movedTo(before: readonly string[], after: readonly string[]): (n
 
 /** A difference in words. */
 export function told({ was, now }: ComparedWord): string {
-  if (was === null) return `“${now}” put in`;
-  return now === null ? `“${was}” left out` : `${was} → ${now}`;
+  if (was === null) return say`“${now}” put in`;
+  return now === null ? say`“${was}” left out` : `${was} → ${now}`;
 }

@@ -3,6 +3,7 @@
 import type { Offer, Wish } from "../../record/wishes.ts";
 import type { HttpSource } from "../../sources/http_source.ts";
 import type { Source } from "../../sources/source.ts";
+import { say } from "../../words/say.ts";
 import type { Change, Step, TextChange, Which } from "../changes/changes.ts";
 
 /** A run with changes; `steps` are those that set its numbers, `refused` a sentence for each that could not be made. */
@@ -58,7 +59,7 @@ export class Server implements Engine {
     const texts = changes.filter((change) => change.kind === "text");
     const steps = [...(base.steps ?? []), ...changes.filter((change) => change.kind !== "text")];
     const known = model === "" || this.offers.some(({ name }) => name === model);
-    const refused = known ? [] : [`This server offers no model “${model}”.`];
+    const refused = known ? [] : [say`This server offers no model “${model}”.`];
     const second = base.seconds ?? null;
     const wish = {
       model: base.model,

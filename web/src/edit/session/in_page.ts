@@ -5,9 +5,11 @@ import { type Explanation, explainCell } from "../../formulas/interpreter.ts";
 import { fullShape, MOST_WORK, Recomputer, workOfRun } from "../../formulas/recompute.ts";
 import { type Heads, headsOf } from "../../measures/heads.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
+import { grouped } from "../../numbers/written.ts";
 import { axisNames, type Cell } from "../../record/axes.ts";
 import type { Editing, Formula, RunRecord } from "../../record/record.ts";
 import { numbersIn, type Source } from "../../sources/source.ts";
+import { say } from "../../words/say.ts";
 import type { Change, Step, Which } from "../changes/changes.ts";
 import { Reader } from "../changes/given.ts";
 import { handOf, misfit } from "../changes/hand.ts";
@@ -18,15 +20,15 @@ import type { Engine, Made, WordsBy } from "./engine.ts";
 export async function engineOfPage(source: Source): Promise<Engine> {
   const { run } = source;
   const editing = run.editing ?? null;
-  if (editing === null) return new Nothing(null, "It was written without what a change needs.");
-  if (Object.keys(run.left_out).length > 0) return new Nothing(editing, "It does not carry all numbers of its run.");
+  if (editing === null) return new Nothing(null, say`It was written without what a change needs.`);
+  if (Object.keys(run.left_out).length > 0) return new Nothing(editing, say`It does not carry all numbers of its run.`);
   if (editing.steps.some((step) => step.kind === "patch"))
-    return new Nothing(editing, "It holds numbers of another run.");
+    return new Nothing(editing, say`It holds numbers of another run.`);
   const found = await opened(source, [...run.formulas.map((formula) => formula.name), ...Object.keys(run.facts)]);
   const work = workOfRun(run, (name) => found.get(name) ?? weightOf(run, name));
   if (work <= MOST_WORK) return new InPage(source, editing, found);
-  const millions = Math.round(work / 1e6).toLocaleString("en");
-  return new Nothing(editing, `It takes ${millions} million multiplications, too many for a page.`);
+  const millions = grouped(Math.round(work / 1e6));
+  return new Nothing(editing, say`It takes ${millions} million multiplications, too many for a page.`);
 }
 
 async function opened(source: Source, names: Iterable<string>): Promise<Map<string, Tensor>> {
@@ -139,7 +141,7 @@ class InPage implements Engine {
   }
 }
 
-const NO_TEXTS = "This page reads no other texts: only a live page has the tokenizer.";
+const NO_TEXTS = say`This page reads no other texts: only a live page has the tokenizer.`;
 
 function ofWords(change: Change): boolean {
   return change.kind === "text" || change.kind === "change_word" || change.kind === "mask_word";

@@ -10,6 +10,7 @@ import { Store } from "../../run/store.ts";
 import { DifferenceSource } from "../../sources/difference.ts";
 import { HttpSource } from "../../sources/http_source.ts";
 import { RefusedError } from "../../sources/requests.ts";
+import { say } from "../../words/say.ts";
 import { type Change, formatChanges, parseChanges, type Which, withChange } from "../changes/changes.ts";
 import { movedChanges } from "../changes/shift.ts";
 import { type Asked, askedBy, equal, moveTo, NOTHING } from "./asked.ts";
@@ -157,7 +158,7 @@ export class Session {
       if (this.engine.why !== "") {
         this.told.value = [
           ...ignored,
-          ...(changes.length > 0 ? [`The changes of the address are not made. ${this.engine.why}`] : []),
+          ...(changes.length > 0 ? [say`The changes of the address are not made. ${this.engine.why}`] : []),
         ];
         return;
       }
@@ -300,8 +301,8 @@ export class Session {
   describe({ row, model, changes }: Kept): string {
     const count = parseChanges(changes).changes.length;
     const named = model || this.#first.names.run.title;
-    const changed = count === 0 ? "as it was" : count === 1 ? "1 change" : `${count} changes`;
-    return `${named}, ${changed}${row === null ? "" : `, sentence ${row + 1} alone`}`;
+    const changed = count === 0 ? say`as it was` : count === 1 ? say`1 change` : say`${count} changes`;
+    return row === null ? `${named}, ${changed}` : say`${named}, ${changed}, sentence ${row + 1} alone`;
   }
 
   /** The new run takes the place of the one that is shown; what was in hand stays in hand as far as it is still there. */
@@ -333,11 +334,11 @@ export class Session {
     this.#asked = this.#shown;
     this.#past.pop();
     go(this.#shown, true);
-    this.told.value = ["Stopped: the numbers are those of before."];
+    this.told.value = [say`Stopped: the numbers are those of before.`];
   }
 
   #doing(model: string): string {
-    return `Running the text through ${model || this.#first.names.run.title}`;
+    return say`Running the text through ${model || this.#first.names.run.title}`;
   }
 }
 

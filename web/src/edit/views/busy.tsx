@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { say } from "../../words/say.ts";
 import { useSession } from "../session/context.ts";
 
 /** Before this many ms a run leaves no trace on the page; after the second number it says what it does. */
@@ -27,7 +28,7 @@ export function BusyLine(): VNode | null {
           <>
             {busy.doing}.{" "}
             <button type="button" onClick={() => busy.stop()}>
-              Stop
+              {say`Stop`}
             </button>
           </>
         )}

@@ -7,6 +7,7 @@ import { readLater, state } from "../../address/state.ts";
 import { type Names, unmarked } from "../../formulas/names.ts";
 import { counted, grouped, short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { type Change, same, type TextChange } from "../changes/changes.ts";
 import { pythonOf } from "../changes/python.ts";
 import { toldStep } from "../changes/told.ts";
@@ -35,16 +36,16 @@ export function Changes(): VNode {
     <div class="changes">
       {given !== "" && <p class="code">{given}</p>}
       {entries.length === 0 && given === "" && (
-        <p class="quiet">{session.engine.why === "" ? "None. Click a word, or a cell." : "None."}</p>
+        <p class="quiet">{session.engine.why === "" ? say`None. Click a word, or a cell.` : say`None.`}</p>
       )}
-      <ol aria-label="changes made by hand">
+      <ol aria-label={say`changes made by hand`}>
         {entries.map(({ text, without }) => (
           <li key={text}>
             <span>{text}</span>
             <button
               type="button"
-              aria-label={`take back: ${text}`}
-              title="take back"
+              aria-label={say`take back: ${text}`}
+              title={say`take back`}
               onClick={() => session.set(without)}
             >
               ×
@@ -61,10 +62,10 @@ export function Changes(): VNode {
       {entries.length > 0 && (
         <p class="acts">
           <button type="button" onClick={() => session.undo()}>
-            Undo <kbd>u</kbd>
+            {say`Undo ${<kbd>u</kbd>}`}
           </button>
           <button type="button" onClick={() => session.set([])}>
-            Take all back
+            {say`Take all back`}
           </button>
         </p>
       )}
@@ -78,14 +79,14 @@ function entriesOf(change: Change, all: readonly Change[], session: Session, nam
   if (change.kind !== "text") return [{ text: toldStep(change, names), without }];
   if (change.which === "target") {
     const read = names.run.words.decoder_inputs[change.row]?.map(unmarked).join(" ") ?? change.text;
-    return [{ text: `the decoder reads: ${read}`, without }];
+    return [{ text: say`the decoder reads: ${read}`, without }];
   }
   const before = session.engine.texts(state.value.model, change.which)?.[change.row];
   const which = `${KINDS[change.which]} ${change.row + 1}: `;
   if (before === undefined) return [{ text: `${which}${change.text}`, without }];
-  if (change.text === "") return [{ text: `${which}left out`, without }];
+  if (change.text === "") return [{ text: say`${which}left out`, without }];
   const [old, now] = [wordsOf(before), wordsOf(change.text)];
-  if (Math.max(old.length, now.length) > COMPARED) return [{ text: `${which}reads otherwise`, without }];
+  if (Math.max(old.length, now.length) > COMPARED) return [{ text: say`${which}reads otherwise`, without }];
   const words = compared(old, now);
   const others = differing(words);
   // A text that has little left of what it was is one change, not many.
@@ -101,7 +102,7 @@ function entriesOf(change: Change, all: readonly Change[], session: Session, nam
   });
 }
 
-const KINDS = { text: "text", second: "second text", choice: "candidate", target: "target" };
+const KINDS = { text: say`text`, second: say`second text`, choice: say`candidate`, target: say`target` };
 
 /** How many numbers the last change has changed, and which one most. */
 function SinceLine(): VNode | null {
@@ -113,17 +114,17 @@ function SinceLine(): VNode | null {
   const by = largest === null ? "" : `${largest.by > 0 ? "+" : ""}${short(largest.by)}`;
   return (
     <p class="since" role="status" data-changed={changed}>
-      {changed === 0 && resized === 0 && "The last change has changed no number."}
-      {changed > 0 && `${grouped(changed)} of ${grouped(of)} numbers changed`}
+      {changed === 0 && resized === 0 && say`The last change has changed no number.`}
+      {changed > 0 && say`${grouped(changed)} of ${grouped(of)} numbers changed`}
       {largest !== null && (
         <>
-          , {largest.name.endsWith(".probabilities") ? "of the probabilities most" : "most"}{" "}
+          {largest.name.endsWith(".probabilities") ? say`, of the probabilities most ` : say`, most `}
           <a href={toNumber(largest.name, largest.cell, names)}>{called(largest.name, largest.cell, names)}</a>:{" "}
           <b>{by}</b>
         </>
       )}
       {changed > 0 && "."}
-      {resized > 0 && ` ${counted(resized, "tensor")} of another size.`}
+      {resized > 0 && say` ${counted(resized, "tensor")} of another size.`}
     </p>
   );
 }
@@ -132,7 +133,7 @@ function SinceLine(): VNode | null {
 function called(name: string, cell: readonly number[], names: Names): string {
   const guess = names.axes(name).join() === "place,vocabulary";
   const word = (axis: string, place: number): string => names.label(name, axis, cell[place] ?? 0, 0).text;
-  if (guess) return `“${word("vocabulary", 1)}” for “${word("place", 0)}”`;
+  if (guess) return say`“${word("vocabulary", 1)}” for “${word("place", 0)}”`;
   return `${names.title(name)}, ${names.cell(name, cell)}`;
 }
 
@@ -156,12 +157,12 @@ function AsPython(): VNode | null {
   };
   return (
     <details class="python">
-      <summary>As Python</summary>
-      <section class="scroll" tabIndex={0} aria-label="this run as Python">
+      <summary>{say`As Python`}</summary>
+      <section class="scroll" tabIndex={0} aria-label={say`this run as Python`}>
         <pre class="code">{code}</pre>
       </section>
       <button type="button" onClick={copy}>
-        {copied === code ? "Copied" : "Copy as Python"}
+        {copied === code ? say`Copied` : say`Copy as Python`}
       </button>
     </details>
   );

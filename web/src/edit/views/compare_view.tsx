@@ -5,13 +5,14 @@ import { toNumber } from "../../address/links.ts";
 import { go, later, type Shown } from "../../address/state.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { useSession } from "../session/context.ts";
 import { formatKept, parseKept } from "../session/kept.ts";
 
 const SIDES: readonly { readonly shown: Shown; readonly text: string }[] = [
   { shown: "A", text: "A" },
   { shown: "", text: "B" },
-  { shown: "A-B", text: "A − B" },
+  { shown: "A-B", text: say`A − B` },
 ];
 
 export function Compare(): VNode | null {
@@ -27,13 +28,13 @@ export function Compare(): VNode | null {
         <ul class="acts">
           <li>
             <button type="button" onClick={() => keep(null)}>
-              Keep this run as A
+              {say`Keep this run as A`}
             </button>
           </li>
           {texts > 1 && (
             <li>
               <button type="button" onClick={() => keep(sentence)}>
-                Keep this sentence as A
+                {say`Keep this sentence as A`}
               </button>
             </li>
           )}
@@ -44,7 +45,7 @@ export function Compare(): VNode | null {
   return (
     <div class="compare">
       <fieldset>
-        <legend class="away">which run is shown</legend>
+        <legend class="away">{say`which run is shown`}</legend>
         {SIDES.map((side) => (
           <label key={side.text}>
             <input
@@ -67,7 +68,7 @@ export function Compare(): VNode | null {
       <ul class="acts">
         <li>
           <button type="button" onClick={() => go({ kept: "", shown: "" })}>
-            End the comparison
+            {say`End the comparison`}
           </button>
         </li>
       </ul>
@@ -84,16 +85,14 @@ function Between(): VNode | null {
   const { changed, of, resized, largest } = found;
   return (
     <p class="quiet" role="status" data-differ={changed}>
-      {grouped(changed)} of {grouped(of)} numbers differ
-      {largest !== null && (
-        <>
-          , the most, A − B = <b>{short(largest.by)}</b>:{" "}
+      {say`${grouped(changed)} of ${grouped(of)} numbers differ`}
+      {largest !== null &&
+        say`, the most, A − B = ${<b>{short(largest.by)}</b>}: ${(
           <a href={toNumber(largest.name, largest.cell, names)}>
             {names.title(largest.name)}, {names.cell(largest.name, largest.cell)}
           </a>
-        </>
-      )}
-      {resized > 0 && `; ${resized} tensors have another size`}
+        )}`}
+      {resized > 0 && say`; ${resized} tensors have another size`}
     </p>
   );
 }

@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import { state } from "../../address/state.ts";
 import type { Store } from "../../run/store.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { canSet } from "../changes/acts.ts";
 import { type Change, withChange } from "../changes/changes.ts";
 import { useSession } from "../session/context.ts";
@@ -33,20 +34,20 @@ export async function taken({ source, shape }: Store, { name, cell }: Place): Pr
   const whole = long <= LONGEST && cell.length > 1;
   const numbers = await source.numbersAt(name, whole ? cell.slice(0, -1) : cell);
   const value = numbers?.[whole ? (cell.at(-1) ?? 0) : 0];
-  if (numbers === undefined || value === undefined) throw new Error(`This page does not carry ${name}.`);
+  if (numbers === undefined || value === undefined) throw new Error(say`This page does not carry ${name}.`);
   return { name, cell, value, row: whole ? Array.from(numbers) : [] };
 }
 
 /** Why a number, or a row, cannot be put there, in a sentence; null where it can. */
 export function unfit({ value, row }: Held, to: Place, whole: boolean, session: Session, store: Store): string | null {
   if (session.engine.why !== "") return session.engine.why;
-  if (state.value.shown !== "") return "Only B can be changed: show it first.";
-  if (!canSet(to.name, store.names)) return `${store.names.title(to.name)} cannot be set: no formula works it out.`;
+  if (state.value.shown !== "") return say`Only B can be changed: show it first.`;
+  if (!canSet(to.name, store.names)) return say`${store.names.title(to.name)} cannot be set: no formula works it out.`;
   const numbers = whole ? row : [value];
-  if (whole && row.length === 0) return `A row of more than ${LONGEST} numbers is not put number by number.`;
+  if (whole && row.length === 0) return say`A row of more than ${LONGEST} numbers is not put number by number.`;
   const long = store.shape(to.name)?.[to.cell.length - 1] ?? 0;
-  if (whole && row.length !== long) return `A row of ${row.length} numbers does not fit into one of ${long}.`;
-  return numbers.every(Number.isFinite) ? null : "−∞ cannot be put in the place of a number.";
+  if (whole && row.length !== long) return say`A row of ${row.length} numbers does not fit into one of ${long}.`;
+  return numbers.every(Number.isFinite) ? null : say`−∞ cannot be put in the place of a number.`;
 }
 
 /** Puts it there, or all of its row, as one change that can be undone. */

@@ -5,6 +5,7 @@ import { later, link, state } from "../../address/state.ts";
 import { short } from "../../numbers/written.ts";
 import type { Answer } from "../../run/store.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { canSet } from "../changes/acts.ts";
 import { useSession } from "../session/context.ts";
 import { parseKept } from "../session/kept.ts";
@@ -18,11 +19,7 @@ export function OfBoth({ answer }: { answer: Extract<Answer, { kind: "difference
   const cell = ofRow ? [row, ...answer.cell.slice(1)] : answer.cell;
   return (
     <p data-sides={`${a} ${b}`}>
-      <a href={link({ level: "number", tensor: answer.name, cell, shown: "A", ...(ofRow && { sentence: row }) })}>
-        {short(a)}
-      </a>{" "}
-      in A, <a href={link({ level: "number", tensor: answer.name, cell: answer.cell, shown: "" })}>{short(b)}</a> in B.
-      Open either for its formula.
+      {say`${<a href={link({ level: "number", tensor: answer.name, cell, shown: "A", ...(ofRow && { sentence: row }) })}>{short(a)}</a>} in A, ${<a href={link({ level: "number", tensor: answer.name, cell: answer.cell, shown: "" })}>{short(b)}</a>} in B. Open either for its formula.`}
     </p>
   );
 }
@@ -42,13 +39,13 @@ export function FromA({ answer }: { answer: Answer }): VNode | null {
     <>
       <li>
         <button type="button" onClick={() => void session.patch(name, cell, false)}>
-          Put A's number into B
+          {say`Put A's number into B`}
         </button>
       </li>
       {vector && (
         <li>
           <button type="button" onClick={() => void session.patch(name, cell, true)}>
-            Put A's vector of this word into B
+            {say`Put A's vector of this word into B`}
           </button>
         </li>
       )}

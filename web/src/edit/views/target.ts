@@ -2,6 +2,7 @@
 
 import type { Names } from "../../formulas/names.ts";
 import type { Side } from "../../record/record.ts";
+import { say } from "../../words/say.ts";
 import type { Change, TextChange, Which } from "../changes/changes.ts";
 import { MASK } from "../changes/words.ts";
 import type { Session } from "../session/session.ts";
@@ -82,15 +83,15 @@ export function tokenChange(names: Names, side: Side, sentence: number, token: n
   const editing = names.run.editing ?? null;
   if (edit.kind === "mask") {
     const id = editing?.mask_id ?? null;
-    if (id === null && editing?.marks[side] !== true) return "This model masks no words.";
+    if (id === null && editing?.marks[side] !== true) return say`This model masks no words.`;
     return { kind: "mask_word", where: side, sentence, token, mask_id: id };
   }
   if (edit.kind !== "word")
-    return "This page cannot make a text longer or shorter: only a live page has the tokenizer.";
+    return say`This page cannot make a text longer or shorter: only a live page has the tokenizer.`;
   const word = edit.word.trim();
   const id = [word, `▁${word}`, `Ġ${word}`].map((each) => vocabulary.indexOf(each)).find((each) => each >= 0);
   const number = vocabulary.length === 0 && /^\d+$/.test(word) ? Number(word) : undefined;
-  if (id === undefined && number === undefined) return `“${word}” is no token of this model's vocabulary.`;
+  if (id === undefined && number === undefined) return say`“${word}” is no token of this model's vocabulary.`;
   return { kind: "change_word", where: side, sentence, token, id: id ?? number ?? 0 };
 }
 

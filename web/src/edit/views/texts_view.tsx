@@ -1,35 +1,12 @@
-/** In the rail: which model, and a field for each text of the sentence in front. */
+/** In the rail: a field for each text of the sentence in front. */
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { later, readLater } from "../../address/state.ts";
-import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import type { TextChange, Which } from "../changes/changes.ts";
 import { withChange } from "../changes/changes.ts";
 import { useSession } from "../session/context.ts";
-
-/** The models of the server; nothing where there is one. */
-export function ModelChoice(): VNode | null {
-  const session = useSession();
-  const { names } = useStore();
-  const { offers } = session.engine;
-  if (offers.length < 2) return null;
-  return (
-    <label class="choose">
-      <span class="away">model</span>
-      <select
-        value={later.value.model || names.run.title}
-        onChange={(event) => session.choose(event.currentTarget.value)}
-      >
-        {offers.map(({ name }) => (
-          <option value={name} key={name}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
 
 /** The text in front, to be written anew, and its second text or candidates; one more text on a live page. */
 export function TextFields(): VNode | null {
@@ -51,11 +28,11 @@ export function TextFields(): VNode | null {
     return (
       <p class="acts">
         <button type="button" onClick={() => setOpen("edit")}>
-          Write another text
+          {say`Write another text`}
         </button>
         {live && choices === null && (
           <button type="button" onClick={() => setOpen("add")}>
-            One more text
+            {say`One more text`}
           </button>
         )}
       </p>
@@ -69,7 +46,7 @@ export function TextFields(): VNode | null {
   return <Form fields={fields} onDone={done} onLeave={() => setOpen("")} />;
 }
 
-const NAMES = { text: "text", second: "second text", choice: "candidate", target: "target" };
+const NAMES = { text: say`text`, second: say`second text`, choice: say`candidate`, target: say`target` };
 
 function Form(props: {
   fields: readonly [Which, number, string][];
@@ -114,11 +91,9 @@ function Form(props: {
         </label>
       ))}
       <p class="acts">
-        <button type="submit">
-          Run <kbd>Enter</kbd>
-        </button>
+        <button type="submit">{say`Run ${<kbd>{say`Enter`}</kbd>}`}</button>
         <button type="button" onClick={onLeave}>
-          Leave
+          {say`Leave`}
         </button>
       </p>
     </form>

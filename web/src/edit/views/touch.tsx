@@ -7,6 +7,7 @@ import { short } from "../../numbers/written.ts";
 import type { Answer, Store } from "../../run/store.ts";
 import { Command } from "../../views/command.tsx";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { type Act, actsFor, canSet } from "../changes/acts.ts";
 import { formatChanges, replaces } from "../changes/changes.ts";
 import { useSession } from "../session/context.ts";
@@ -91,11 +92,9 @@ export function Touch({ answer }: { answer: Answer }): VNode | null {
   const value = answer.kind === "computed" ? answer.found.value : answer.value;
   return (
     <div class="part touch">
-      <p class="label">Change it</p>
+      <p class="label">{say`Change it`}</p>
       {was !== null && value !== null && was !== value && (
-        <p class="quiet">
-          before the last change: <b>{short(was)}</b>
-        </p>
+        <p class="quiet">{say`before the last change: ${<b>{short(was)}</b>}`}</p>
       )}
       {canSet(name, names) && <SetNumber key={`${name} ${cell.join()}`} answer={answer} />}
       <ul class="acts">
@@ -126,20 +125,20 @@ function TakenAlong({ answer }: { answer: Answer }): VNode {
     <>
       <li>
         <button type="button" onClick={() => take(store, session, answer)}>
-          Take this number along <kbd>c</kbd>
+          {say`Take this number along ${<kbd>c</kbd>}`}
         </button>
       </li>
       {fits(false) && found !== null && (
         <li>
           <button type="button" onClick={() => put(found, answer, false, session, store)}>
-            Put {short(found.value)} here: {names.title(found.name)}, {names.cell(found.name, found.cell)} <kbd>v</kbd>
+            {say`Put ${short(found.value)} here: ${names.title(found.name)}, ${names.cell(found.name, found.cell)} ${<kbd>v</kbd>}`}
           </button>
         </li>
       )}
       {fits(true) && found !== null && (
         <li>
           <button type="button" onClick={() => put(found, answer, true, session, store)}>
-            Put its row of {found.row.length} numbers here <kbd>V</kbd>
+            {say`Put its row of ${found.row.length} numbers here ${<kbd>V</kbd>}`}
           </button>
         </li>
       )}
@@ -166,7 +165,7 @@ function SetNumber({ answer }: { answer: Answer }): VNode {
       }}
     >
       <label>
-        set it to{" "}
+        {say`set it to`}{" "}
         <input
           inputMode="decimal"
           placeholder={short(value)}
@@ -180,11 +179,11 @@ function SetNumber({ answer }: { answer: Answer }): VNode {
         />
       </label>
       <button type="submit" disabled={typed === "" || wrong}>
-        Set
+        {say`Set`}
       </button>
       {answer.kind === "set" && (
         <button type="button" onClick={() => session.set(session.changes.filter((each) => !replaces(change, each)))}>
-          Take back
+          {say`Take back`}
         </button>
       )}
     </form>
@@ -201,9 +200,9 @@ function TooLarge(): VNode {
   const { command = "" } = useStore().names.run.editing ?? {};
   return (
     <div class="part">
-      <p class="label">Change it</p>
+      <p class="label">{say`Change it`}</p>
       <p>
-        Numbers are checked here, not changed. {session.engine.why} {command !== "" && "A live page changes them:"}
+        {say`Numbers are checked here, not changed. ${session.engine.why} ${command !== "" && say`A live page changes them:`}`}
       </p>
       {command !== "" && <Command text={command} />}
     </div>

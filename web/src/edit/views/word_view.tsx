@@ -5,6 +5,7 @@ import type { VNode } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Side } from "../../record/record.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { useSession } from "../session/context.ts";
 import { completions, type Edit, edited, standsInText, targetOf, tokenChange } from "./target.ts";
 
@@ -50,8 +51,8 @@ export function Word({ side, sentence, token }: { side: Side; sentence: number; 
       type="button"
       ref={button}
       class="word"
-      title={`change “${label.text}”`}
-      aria-label={`${label.text}${label.hidden ? ", hidden from the model" : ""}: change this word`}
+      title={say`change “${label.text}”`}
+      aria-label={say`${label.text}${label.hidden ? say`, hidden from the model` : ""}: change this word`}
       onClick={() => setMode("word")}
     >
       {label.text}
@@ -102,7 +103,7 @@ function Field(props: {
         dir="auto"
         autocomplete="off"
         spellcheck={false}
-        aria-label={after ? "a word to put in here" : `in place of ${first}`}
+        aria-label={after ? say`a word to put in here` : say`in place of ${first}`}
         value={typed}
         size={Math.max(4, typed.length)}
         ref={(element) => {
@@ -114,23 +115,23 @@ function Field(props: {
         onInput={(event) => setTyped(event.currentTarget.value)}
       />
       <span class="acts">
-        <button type="submit">{after ? "Put in" : masked ? "Show it" : "Change"}</button>
+        <button type="submit">{after ? say`Put in` : masked ? say`Show it` : say`Change`}</button>
         {!after && !masked && (
           <button type="button" onClick={() => onEdit({ kind: "mask" })}>
-            Mask
+            {say`Mask`}
           </button>
         )}
         {!after && texts && (
           <>
             <button type="button" onClick={() => onEdit({ kind: "out" })}>
-              Leave out
+              {say`Leave out`}
             </button>
             <button type="button" onClick={onAfter}>
-              Word after
+              {say`Word after`}
             </button>
           </>
         )}
-        <button type="button" onClick={onLeave} aria-label="leave the word as it is">
+        <button type="button" onClick={onLeave} aria-label={say`leave the word as it is`}>
           ×
         </button>
         {offered.map((word) => (

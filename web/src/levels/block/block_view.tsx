@@ -19,6 +19,7 @@ import { DifferenceSource } from "../../sources/difference.ts";
 import { Command } from "../../views/command.tsx";
 import { useDrawn, useFolded, useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { heard, say } from "../../words/say.ts";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
 /** `Tour` is the button with which a tour begins. */
@@ -49,14 +50,13 @@ export function BlockView({ Tour }: { readonly Tour: FunctionComponent<{ text: s
       <h1 class="away">{`${names.run.title}: ${names.unit(unit)}`}</h1>
       {head}
       <p class="quiet label">
-        The stronger a colour, the larger the number. –: negative. A line through a cell: a hidden word, or a look that
-        is forbidden.
+        {say`The stronger a colour, the larger the number. –: negative. A line through a cell: a hidden word, or a look that is forbidden.`}
       </p>
       <div ref={box}>
         {scene !== null && (
           <Picture
             scene={scene}
-            label={`${label}. Arrow keys move, Page Up and Page Down change the tensor, Enter opens the number.`}
+            label={say`${label}. Arrow keys move, Page Up and Page Down change the tensor, Enter opens the number.`}
             tensor={tensor}
             cell={cell}
             onPoint={(name, at, by) => {
@@ -90,9 +90,7 @@ function LeftOut({ unit }: { readonly unit: string }): VNode | null {
   if (tensors + gone(weights) === 0) return null;
   return (
     <p class="quiet">
-      Not in this page of at most {counted(Math.round(run.limit / 1e6), "megabyte")}: {tensors} of the {own.length}{" "}
-      tensors of this part, {gone(weights)} of the {weights.length} weight tensors that they read. To include them,
-      write the page again with <Command text="--megabytes 64" />.
+      {say`Not in this page of at most ${counted(Math.round(run.limit / 1e6), "megabyte")}: ${tensors} of the ${own.length} tensors of this part, ${gone(weights)} of the ${weights.length} weight tensors that they read. To include them, write the page again with ${<Command text="--megabytes 64" />}.`}
     </p>
   );
 }
@@ -157,9 +155,9 @@ function SentenceHead({ Tour }: { readonly Tour: FunctionComponent<{ text: strin
             })}
             {side === sides[0] && (
               <p class="says" dir="ltr">
-                {says(names, hidden)} <Tour text="Take the tour, step by step →" />
+                {says(names, hidden)} <Tour text={say`Take the tour, step by step →`} />
                 {names.run.model.family === "slides" && (
-                  <a href={link({ level: "learn", options: [], at: [] })}> Train it here →</a>
+                  <a href={link({ level: "learn", options: [], at: [] })}>{say`Train it here →`}</a>
                 )}
               </p>
             )}
@@ -194,15 +192,16 @@ function guessesOf(
 }
 
 function says({ run }: Names, hidden: number): string {
-  const open = "Point at a cell to see its number; open it to see how it was computed.";
-  if (hidden === 0) return `Everything ${run.title} computed for this text. ${open}`;
-  const was = hidden === 1 ? "The red word was" : "The red words were";
+  const open = say`Point at a cell to see its number; open it to see how it was computed.`;
+  if (hidden === 0) return `${say`Everything ${run.title} computed for this text.`} ${open}`;
+  const was =
+    hidden === 1 ? say`The red word was hidden from the model.` : say`The red words were hidden from the model.`;
   // Without labels nobody has told the page what stood there.
   const known = run.formulas.some(({ unit }) => unit === "loss");
   const stands = known
-    ? "The text's own word is shown there; below it, what the model guesses."
-    : "The word shown there is the model's first guess.";
-  return `${was} hidden from the model. ${stands} ${open}`;
+    ? say`The text's own word is shown there; below it, what the model guesses.`
+    : say`The word shown there is the model's first guess.`;
+  return `${was} ${stands} ${open}`;
 }
 
 /** The same as a table: every tensor of the picture, with its sizes, as links. */
@@ -217,15 +216,15 @@ function tableOf(store: Store, unit: string, onToggle: ReturnType<typeof useFold
   const formulas = drawnTogether(names, unit);
   return (
     <details class="twin" onToggle={onToggle}>
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label="all tensors of this picture">
+      <summary>{say`the same as a table`}</summary>
+      <section class="scroll" tabIndex={0} aria-label={say`all tensors of this picture`}>
         <table>
           <thead>
             <tr>
-              <th>tensor</th>
-              <th>what it is</th>
-              <th>sizes</th>
-              <th>formula</th>
+              <th>{say`tensor`}</th>
+              <th>{say`what it is`}</th>
+              <th>{say`sizes`}</th>
+              <th>{say`formula`}</th>
             </tr>
           </thead>
           <tbody>
@@ -241,8 +240,8 @@ function tableOf(store: Store, unit: string, onToggle: ReturnType<typeof useFold
                       <a href={toTensor(formula.name, first, names)}>{formula.name}</a>
                     )}
                   </th>
-                  <td>{formula.title}</td>
-                  <td>{shape?.join(" × ") ?? "not in this page"}</td>
+                  <td>{heard(formula.title)}</td>
+                  <td>{shape?.join(" × ") ?? say`not in this page`}</td>
                   <td>{formula.words}</td>
                 </tr>
               );

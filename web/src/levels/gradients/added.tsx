@@ -6,24 +6,24 @@ import { short } from "../../numbers/written.ts";
 import type { Added, Goal } from "../../record/sums.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Table } from "../../views/pieces.tsx";
+import { say } from "../../words/say.ts";
 
 export function AddedUp({ goal }: { goal: Goal }): VNode {
   const { names } = useStore();
   const most = Math.max(1e-30, ...goal.added.map(({ value }) => Math.abs(value)));
   const total = goal.added.reduce((sum, { value }) => sum + value, goal.constant);
   const largest = [...goal.added].sort((one, two) => two.value - one.value).slice(0, 2);
-  const named = largest.map(({ tensor }) => names.place(tensor)).join(" and ");
+  const named = largest.map(({ tensor }) => names.place(tensor)).join(say` and `);
   return (
     <>
-      <h2>What each part of the model added</h2>
+      <h2>{say`What each part of the model added`}</h2>
       <p class="then">
-        {`The most came from ${named}. `}The score is a sum: the residual stream adds up what the embedding and each
-        block give, and the head reads it. Norms and activations of the head are held as they were in this run.
+        {say`${say`The most came from ${named}. `}The score is a sum: the residual stream adds up what the embedding and each block give, and the head reads it. Norms and activations of the head are held as they were in this run.`}
       </p>
       <Table
         kind="owed added"
-        label="what each part of the model added to the score"
-        head={["part", "added to the score", "its strongest head", "the word that gave most"]}
+        label={say`what each part of the model added to the score`}
+        head={[say`part`, say`added to the score`, say`its strongest head`, say`the word that gave most`]}
         rows={[
           ...goal.added.map((part) => ({
             data: { "data-part": part.tensor, "data-value": part.value },
@@ -49,14 +49,14 @@ export function AddedUp({ goal }: { goal: Goal }): VNode {
               wordOf(part, goal.sentence),
             ],
           })),
-          { cells: ["biases of norms and head", signed(goal.constant), "", ""] },
+          { cells: [say`biases of norms and head`, signed(goal.constant), "", ""] },
           {
             data: { "data-total": total },
             cells: [
-              <b>sum</b>,
+              <b>{say`sum`}</b>,
               [
                 <b>{short(total)}</b>,
-                " = the score ",
+                say` = the score `,
                 <a href={toNumber(goal.name, goal.cell, names)}>{short(goal.value)}</a>,
               ],
               "",

@@ -12,6 +12,7 @@ import { isLacking, useFound, useSection } from "../../views/found.ts";
 import { useInPicture, useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
 import { Choice, Table, Working } from "../../views/pieces.tsx";
+import { heard, say } from "../../words/say.ts";
 import { kindsOf } from "../ties/ties.ts";
 import { AddedUp, signed } from "./added.tsx";
 import { alikeness } from "./ranks.ts";
@@ -23,15 +24,15 @@ export function GradientsView(): VNode {
   if (!names.run.formulas.some(({ name }) => name.endsWith("logits"))) {
     return (
       <p class="wrong">
-        This model answers with vectors: there is no score whose gradient says what it owes to a word.
+        {say`This model answers with vectors: there is no score whose gradient says what it owes to a word.`}
       </p>
     );
   }
   return (
     <>
-      <h1 class="away">{`${names.run.title}: attention and gradients`}</h1>
-      {told === null && <Working on="The gradients of the answers are worked out" />}
-      {told !== null && isLacking(told) && <Lack what="No gradients" told={told} />}
+      <h1 class="away">{say`${names.run.title}: attention and gradients`}</h1>
+      {told === null && <Working on={say`The gradients of the answers are worked out`} />}
+      {told !== null && isLacking(told) && <Lack what={say`No gradients`} told={told} />}
       {told !== null && !isLacking(told) && <Goals all={told} />}
     </>
   );
@@ -46,7 +47,8 @@ function Goals({ all }: { all: Attributions }): VNode {
   );
   const place = at[0] !== undefined && at[0] < all.goals.length ? at[0] : first;
   const goal = all.goals[place];
-  if (goal === undefined) return <p class="wrong">No number of this run was chosen to be explained by its gradient.</p>;
+  if (goal === undefined)
+    return <p class="wrong">{say`No number of this run was chosen to be explained by its gradient.`}</p>;
   const side = goal.of.find((each) => each.side === options[0]) ?? goal.of[0];
   // The place that answers is one of the last stack’s: it looks at words of its own side, or across.
   const own = names.formulas.get(goal.name)?.tokens ?? "inputs";
@@ -56,27 +58,26 @@ function Goals({ all }: { all: Attributions }): VNode {
   return (
     <>
       <p class="answer">
-        What <b class="hidden">{goal.text}</b> owes to each word: score{" "}
-        <a href={toNumber(goal.name, goal.cell, names)}>{short(goal.value)}</a>
+        {say`What ${<b class="hidden">{called(goal)}</b>} owes to each word: score ${<a href={toNumber(goal.name, goal.cell, names)}>{short(goal.value)}</a>}`}
       </p>
       <div class="controls">
         <Choice
-          label="the answer"
+          label={say`the answer`}
           value={place}
-          of={all.goals.map(({ text }, order) => [order, text])}
+          of={all.goals.map((each, order) => [order, called(each)])}
           onChoose={(order) => go({ at: [Number(order)] }, true)}
         />
         {goal.of.length > 1 && (
           <Choice
-            label="words of"
+            label={say`words of`}
             value={side?.side ?? ""}
-            of={goal.of.map((each) => [each.side, each.side === "inputs" ? "the source" : "the target"])}
+            of={goal.of.map((each) => [each.side, each.side === "inputs" ? say`the source` : say`the target`])}
             onChoose={(each) => go({ options: [each] }, true)}
           />
         )}
         {kind !== undefined && kind.weights.length > 1 && (
           <Choice
-            label="attention of block"
+            label={say`attention of block`}
             value={block}
             of={kind.weights.map((name, order) => [order, blockOf(name)])}
             onChoose={(order) => go({ at: [place, Number(order)] }, true)}
@@ -84,7 +85,7 @@ function Goals({ all }: { all: Attributions }): VNode {
         )}
       </div>
       {goal.added.length > 0 && <AddedUp goal={goal} />}
-      <h2>What the score owes to each word</h2>
+      <h2>{say`What the score owes to each word`}</h2>
       {side !== undefined && <Words goal={goal} order={place} of={side} weights={kind?.weights[block]} />}
       <AboutGradients />
     </>
@@ -137,14 +138,14 @@ function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
     <>
       <Table
         kind="owed"
-        label="attention and gradients of each word"
+        label={say`attention and gradients of each word`}
         head={[
-          "word",
-          "attention: mean of the heads",
-          "its strongest head",
-          "length of the gradient",
-          "input × gradient",
-          ...(shares === undefined ? [] : ["integrated gradients"]),
+          say`word`,
+          say`attention: mean of the heads`,
+          say`its strongest head`,
+          say`length of the gradient`,
+          say`input × gradient`,
+          ...(shares === undefined ? [] : [say`integrated gradients`]),
         ]}
         rows={listed.map((token) => {
           const word = names.word(of.side, sentence, token);
@@ -172,28 +173,23 @@ function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
       <p class="then">
         {wanted !== goal && (
           <button type="button" class="more" onClick={() => setWanted(goal)}>
-            Shares that sum: integrated gradients
+            {say`Shares that sum: integrated gradients`}
           </button>
         )}{" "}
-        {wanted === goal && integrated === null && <Working on="Gradients on the way from no words are worked out" />}
-        {integrated !== null && isLacking(integrated) && <Lack what="No integrated gradients" told={integrated} />}
+        {wanted === goal && integrated === null && (
+          <Working on={say`Gradients on the way from no words are worked out`} />
+        )}
+        {integrated !== null && isLacking(integrated) && <Lack what={say`No integrated gradients`} told={integrated} />}
         {integrated !== null && !isLacking(integrated) && (
           <span data-missing={integrated.missing}>
-            Without words (each the mean of all words) the score is {short(integrated.baseline)}, with them{" "}
-            {short(integrated.value)}. The shares sum to the difference {signed(integrated.value - integrated.baseline)}
-            , but for {short(integrated.missing)}; input × gradient sums to{" "}
-            {signed(of.product.reduce((sum, each) => sum + each, 0))}.{" "}
+            {say`Without words (each the mean of all words) the score is ${short(integrated.baseline)}, with them ${short(integrated.value)}. The shares sum to the difference ${signed(integrated.value - integrated.baseline)}, but for ${short(integrated.missing)}; input × gradient sums to ${signed(of.product.reduce((sum, each) => sum + each, 0))}.`}{" "}
           </span>
         )}
-        {weights === "" && "The place that answers does not look at these words in one step. "}
-        {listed.length < tokens.length && `Of ${tokens.length} words those with the largest numbers are listed. `}
-        {looks !== undefined && !Number.isNaN(alike) && (
-          <>
-            How alike attention and the size of input × gradient order these words:{" "}
-            <b data-alike={alike}>{short(alike, 2)}</b> (1: the same order, 0: none, −1: the reverse; Spearman’s rank
-            correlation).
-          </>
-        )}
+        {weights === "" && say`The place that answers does not look at these words in one step. `}
+        {listed.length < tokens.length && say`Of ${tokens.length} words those with the largest numbers are listed. `}
+        {looks !== undefined &&
+          !Number.isNaN(alike) &&
+          say`How alike attention and the size of input × gradient order these words: ${<b data-alike={alike}>{short(alike, 2)}</b>} (1: the same order, 0: none, −1: the reverse; Spearman’s rank correlation).`}
       </p>
     </>
   );
@@ -207,29 +203,28 @@ function AboutGradients(): VNode | null {
   if (told === null || isLacking(told) || tensor === undefined) return null;
   return (
     <details class="twin about">
-      <summary>what attention does not tell, and how this was made</summary>
+      <summary>{say`what attention does not tell, and how this was made`}</summary>
       <div class="part">
-        <p>{told.note}</p>
+        <p>{heard(told.note)}</p>
         <p class="then">
-          What a head is worth is measured by switching it off: see <a href={link({ level: "heads" })}>all heads</a>.
+          {say`What a head is worth is measured by switching it off: see ${<a href={link({ level: "heads" })}>{say`all heads`}</a>}.`}
         </p>
       </div>
       <div class="part">
         <p>
-          The gradient of the score was taken at{" "}
-          <a
-            href={toTensor(
-              tensor,
-              names.axes(tensor).map(() => 0),
-              names,
-            )}
-          >
-            {names.place(tensor)}
-          </a>
-          : how much the score changes if a word’s vector changes a little. Times the vector, summed over its channels,
-          it is what the score owes to the word to first order. A striped bar lowers the score.
+          {say`The gradient of the score was taken at ${(
+            <a
+              href={toTensor(
+                tensor,
+                names.axes(tensor).map(() => 0),
+                names,
+              )}
+            >
+              {names.place(tensor)}
+            </a>
+          )}: how much the score changes if a word’s vector changes a little. Times the vector, summed over its channels, it is what the score owes to the word to first order. A striped bar lowers the score.`}
         </p>
-        {told.left_out !== "" && <p class="then">{told.left_out}</p>}
+        {told.left_out !== "" && <p class="then">{heard(told.left_out)}</p>}
       </div>
     </details>
   );
@@ -251,4 +246,10 @@ function meanOf(looks: Looks | undefined, token: number): number {
 
 function largest(values: readonly number[], count: number): number[] {
   return [...values.keys()].sort((one, two) => (values[two] ?? 0) - (values[one] ?? 0)).slice(0, count);
+}
+
+/** `garden at [MASK]`: an answer and the place that gives it, as the package writes them. */
+function called({ text }: { readonly text: string }): string {
+  const [answer, ...place] = text.split(" at ");
+  return place.length === 0 ? text : say`${answer} at ${place.join(" at ")}`;
 }

@@ -7,12 +7,13 @@ import type { Fetch } from "../../formulas/evaluator.ts";
 import { apart } from "../../numbers/apart.ts";
 import { evenly, short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import type { Shown, ShownHead } from "./plan.ts";
 import { numberAt } from "./score_table.tsx";
 import { rowOf } from "./stage.tsx";
 import { strongest } from "./weights.ts";
 
-const COUNTS = ["", "", "two", "three", "four", "five", "six", "seven", "eight"];
+const COUNTS = ["", "", say`two`, say`three`, say`four`, say`five`, say`six`, say`seven`, say`eight`];
 
 export function Answered({
   shown,
@@ -27,7 +28,7 @@ export function Answered({
   const query = rowOf(shown.queries, cell[2]);
   const word = shown.queries[query];
   const { heads, own } = shown;
-  const where = heads.length === 1 ? (heads[0]?.name ?? "") : `${COUNTS[heads.length]} heads`;
+  const where = heads.length === 1 ? (heads[0]?.name ?? "") : say`${COUNTS[heads.length]} heads`;
   // One head: its three strongest. Several: the strongest of each.
   const most = heads.length === 1 ? 3 : 1;
   const open = openTo(shown, attention, query, fetch);
@@ -37,17 +38,13 @@ export function Answered({
   return (
     <div class="answered">
       <h1 class="big">
-        In {where},{" "}
-        <span class={word?.hidden === true ? "hidden" : ""}>
-          “<bdi>{word?.text}</bdi>”
-        </span>{" "}
-        looks at {alike && `all ${open} tokens almost alike, first at `}
+        {say`In ${where}, ${<span class={word?.hidden === true ? "hidden" : ""}>{say`“${<bdi>{word?.text}</bdi>}”`}</span>} looks at ${alike && say`all ${open} tokens almost alike, first at `}`}
         {heads.map((head, order) => {
           const ends = endsOf(head, query, most);
           return (
             <>
-              {order > 0 && (order === heads.length - 1 ? " and " : ", ")}
-              {ends.length === 0 && "nothing shown"}
+              {order > 0 && (order === heads.length - 1 ? say` and ` : ", ")}
+              {ends.length === 0 && say`nothing shown`}
               {ends.map(({ key, value }, place) => (
                 <>
                   {place > 0 && ", "}
@@ -71,8 +68,8 @@ export function Answered({
       <p class="quiet">
         {names.place(attention.weights)}
         {heads.map((head) => unseen(head, query, heads.length > 1)).join("")}
-        {open > 1 && `; an even share is ${evenly(open)}`}
-        {alike && `, and almost alike means that none has ${ALIKE} times that`}
+        {open > 1 && say`; an even share is ${evenly(open)}`}
+        {alike && say`, and almost alike means that none has ${ALIKE} times that`}
       </p>
     </div>
   );
@@ -99,7 +96,7 @@ const NAMED = 0.1;
 
 /** A full stop of its own would be lost among those of the sentence. */
 function quoted(text: string): string {
-  return /^[\p{P}\p{S}]+$/u.test(text) ? `“${text}”` : text;
+  return /^[\p{P}\p{S}]+$/u.test(text) ? say`“${text}”` : text;
 }
 
 function endsOf({ weights }: ShownHead, query: number, most: number): { key: number; value: number }[] {
@@ -121,7 +118,7 @@ function unseen({ weights, name, block }: ShownHead, query: number, named: boole
   }
   const left = whole - row.reduce((sum, value) => sum + value, 0);
   return left > 1e-6
-    ? `; ${named ? `${block} ${name}: `.trimStart() : ""}what is hidden holds ${short(left)} more`
+    ? say`; ${named ? `${block} ${name}: `.trimStart() : ""}what is hidden holds ${short(left)} more`
     : "";
 }
 

@@ -6,6 +6,7 @@ import { go } from "../../address/state.ts";
 import { sheetOf } from "../../draw/sheet.ts";
 import { usePalette, useStore } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { say } from "../../words/say.ts";
 import { gridScene, windowOf } from "../tensor/grid_scene.ts";
 import { useRow } from "./parts.ts";
 import type { DetailProps } from "./score_table.tsx";
@@ -28,10 +29,10 @@ export function Around({ attention, cell, width }: DetailProps): VNode | null {
   if (scene === null) return null;
   return (
     <section class="block">
-      <h2>The weights around the cell in hand</h2>
+      <h2>{say`The weights around the cell in hand`}</h2>
       <Picture
         scene={scene}
-        label="the weights around the cell in hand. Arrow keys move, Enter opens the number."
+        label={say`the weights around the cell in hand. Arrow keys move, Enter opens the number.`}
         tensor={weights}
         cell={cell}
         onPoint={(name, at, by) => {

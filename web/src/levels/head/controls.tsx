@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { go, link } from "../../address/state.ts";
 import { type Attention, blockOf, type Chosen } from "../../formulas/attention.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { Filters } from "./filters.tsx";
 import { toggled, withHead } from "./keys.ts";
 import type { Shown } from "./plan.ts";
@@ -20,8 +21,8 @@ interface ControlsProps {
 }
 
 const MORE = [
-  ["only", "only the word in hand"],
-  ["across", "words across"],
+  ["only", say`only the word in hand`],
+  ["across", say`words across`],
 ] as const;
 
 export function Controls({ attention, cell, heads, peers, count, shown, text }: ControlsProps): VNode {
@@ -35,7 +36,7 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
     <div class="head-controls">
       {peers.length > 1 && (
         <label>
-          block
+          {say`block`}
           <select
             value={weights}
             onChange={(event) => go(withHead(event.currentTarget.value, head, cell, heads, own), true)}
@@ -47,8 +48,8 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
         </label>
       )}
       <fieldset>
-        <legend class="away">heads</legend>
-        <span class="quiet">head</span>
+        <legend class="away">{say`heads`}</legend>
+        <span class="quiet">{say`head`}</span>
         {Array.from({ length: count }, (_, each) => {
           const id = `${block}.${each}`;
           const order = heads.findIndex((chosen) => chosen.id === id);
@@ -58,7 +59,7 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
                 type="checkbox"
                 checked={order >= 0}
                 disabled={each === head}
-                aria-label={`lines of head ${each}`}
+                aria-label={say`lines of head ${each}`}
                 onChange={() => go(toggled(id, heads, own), true)}
               />
               <a
@@ -77,11 +78,11 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
             <input
               type="checkbox"
               checked
-              aria-label={`lines of block ${id.replace(".", ", head ")}`}
+              aria-label={say`lines of block ${id.replace(".", say`, head `)}`}
               onChange={() => go(toggled(id, heads, own), true)}
             />
             <span style={{ borderBottomColor: `var(--head-${heads.findIndex((each) => each.id === id) + 1})` }}>
-              block {id.replace(".", ", head ")}
+              {say`block ${id.replace(".", say`, head `)}`}
             </span>
           </span>
         ))}

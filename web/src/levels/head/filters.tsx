@@ -4,15 +4,16 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
 import { Choice, type Option } from "../../views/pieces.tsx";
+import { say } from "../../words/say.ts";
 import { type Options, optionsIn, switched } from "./options.ts";
 import { segmentsOf, type Text, tokensOf, wordsOf } from "./units.ts";
 
 type Flag = keyof Options;
 
 const SENTENCES: readonly Option[] = [
-  ["null", "both sentences"],
-  [0, "the first"],
-  [1, "the second"],
+  ["null", say`both sentences`],
+  [0, say`the first`],
+  [1, say`the second`],
 ];
 
 /** `more`: what else can be switched. Nothing is offered that this text has not. */
@@ -32,8 +33,8 @@ export function Filters(props: {
   }, [text.names, text.side, text.sentence, text.fetch(`${text.side}.real`), text.fetch(`${text.side}.segments`)]);
   const options = optionsIn(state.value.show);
   const flags: (readonly [Flag, string])[] = [];
-  if (options.words || found.joined) flags.push(["words", "words instead of tokens"]);
-  if (options.bare || found.marked) flags.push(["bare", "hide marks and padding"]);
+  if (options.words || found.joined) flags.push(["words", say`words instead of tokens`]);
+  if (options.bare || found.marked) flags.push(["bare", say`hide marks and padding`]);
   return (
     <div class="flags">
       {[...flags, ...more].map(([name, words]) => (
@@ -50,7 +51,7 @@ export function Filters(props: {
         (["from", "to"] as const).map((side) => (
           <Choice
             key={side}
-            label={side === "from" ? "looks" : "is looked at"}
+            label={side === "from" ? say`looks` : say`is looked at`}
             value={String(options[side])}
             of={SENTENCES}
             onChoose={(chosen) => {

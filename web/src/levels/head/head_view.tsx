@@ -11,6 +11,7 @@ import { HttpSource } from "../../sources/http_source.ts";
 import { useOpened, usePalette, useRested, useStore, useWidth } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Working } from "../../views/pieces.tsx";
+import { say } from "../../words/say.ts";
 import { AbsentView } from "../tensor/absent.tsx";
 import { Answered } from "./answered.tsx";
 import { Around } from "./around.tsx";
@@ -37,7 +38,7 @@ export function HeadView(): VNode {
       <>
         <h1 class="big">{names.title(tensor)}</h1>
         <p class="wrong">
-          <b>{tensor}</b> has no heads to draw: this level shows the weights of an attention. Open one from its block.
+          {say`${<b>{tensor}</b>} has no heads to draw: this level shows the weights of an attention. Open one from its block.`}
         </p>
       </>
     );
@@ -100,7 +101,7 @@ function Heads({ attention }: { attention: Attention }): VNode {
         />
       )}
       <div ref={box} class="scroll-across">
-        {shown === null && <Working on="The weights of the head are fetched" />}
+        {shown === null && <Working on={say`The weights of the head are fetched`} />}
         {shown !== null && plan !== null && <Stage shown={shown} plan={plan} cell={cell} />}
       </div>
       {shown !== null && plan !== null && <Note shown={shown} plan={plan} />}
@@ -165,8 +166,8 @@ function useShown(
       const found = numbers[order];
       if (found == null) return [];
       const rows = new Weights(found, queries, keys);
-      const block = several ? `block ${id.split(".")[0]}` : "";
-      return [{ name: `head ${at}`, block, weights: rows, colour: colours[order] ?? "", dash: DASHES[order] ?? 0 }];
+      const block = several ? say`block ${id.split(".")[0]}` : "";
+      return [{ name: say`head ${at}`, block, weights: rows, colour: colours[order] ?? "", dash: DASHES[order] ?? 0 }];
     });
     if (shownHeads.length < heads.length) return null;
     const looks = attention.mayLook === null ? undefined : store.fetch(attention.mayLook);
@@ -216,19 +217,15 @@ function Note({ shown, plan }: { shown: Shown; plan: Plan }): VNode {
   const striped = useMemo(() => isStriped(shown), [shown]);
   return (
     <p class="label">
-      {parted && "The text is too long for the lines of all words: those of the word in hand are drawn. "}
+      {parted && say`The text is too long for the lines of all words: those of the word in hand are drawn. `}
       {!shown.only && !parted && (
         <>
-          A line is a word that looks at a word. Faint: the strongest lines of each word, which hold 0.7 of its weight,{" "}
-          {grouped(sum(({ lines }) => lines))} of {grouped(sum(({ of }) => of))}.{" "}
+          {say`A line is a word that looks at a word. Faint: the strongest lines of each word, which hold 0.7 of its weight, ${grouped(sum(({ lines }) => lines))} of ${grouped(sum(({ of }) => of))}.`}{" "}
         </>
       )}
-      The word in hand has all its lines, and a filled bar for each of its strongest.
-      {striped && " Striped: may not be looked at."} 0 is none, 0.00 is little.
-      {words && " Words of several tokens: summed where they are looked at, averaged where they look."}
-      {bare && " Marks are hidden: their weight is counted, see above."}
+      {say`The word in hand has all its lines, and a filled bar for each of its strongest.${striped && say` Striped: may not be looked at.`} 0 is none, 0.00 is little.${words && say` Words of several tokens: summed where they are looked at, averaged where they look.`}${bare && say` Marks are hidden: their weight is counted, see above.`}`}
       <span class="legend">
-        colours of the square:{" "}
+        {say`colours of the square:`}{" "}
         {SCALE.map((weight) => {
           const strength = strengthOf(weight, shown.keys.length) * (plan.dense ? 1 : 0.88);
           const [background, color] = [

@@ -6,6 +6,7 @@ import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import type { Label } from "../../formulas/names.ts";
 import { inCell, short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 
 /** A word that is looked at: its weight, its value vector and the cell of its first number. */
 export interface Part {
@@ -31,7 +32,7 @@ const [ROW, HEAD, WEIGHT] = [24, 24, 56];
 
 export function mixScene(mix: Mix, palette: Palette, measure: Measure, width: number): Scene {
   const channels = mix.sum.length;
-  const labels = [...mix.parts.map((part) => part.label.text), `${mix.left.count} others`, "the sum"];
+  const labels = [...mix.parts.map((part) => part.label.text), say`${mix.left.count} others`, say`the sum`];
   const words = Math.min(Math.ceil(Math.max(...labels.map((text) => measure(text, 12, true)))), width < 560 ? 72 : 104);
   const gap = width < 560 ? 12 : 40;
   const cell = Math.min(40, (width - words - WEIGHT - gap - 8) / (2 * channels));
@@ -69,8 +70,8 @@ export function mixScene(mix: Mix, palette: Palette, measure: Measure, width: nu
     });
   };
   const heading = { kind: "text", y: 12, size: 12, fill: palette.text("value"), bold: true } as const;
-  items.push({ ...heading, x: one, text: "value" }, { ...heading, x: two, text: "weight × value" });
-  items.push({ ...heading, x: words + WEIGHT, text: "weight", align: "right", fill: palette.text("attention") });
+  items.push({ ...heading, x: one, text: say`value` }, { ...heading, x: two, text: say`weight × value` });
+  items.push({ ...heading, x: words + WEIGHT, text: say`weight`, align: "right", fill: palette.text("attention") });
   mix.parts.forEach(({ label, weight, masked, values }, row) => {
     const y = HEAD + row * ROW;
     const fill = label.hidden ? palette.text("hidden") : palette.ink;
@@ -94,13 +95,13 @@ export function mixScene(mix: Mix, palette: Palette, measure: Measure, width: nu
   let y = HEAD + mix.parts.length * ROW;
   if (mix.left.count > 0) {
     const quiet = { kind: "text", y: y + 16, size: 12, fill: palette.quiet, align: "right" } as const;
-    items.push({ ...quiet, x: words, text: `${mix.left.count} others` });
+    items.push({ ...quiet, x: words, text: say`${mix.left.count} others` });
     items.push({ ...quiet, x: words + WEIGHT, text: short(mix.left.mass) });
     y += ROW;
   }
   items.push({ kind: "rect", x: two, y: y + 3, w: channels * cell, h: 1.5, fill: palette.ink });
   y += 8;
-  const text = cut(`sum: the mixed values of ${mix.word}`, two - 16, measure);
+  const text = cut(say`sum: the mixed values of ${mix.word}`, two - 16, measure);
   items.push({ kind: "text", x: two - 12, y: y + 16, text, size: 12, fill: palette.ink, align: "right", bold: true });
   mix.sum.forEach((value, channel) => {
     draw(value, two + channel * cell, y, false);

@@ -7,6 +7,7 @@ import { go } from "../../address/state.ts";
 import { short } from "../../numbers/written.ts";
 import { useAnswer, usePalette, useStore } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { say } from "../../words/say.ts";
 import { barsOf, barsScene } from "../number/bars_scene.ts";
 import type { DetailProps } from "./score_table.tsx";
 
@@ -18,7 +19,7 @@ export function Pair({ attention, cell, width }: DetailProps): VNode | null {
   const found = answer?.kind === "computed" && answer.name === scores ? answer.found : null;
   const bars = useMemo(() => {
     if (found === null) return null;
-    return barsOf(found.sum, names, "product", "attention", ({ what }) => what.split(" ")[1] ?? what);
+    return barsOf(found.sum, names, say`product`, "attention", ({ what }) => what.split(" ")[1] ?? what);
   }, [found, names]);
   const scene = useMemo(() => {
     return bars === null || width === 0 ? null : barsScene(bars, palette, measure, width);
@@ -29,15 +30,16 @@ export function Pair({ attention, cell, width }: DetailProps): VNode | null {
   return (
     <section class="block">
       <h2>
-        The query of <b class="query">{looks.text}</b> times the key of <b class="key">{at.text}</b>: a score of{" "}
-        <a href={toNumber(scores, answer?.cell ?? cell, names)} class="attention">
-          {short(found.value)}
-        </a>
+        {say`The query of ${<b class="query">{looks.text}</b>} times the key of ${<b class="key">{at.text}</b>}: a score of ${(
+          <a href={toNumber(scores, answer?.cell ?? cell, names)} class="attention">
+            {short(found.value)}
+          </a>
+        )}`}
       </h2>
       {scene !== null && (
         <Picture
           scene={scene}
-          label={`query of ${looks.text}, key of ${at.text}, their products and the running sum`}
+          label={say`query of ${looks.text}, key of ${at.text}, their products and the running sum`}
           tensor=""
           cell={[]}
           onChoose={(_, [row = 0, column = 0]) => {

@@ -10,6 +10,7 @@ import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { counted, short } from "../../numbers/written.ts";
 import type { Rule } from "../../record/record.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { useRow } from "./parts.ts";
 
 /** What a part of the level of a head is drawn of. */
@@ -69,7 +70,7 @@ export function ScoreTable({ attention, cell }: DetailProps): VNode | null {
   const columns = stages.flatMap((stage): Column[] => {
     const bias = added.get(stage);
     const own = columnOf(stage, names);
-    return bias === undefined ? [own] : [{ ...columnOf(bias, names), note: "added" }, own];
+    return bias === undefined ? [own] : [{ ...columnOf(bias, names), note: say`added` }, own];
   });
   const fetch = useRow([...columns.map(({ name }) => name), ...(mayLook === null ? [] : [mayLook])], weights, cell);
   const [sentence = 0, , query = 0] = cell;
@@ -81,20 +82,18 @@ export function ScoreTable({ attention, cell }: DetailProps): VNode | null {
   const word = names.label(weights, "query", query, sentence);
   return (
     <section class="block">
-      <h2>
-        From score to weight, for <b class={word.hidden ? "hidden" : "query"}>{word.text}</b>
-      </h2>
-      <section class="scroll" tabIndex={0} aria-label={`scores of ${word.text}, stage by stage`}>
+      <h2>{say`From score to weight, for ${<b class={word.hidden ? "hidden" : "query"}>{word.text}</b>}`}</h2>
+      <section class="scroll" tabIndex={0} aria-label={say`scores of ${word.text}, stage by stage`}>
         <table class="stages">
           <thead>
             <tr>
-              <th scope="col">looks at</th>
+              <th scope="col">{say`looks at`}</th>
               {whole.map(({ name, title, note }) => (
                 <>
                   {name === weights && found !== null && (
                     <th scope="col">
-                      e<sup>{columns.at(-2)?.title ?? "score"}</sup>
-                      <small>its sum is {short(found.sum)}</small>
+                      e<sup>{columns.at(-2)?.title ?? say`score`}</sup>
+                      <small>{say`its sum is ${short(found.sum)}`}</small>
                     </th>
                   )}
                   <th scope="col">
@@ -152,7 +151,7 @@ export function ScoreTable({ attention, cell }: DetailProps): VNode | null {
       </section>
       {count > 0 && (
         <p class="quiet">
-          {counted(count, "more word")} hold {short(mass)} of the weight; the square above shows them all.
+          {say`${counted(count, "more word")} hold ${short(mass)} of the weight; the square above shows them all.`}
         </p>
       )}
     </section>
@@ -168,16 +167,16 @@ function columnOf(name: string, names: Names): Column {
 function noteOf(rule: Rule): string {
   switch (rule.rule) {
     case "dot_product":
-      return "query · key";
+      return say`query · key`;
     case "scale":
       return `× ${short(Number(rule["by"]))}`;
     case "add":
-      return "the sum of both";
+      return say`the sum of both`;
     case "fill_set":
     case "fill_add":
-      return `${rule.rule === "fill_add" ? "+ " : ""}${fillIn(rule)} where masked`;
+      return say`${rule.rule === "fill_add" ? "+ " : ""}${fillIn(rule)} where masked`;
     case "softmax":
-      return "its share of the sum";
+      return say`its share of the sum`;
     default:
       return "";
   }
@@ -185,7 +184,7 @@ function noteOf(rule: Rule): string {
 
 function fillIn(rule: Rule): string {
   const fill = rule["fill"];
-  return fill === "lowest" ? "the lowest number" : short(fill === "-inf" ? -Infinity : Number(fill));
+  return fill === "lowest" ? say`the lowest number` : short(fill === "-inf" ? -Infinity : Number(fill));
 }
 
 /** What the softmax adds up: the exponential of each masked score; larger scores are all lowered by the largest. */

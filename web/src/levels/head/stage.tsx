@@ -7,6 +7,7 @@ import { paint } from "../../draw/canvas.ts";
 import type { Scene } from "../../draw/scene.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Picture, SANS } from "../../views/picture.tsx";
+import { say } from "../../words/say.ts";
 import { type Aim, handScene, LOOKED_AT } from "./hand.ts";
 import type { Plan, Shown } from "./plan.ts";
 import { stillScene } from "./still.ts";
@@ -32,7 +33,7 @@ export function Stage({ shown, plan, cell }: { shown: Shown; plan: Plan; cell: r
       <Still scene={still} />
       <Picture
         scene={scene}
-        label={`Attention of ${shown.heads[shown.own]?.name ?? ""}, from ${names.label(shown.tensor, "query", own[2] ?? 0, shown.sentence).text} to ${names.label(shown.tensor, "key", own[3] ?? 0, shown.sentence).text}. Arrow keys move, Enter opens the number, [ and ] change the head.`}
+        label={say`Attention of ${shown.heads[shown.own]?.name ?? ""}, from ${names.label(shown.tensor, "query", own[2] ?? 0, shown.sentence).text} to ${names.label(shown.tensor, "key", own[3] ?? 0, shown.sentence).text}. Arrow keys move, Enter opens the number, [ and ] change the head.`}
         tensor={shown.tensor}
         cell={cell}
         onPoint={(_, at, by, panel) => {

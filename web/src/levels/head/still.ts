@@ -3,6 +3,7 @@
 import { cut } from "../../draw/box.ts";
 import { blended } from "../../draw/colour.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
+import { say } from "../../words/say.ts";
 import { LEVEL, middle, type Plan, type Shown } from "./plan.ts";
 import { drawSquare, round } from "./square.ts";
 import { MOST, SHARE, strongest, type Weights } from "./weights.ts";
@@ -138,8 +139,8 @@ function drawHeads(shown: Shown, plan: Plan, items: Item[]): void {
   }
   const [begin, end] = plan.lines;
   const y = plan.start - 12;
-  items.push({ ...quiet, x: begin - 8, y, text: "looks", align: "right" });
-  items.push({ ...quiet, x: end + 8, y, text: "at" });
+  items.push({ ...quiet, x: begin - 8, y, text: say`looks`, align: "right" });
+  items.push({ ...quiet, x: end + 8, y, text: say`at` });
   plan.digits.forEach((x, order) => {
     const head = heads[order];
     if (head === undefined) return;

@@ -11,6 +11,7 @@ import { more, short } from "../../numbers/written.ts";
 import { indexOf } from "../../record/axes.ts";
 import { usePalette, useStore } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { say } from "../../words/say.ts";
 import { type Mix, mixScene } from "./mix_scene.ts";
 import { useRow } from "./parts.ts";
 import { type DetailProps, listed, numberAt, weightsOf } from "./score_table.tsx";
@@ -38,9 +39,7 @@ export function Taken({ attention, cell, width }: DetailProps): VNode | null {
   const terms = [...mix.parts].filter((part) => part.weight > 0).sort((one, two) => two.weight - one.weight);
   return (
     <section class="block">
-      <h2>
-        What <b class={hidden ? "hidden" : "query"}>{mix.word}</b> takes: a weighted sum of values
-      </h2>
+      <h2>{say`What ${<b class={hidden ? "hidden" : "query"}>{mix.word}</b>} takes: a weighted sum of values`}</h2>
       <p class="sum-of">
         {mix.word} ={" "}
         {terms.slice(0, 5).map((part, place) => (
@@ -55,14 +54,13 @@ export function Taken({ attention, cell, width }: DetailProps): VNode | null {
       </p>
       {own !== undefined && own.weight === 0 && (
         <p class="says-absent">
-          Its own value is absent: {hidden ? "the word is hidden" : "it may not look at itself"}, so its weight on
-          itself is 0, and it is made of the others alone.
+          {say`Its own value is absent: ${hidden ? say`the word is hidden` : say`it may not look at itself`}, so its weight on itself is 0, and it is made of the others alone.`}
         </p>
       )}
       {scene !== null && (
         <Picture
           scene={scene}
-          label={`values times weights for ${mix.word}, and their sum. Arrow keys move, Enter opens the number.`}
+          label={say`values times weights for ${mix.word}, and their sum. Arrow keys move, Enter opens the number.`}
           tensor=""
           cell={[]}
           onPoint={(name, index, by) => {

@@ -3,6 +3,7 @@
 import type { Level } from "../../address/state.ts";
 import type { Names } from "../../formulas/names.ts";
 import { MEASURES, type Measure } from "../../measures/heads.ts";
+import { say } from "../../words/say.ts";
 import { type Arrange, headsIn, jobIn, nameOf, type Row } from "./heads_scene.ts";
 import { type Counted, JOBS, type Job } from "./jobs.ts";
 
@@ -37,15 +38,15 @@ export function groupsOf(rows: readonly Row[]): Counted[] {
 
 /** The orders beside that of blocks and of what heads do. */
 export const ORDERS: Readonly<Partial<Record<Measure, string>>> = {
-  previous: "share one token back",
-  next: "share one token ahead",
-  self: "share at the token itself",
-  first: "share at the first token",
-  separator: "share at the end mark",
-  same_word: "share at the same word",
-  largest: "largest share",
-  entropy: "tokens at once",
-  distance: "distance",
+  previous: say`share one token back`,
+  next: say`share one token ahead`,
+  self: say`share at the token itself`,
+  first: say`share at the first token`,
+  separator: say`share at the end mark`,
+  same_word: say`share at the same word`,
+  largest: say`largest share`,
+  entropy: say`tokens at once`,
+  distance: say`distance`,
 };
 
 export function arrangeIn(text: string): Arrange {

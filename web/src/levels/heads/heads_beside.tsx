@@ -9,6 +9,7 @@ import { percent, short } from "../../numbers/written.ts";
 import { useFound } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { pointedSpot } from "../../views/spots.tsx";
+import { heard, say } from "../../words/say.ts";
 import { groupsOf, marksOf, onlyIn, opensAs } from "./about.ts";
 import { evenHead } from "./even.ts";
 import { headInHand } from "./hand.ts";
@@ -34,31 +35,29 @@ export function HeadsBeside(): VNode {
   return (
     <>
       {head === undefined || measured === undefined ? (
-        <p class="quiet part">Point at a head, or press an arrow key: what it does is shown here. Click opens it.</p>
+        <p class="quiet part">
+          {say`Point at a head, or press an arrow key: what it does is shown here. Click opens it.`}
+        </p>
       ) : (
         <div class="part">
-          <p class="label">The head in hand</p>
+          <p class="label">{say`The head in hand`}</p>
           <p class="big">{nameOf(head)}</p>
-          <p class="quiet">
-            block {head.row.block}, head {head.index}, {head.row.band.replace(/:.*/, "")}
-          </p>
+          <p class="quiet">{say`block ${head.row.block}, head ${head.index}, ${head.row.band.replace(/:.*/, "")}`}</p>
           <p class="said">{sentenceOf(measured, marks)}</p>
           {lost !== undefined && worth !== null && (
-            <p class="then">
-              Without it: {worth.measure} <b>{lostBy(lost, worth.unit)}</b>
-            </p>
+            <p class="then">{say`Without it: ${heard(worth.measure)} ${<b>{lostBy(lost, worth.unit)}</b>}`}</p>
           )}
           <Bars head={head} measured={measured} />
           <Strongest head={head} />
           <p>
             <a class="strong" href={opened}>
-              Open this head →
+              {say`Open this head →`}
             </a>
           </p>
         </div>
       )}
       <div class="part">
-        <p class="label">What the heads do, and how that looks in a picture</p>
+        <p class="label">{say`What the heads do, and how that looks in a picture`}</p>
         <ul class="groups">
           {groups.map(({ job, heads }) => (
             <li key={job}>
@@ -80,12 +79,12 @@ export function HeadsBeside(): VNode {
 }
 
 const SHOWN: readonly (readonly [Measure & Job, string])[] = [
-  ["previous", "one back"],
-  ["self", "itself"],
-  ["next", "one ahead"],
-  ["first", "first token"],
-  ["separator", "end mark"],
-  ["same_word", "same word"],
+  ["previous", say`one back`],
+  ["self", say`itself`],
+  ["next", say`one ahead`],
+  ["first", say`first token`],
+  ["separator", say`end mark`],
+  ["same_word", say`same word`],
 ];
 
 /** Each of these is one token, wherever there is one. */
@@ -122,10 +121,7 @@ function Bars({ head, measured }: { head: Head; measured: Measured }): VNode {
         ))}
       </dl>
       <p class="quiet">
-        {short(atOnce(measured), 1)} tokens at once
-        {Number.isNaN(measured.distance) ? "" : `, ${short(measured.distance, 1)} tokens away on average`}; largest
-        share {percent(measured.largest)}. Tick: what a head would give that looks evenly, {percent(measured.even)} for
-        each token
+        {say`${short(atOnce(measured), 1)} tokens at once${Number.isNaN(measured.distance) ? "" : say`, ${short(measured.distance, 1)} tokens away on average`}; largest share ${percent(measured.largest)}. Tick: what a head would give that looks evenly, ${percent(measured.even)} for each token`}
       </p>
     </>
   );

@@ -9,6 +9,7 @@ import { counted } from "../../numbers/written.ts";
 import type { ImportanceRow } from "../../record/sums.ts";
 import { HEAD_DOTS } from "../../sources/addresses.ts";
 import type { Spot } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import { atOnce, JOBS, type Job, jobOf, labelOf } from "./jobs.ts";
 
 /** One attention, whose heads stand in a row. */
@@ -125,7 +126,7 @@ function sorted(heads: readonly Head[], by: (head: Head) => number): Head[] {
 
 export function jobIn({ row, index }: Head): ReturnType<typeof jobOf> {
   const measured = row.heads.measured[index];
-  if (measured === undefined) throw new Error(`${row.attention} has no head ${index}`);
+  if (measured === undefined) throw new Error(say`${row.attention} has no head ${index}`);
   return jobOf(measured);
 }
 
@@ -152,7 +153,7 @@ export function headsScene(
       pen.text(0, y + 12, title, palette.ink, { bold: true });
       y += HEADER;
       heads.forEach((_, head) => {
-        const text = head === 0 && pitch > 48 ? "head 0" : String(head);
+        const text = head === 0 && pitch > 48 ? say`head 0` : String(head);
         if (grid) pen.text(LEFT + head * pitch + side / 2, y + 8, text, palette.quiet, { align: "center" });
       });
       if (grid) y += LINE;
@@ -165,7 +166,7 @@ export function headsScene(
       if (!grid) pen.text(x, top - 4, cutName(nameOf(head), side), palette.quiet);
       drawHead(head, x, top, { side, pixels: size.pixels }, look, pen);
       const { index, row } = head;
-      const label = `${row.band}, block ${row.block}, head ${index}: ${labelOf(jobIn(head))}`;
+      const label = say`${row.band}, block ${row.block}, head ${index}: ${labelOf(jobIn(head))}`;
       spots.push({ id: head.id, x, y: top, w: side, h: side, label });
     });
     const under = side >= WORDED && heads.some((head) => secondLine(head, look) !== "") ? LINE : 0;
@@ -223,8 +224,8 @@ function secondLine({ row, index, id }: Head, { worth }: Look): string {
   const share = row.heads.shown?.[index];
   const lost = worth?.get(id)?.difference;
   const parts = [
-    share === undefined ? "" : `of ${share.toFixed(2).replace(/^0/, "")}`,
-    lost === undefined ? "" : `lost ${lost < 0 ? "−" : ""}${Math.abs(lost).toFixed(3).replace(/^0/, "")}`,
+    share === undefined ? "" : say`of ${share.toFixed(2).replace(/^0/, "")}`,
+    lost === undefined ? "" : say`lost ${lost < 0 ? "−" : ""}${Math.abs(lost).toFixed(3).replace(/^0/, "")}`,
   ];
   return parts.filter(Boolean).join(", ");
 }
@@ -254,8 +255,8 @@ function jobFor(measure: Measure): Job {
 }
 
 function numberOf(measure: Measure, value: number, measured: Parameters<typeof jobOf>[0] | undefined): string {
-  if (measure === "entropy") return measured === undefined ? "" : `${atOnce(measured).toFixed(1)} at once`;
-  if (measure === "distance") return `${value.toFixed(1)} away`;
+  if (measure === "entropy") return measured === undefined ? "" : say`${atOnce(measured).toFixed(1)} at once`;
+  if (measure === "distance") return say`${value.toFixed(1)} away`;
   return value.toFixed(3).replace(/^0/, "");
 }
 

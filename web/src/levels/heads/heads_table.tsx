@@ -7,6 +7,7 @@ import type { Measure } from "../../measures/heads.ts";
 import { short } from "../../numbers/written.ts";
 import type { Source } from "../../sources/source.ts";
 import { useFolded, useStore } from "../../views/hooks.ts";
+import { heard, say } from "../../words/say.ts";
 import { type Marks, opensAs } from "./about.ts";
 import { headInHand } from "./hand.ts";
 import { headsIn, jobIn, type Row } from "./heads_scene.ts";
@@ -14,16 +15,16 @@ import { atOnce, whereOf } from "./jobs.ts";
 import { lostBy, type Worth } from "./worth.ts";
 
 const COLUMNS: readonly (readonly [Measure, string])[] = [
-  ["previous", "one back"],
-  ["self", "itself"],
-  ["next", "one ahead"],
-  ["first", "first token"],
-  ["separator", "end mark"],
-  ["same_word", "same word"],
-  ["largest", "largest"],
-  ["even", "even share"],
-  ["distance", "tokens away"],
-  ["entropy", "entropy, nats"],
+  ["previous", say`one back`],
+  ["self", say`itself`],
+  ["next", say`one ahead`],
+  ["first", say`first token`],
+  ["separator", say`end mark`],
+  ["same_word", say`same word`],
+  ["largest", say`largest`],
+  ["even", say`even share`],
+  ["distance", say`tokens away`],
+  ["entropy", say`entropy, nats`],
 ];
 
 interface HeadsTableProps {
@@ -49,21 +50,21 @@ function tableOf(
   });
   return (
     <details class="twin" onToggle={onToggle}>
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label="all heads in numbers">
+      <summary>{say`the same as a table`}</summary>
+      <section class="scroll" tabIndex={0} aria-label={say`all heads in numbers`}>
         <table>
           <thead>
             <tr>
-              <th>attention</th>
-              <th>block</th>
-              <th>head</th>
-              <th>looks mostly</th>
+              <th>{say`attention`}</th>
+              <th>{say`block`}</th>
+              <th>{say`head`}</th>
+              <th>{say`looks mostly`}</th>
               {columns.map(([measure, text]) => (
                 <th key={measure}>{text}</th>
               ))}
-              <th>tokens at once</th>
-              {part && <th>share that is shown</th>}
-              {worth !== null && <th>lost without it, {worth.unit}</th>}
+              <th>{say`tokens at once`}</th>
+              {part && <th>{say`share that is shown`}</th>}
+              {worth !== null && <th>{say`lost without it, ${heard(worth.unit)}`}</th>}
             </tr>
           </thead>
           <tbody>

@@ -10,6 +10,7 @@ import { Command } from "../../views/command.tsx";
 import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { Working } from "../../views/pieces.tsx";
 import { Spots } from "../../views/spots.tsx";
+import { heard, say } from "../../words/say.ts";
 import { Filters } from "../head/filters.tsx";
 import { textOf } from "../head/head_view.tsx";
 import { arrangeIn, groupsOf, marksOf, ORDERS, onlyIn, opensAs } from "./about.ts";
@@ -44,7 +45,8 @@ export function HeadsView(): VNode {
   const groups = useMemo(() => groupsOf(rows), [rows]);
   const drawn = useMemo(() => {
     if (rows.length === 0) return null;
-    const title = (one: Job): string => `${one === "few" || one === "many" ? "" : "mostly "}${whereOf(one, marks)}`;
+    const title = (one: Job): string =>
+      one === "few" || one === "many" ? whereOf(one, marks) : say`mostly ${whereOf(one, marks)}`;
     const look = { palette, job, arrange, only, title, worth: worth?.of };
     return headsScene(withHidden(rows, part, names, sentence), look, size, width);
   }, [rows, palette, job, arrange, only, size.dots, size.pixels, width, marks, worth]);
@@ -54,26 +56,25 @@ export function HeadsView(): VNode {
   const said = headline.map(({ text }) => text).join("");
   return (
     <>
-      <h1 class="away">{`${names.run.title}: all heads`}</h1>
-      {attentions.length === 0 && <p class="wrong">This model has no attention: there are no heads to show.</p>}
+      <h1 class="away">{say`${names.run.title}: all heads`}</h1>
+      {attentions.length === 0 && <p class="wrong">{say`This model has no attention: there are no heads to show.`}</p>}
       {attentions.length > 0 && rows.length === 0 && missing.length === 0 && wrong === "" && (
-        <Working on="All heads are measured" />
+        <Working on={say`All heads are measured`} />
       )}
-      {wrong !== "" && <p class="wrong">The heads cannot be shown: {wrong}</p>}
+      {wrong !== "" && <p class="wrong">{say`The heads cannot be shown: ${wrong}`}</p>}
       {missing.length > 0 && (
         <p class="wrong">
-          {counted(missing.length, "attention")} of {attentions.length} cannot be shown: this page does not carry their
-          weights.
+          {say`${counted(missing.length, "attention")} of ${attentions.length} cannot be shown: this page does not carry their weights.`}
         </p>
       )}
       {rows.length > 0 && <Headline parts={headline} only={only} groups={groups} />}
       <div class="controls">
         <label>
-          arranged by
+          {say`arranged by`}
           <select value={arrange} onChange={(event) => go({ arrange: arrangeIn(event.currentTarget.value) }, true)}>
-            <option value="">block and head</option>
-            <option value="job">what they do</option>
-            {worth !== null && <option value="importance">loss without it</option>}
+            <option value="">{say`block and head`}</option>
+            <option value="job">{say`what they do`}</option>
+            {worth !== null && <option value="importance">{say`loss without it`}</option>}
             {Object.entries(ORDERS).map(([measure, text]) => (
               <option value={measure} key={measure}>
                 {text}
@@ -83,7 +84,7 @@ export function HeadsView(): VNode {
         </label>
         {only !== null && (
           <button type="button" class="undo" onClick={() => go({ only: "" }, true)}>
-            show all heads
+            {say`show all heads`}
           </button>
         )}
         {tokens <= FILTERED && (
@@ -95,7 +96,7 @@ export function HeadsView(): VNode {
       </div>
       {part !== null && rows.some(({ heads }) => heads.shown === undefined) && (
         <p class="quiet" aria-live="polite">
-          The heads are being measured for the part of the text that is shown …
+          {say`The heads are being measured for the part of the text that is shown …`}
         </p>
       )}
       <div ref={box}>
@@ -103,7 +104,7 @@ export function HeadsView(): VNode {
           <Spots
             scene={drawn.scene}
             spots={drawn.spots}
-            label={`All heads. ${said} Arrow keys move from head to head, Enter opens one.`}
+            label={say`All heads. ${said} Arrow keys move from head to head, Enter opens one.`}
             inHand={idOf(tensor.replace(/\.weights$/, ""), cell[1] ?? 0)}
             onMove={(id) => go(headInHand(source, id, state.value), true)}
             onOpen={(id) => go({ ...headInHand(source, id, state.value), ...opensAs() })}
@@ -114,14 +115,13 @@ export function HeadsView(): VNode {
         <p class="rule-of-heads">
           {RULE}{" "}
           {part !== null &&
-            "A part of the text is shown: labels and measures are of the attention that goes there, “of .62” is how much that is. Words of several tokens: summed where they are looked at, averaged where they look. "}
+            say`A part of the text is shown: labels and measures are of the attention that goes there, “of .62” is how much that is. Words of several tokens: summed where they are looked at, averaged where they look. `}
           {worth === null ? (
             <>
-              What a head is worth cannot be read off its attention; it is measured on texts that the model has not
-              learned from: {reason !== "" && reason}
+              {say`What a head is worth cannot be read off its attention; it is measured on texts that the model has not learned from: ${reason !== "" && reason}`}
               {offered && reason === "" && (
                 <button type="button" class="undo" disabled={measuring.value} onClick={() => (measuring.value = true)}>
-                  {measuring.value ? "measuring, up to a minute …" : "measure it now"}
+                  {measuring.value ? say`measuring, up to a minute …` : say`measure it now`}
                 </button>
               )}
               {!offered && reason === "" && (
@@ -129,7 +129,7 @@ export function HeadsView(): VNode {
               )}
             </>
           ) : (
-            `“Lost”: the ${worth.measure} without the head less that with it, ${worth.unit}, on ${worth.text}; with all heads it is ${short(worth.baseline)}.`
+            say`“Lost”: the ${heard(worth.measure)} without the head less that with it, ${heard(worth.unit)}, on ${worth.text}; with all heads it is ${short(worth.baseline)}.`
           )}
         </p>
       )}
@@ -172,14 +172,14 @@ function Headline({
 function Ramp({ palette, red }: { palette: Palette; red: boolean }): VNode {
   return (
     <p class="ramp">
-      <span>row: the token that looks, column: where; share of its attention</span>
+      <span>{say`row: the token that looks, column: where; share of its attention`}</span>
       {SCALE.map((share) => (
         <span key={share}>
           <i style={{ background: palette.cell("attention", strengthOf(share)) }} />
           {String(share).replace(/^0\./, ".")}
         </span>
       ))}
-      {red && <span>red: a word that was hidden</span>}
+      {red && <span>{say`red: a word that was hidden`}</span>}
     </p>
   );
 }

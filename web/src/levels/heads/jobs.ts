@@ -2,6 +2,7 @@
 
 import type { Measured } from "../../measures/heads.ts";
 import { counted, percent, short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 
 /** Where most of a head's attention goes; or, where no such place is, over how many tokens it is spread. */
 export const JOBS = ["previous", "next", "self", "first", "separator", "same_word", "few", "many"] as const;
@@ -43,14 +44,14 @@ export function atOnce(measured: Measured): number {
 
 /** One word for a label under a picture. */
 export const SHORT: Readonly<Record<Job, string>> = {
-  previous: "back",
-  next: "ahead",
-  self: "itself",
-  first: "first",
-  separator: "end",
-  same_word: "same",
-  few: "few",
-  many: "broad",
+  previous: say`back`,
+  next: say`ahead`,
+  self: say`itself`,
+  first: say`first`,
+  separator: say`end`,
+  same_word: say`same`,
+  few: say`few`,
+  many: say`broad`,
 };
 
 /** `back .81`, `few 9` */
@@ -63,21 +64,21 @@ export function labelOf({ job, value }: Found): string {
 export function whereOf(job: Job, words: { readonly first: string; readonly closing: string }): string {
   switch (job) {
     case "previous":
-      return "one token back";
+      return say`one token back`;
     case "next":
-      return "one token ahead";
+      return say`one token ahead`;
     case "self":
-      return "at the token itself";
+      return say`at the token itself`;
     case "first":
-      return words.first === "" ? "at the first token" : `at the first token, ${words.first}`;
+      return words.first === "" ? say`at the first token` : say`at the first token, ${words.first}`;
     case "separator":
-      return words.closing === "" ? "at the end mark" : `at the end mark ${words.closing}`;
+      return words.closing === "" ? say`at the end mark` : say`at the end mark ${words.closing}`;
     case "same_word":
-      return "at the same word elsewhere";
+      return say`at the same word elsewhere`;
     case "few":
-      return "at a few tokens";
+      return say`at a few tokens`;
     case "many":
-      return "broadly";
+      return say`broadly`;
   }
 }
 
@@ -85,17 +86,13 @@ export function whereOf(job: Job, words: { readonly first: string; readonly clos
 export function sentenceOf(measured: Measured, words: { readonly first: string; readonly closing: string }): string {
   const { job, value } = jobOf(measured);
   if (job === "few" || job === "many") {
-    return `Spreads its attention over ${short(value, 1)} tokens at once, of ${short(1 / measured.even, 0)} that it could look at.`;
+    return say`Spreads its attention over ${short(value, 1)} tokens at once, of ${short(1 / measured.even, 0)} that it could look at.`;
   }
-  return `Looks mostly ${whereOf(job, words)}: ${percent(value)} of its attention.`;
+  return say`Looks mostly ${whereOf(job, words)}: ${percent(value)} of its attention.`;
 }
 
 /** The rule that the labels follow, in full. */
-export const RULE =
-  `“Mostly” means: at least ${percent(LEAST)} of the attention, on average over the tokens of the sentence, and at least ` +
-  `${TIMES} times an even share of one token. Other heads look at “a few” tokens where the attention is spread over at most ` +
-  `${AT_LEAST} of them, or an eighth of those that they could look at (as many as would give the same entropy), else ` +
-  "“broadly”.";
+export const RULE = say`“Mostly” means: at least ${percent(LEAST)} of the attention, on average over the tokens of the sentence, and at least ${TIMES} times an even share of one token. Other heads look at “a few” tokens where the attention is spread over at most ${AT_LEAST} of them, or an eighth of those that they could look at (as many as would give the same entropy), else “broadly”.`;
 
 export interface Counted {
   readonly job: Job;
@@ -111,24 +108,26 @@ export function headlineOf(
   const parts: { text: string; job: Job | null }[] = [];
   const placed = groups.filter(({ job }) => (NAMED as readonly Job[]).includes(job));
   const others = groups.filter(({ job }) => job === "few" || job === "many");
-  const verb = (count: number): string => (count === 1 ? "looks" : "look");
+  const verb = (count: number): string => (count === 1 ? say`looks` : say`look`);
   placed.forEach(({ job, heads }, order) => {
     const where = whereOf(job, words);
     const listed = heads.length <= LISTED ? ` (${heads.join(", ")})` : "";
     if (order === 0) {
       const of =
-        total === heads.length ? `All ${counted(total, "head")}` : `${heads.length} of ${counted(total, "head")}`;
-      parts.push({ text: `${of} ${verb(heads.length)} mostly ${where}${listed}`, job });
+        total === heads.length ? say`All ${counted(total, "head")}` : say`${heads.length} of ${counted(total, "head")}`;
+      const one = heads.length === 1;
+      const text = one ? say`${of} looks mostly ${where}${listed}` : say`${of} look mostly ${where}${listed}`;
+      parts.push({ text, job });
     } else {
-      parts.push({ text: order === placed.length - 1 && others.length === 0 ? " and " : ", ", job: null });
+      parts.push({ text: order === placed.length - 1 && others.length === 0 ? say` and ` : ", ", job: null });
       parts.push({ text: `${heads.length} ${where}${listed}`, job });
     }
   });
   if (placed.length === 0)
-    parts.push({ text: `None of ${counted(total, "head")} looks mostly at one place: `, job: null });
+    parts.push({ text: say`None of ${counted(total, "head")} looks mostly at one place: `, job: null });
   else if (others.length > 0) parts.push({ text: "; ", job: null });
   others.forEach(({ job, heads }, order) => {
-    if (order > 0) parts.push({ text: " and ", job: null });
+    if (order > 0) parts.push({ text: say` and `, job: null });
     const first = order === 0 ? ` ${verb(heads.length)}` : "";
     parts.push({ text: `${heads.length}${first} ${whereOf(job, words)}`, job });
   });

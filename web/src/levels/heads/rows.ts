@@ -9,6 +9,7 @@ import type { Store } from "../../run/store.ts";
 import { ATTENTIONS } from "../../sources/addresses.ts";
 import type { Source } from "../../sources/source.ts";
 import { useAsked, useStore } from "../../views/hooks.ts";
+import { heard, say } from "../../words/say.ts";
 import type { Row } from "./heads_scene.ts";
 
 /** An attention by name, with where it stands. */
@@ -27,7 +28,7 @@ const BANDS = ATTENTIONS.map((kind) => kind.join(" "));
 const SHORT: Readonly<Record<string, string>> = {
   "encoder self": "encoder ",
   "decoder self": "decoder ",
-  "decoder cross": "cross ",
+  "decoder cross": say`cross `,
 };
 
 /** All attentions, those of one kind together. */
@@ -53,12 +54,12 @@ export function attentionsAmong(
     found
       .filter((each) => each.kind === kind)
       .map(({ name, block }): Attention => {
-        const [side = "", part = ""] = kind.split(" ");
+        const [side = ""] = kind.split(" ");
         const [, heads = 1, queries = 1, keys = 1] = shape(name) ?? [];
         const band =
           kind === "decoder cross"
-            ? "cross-attention: the decoder's tokens look at the encoder's"
-            : `${side} ${part}-attention`;
+            ? say`cross-attention: the decoder's tokens look at the encoder's`
+            : say`${heard(side)} self-attention`;
         return {
           attention: name.slice(0, -".weights".length),
           band,

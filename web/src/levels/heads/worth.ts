@@ -7,6 +7,7 @@ import type { Importance, ImportanceRow } from "../../record/sums.ts";
 import { HttpSource } from "../../sources/http_source.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
+import { heard, say } from "../../words/say.ts";
 import { idOf } from "./heads_scene.ts";
 
 export interface Worth extends Importance {
@@ -28,11 +29,11 @@ export function useWorth(): { readonly worth: Worth | null; readonly offered: bo
     return { ...told, of: new Map(told.heads.map((row) => [idOf(row.attention, row.head), row])) };
   }, [told]);
   const offered = server && source.run.sections?.includes(NAME) === true;
-  return { worth, offered, reason: told !== null && isLacking(told) ? told.reason : "" };
+  return { worth, offered, reason: told !== null && isLacking(told) ? heard(told.reason) : "" };
 }
 
 /** `+0.021 nats (95 %: 0.011 to 0.032)` */
 export function lostBy({ difference, low, high }: ImportanceRow, unit: string): string {
-  const within = low === null || high === null ? "" : ` (95 %: ${short(low)} to ${short(high)})`;
+  const within = low === null || high === null ? "" : say` (95 %: ${short(low)} to ${short(high)})`;
   return `${difference > 0 ? "+" : ""}${short(difference)} ${unit}${within}`;
 }

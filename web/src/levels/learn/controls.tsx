@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { EXERCISES, type Exercise } from "../../learn/choice.ts";
+import { say } from "../../words/say.ts";
 import {
   again,
   goTo,
@@ -19,29 +20,35 @@ import {
 
 /** What each exercise changes, in a few words, and what it asks. */
 export const TITLES: Readonly<Record<Exercise, readonly [title: string, asks: string]>> = {
-  letters: ["write letter by letter", "A second model, a decoder: it learns the lines and writes such ones itself."],
+  letters: [
+    say`write letter by letter`,
+    say`A second model, a decoder: it learns the lines and writes such ones itself.`,
+  ],
   "letters-norms": [
-    "two blocks, with norms",
-    "The same lines, with norms and a second residual: does it need fewer steps?",
+    say`two blocks, with norms`,
+    say`The same lines, with norms and a second residual: does it need fewer steps?`,
   ],
   "letters-large": [
-    "192,000 weights",
-    "Four wide blocks: a step takes as long as some forty of the small model, and the rate is smaller.",
+    say`192,000 weights`,
+    say`Four wide blocks: a step takes as long as some forty of the small model, and the rate is smaller.`,
   ],
-  slides: ["as in the slides", "Hidden words are zeroed, and nobody looks at them."],
-  "nothing-hidden": ["nothing hidden", "The model reads the words that it has to guess. What is there left to learn?"],
-  "no-positions": ["no positions", "Nothing tells the model where a word stands. Which guesses become the same?"],
-  "one-head": ["one head", "The same 516 weights, read as one head of 8 numbers. Is two better?"],
+  slides: [say`as in the slides`, say`Hidden words are zeroed, and nobody looks at them.`],
+  "nothing-hidden": [
+    say`nothing hidden`,
+    say`The model reads the words that it has to guess. What is there left to learn?`,
+  ],
+  "no-positions": [say`no positions`, say`Nothing tells the model where a word stands. Which guesses become the same?`],
+  "one-head": [say`one head`, say`The same 516 weights, read as one head of 8 numbers. Is two better?`],
   "zero-after": [
-    "zeroed after adding positions",
-    "A hidden word loses its position too: two hidden words of a sentence cannot be told apart any more.",
+    say`zeroed after adding positions`,
+    say`A hidden word loses its position too: two hidden words of a sentence cannot be told apart any more.`,
   ],
 };
 
 const PACE: Readonly<Record<Pace, string>> = {
-  slow: "10 a second",
-  steady: "100 a second",
-  fast: "as fast as it goes",
+  slow: say`10 a second`,
+  steady: say`100 a second`,
+  fast: say`as fast as it goes`,
 };
 
 export function Controls({ now }: { now: Lesson }): VNode {
@@ -50,20 +57,20 @@ export function Controls({ now }: { now: Lesson }): VNode {
   const { exercise } = learner.setup.choice;
   return (
     <>
-      <section class="learn-controls" aria-label="training">
+      <section class="learn-controls" aria-label={say`training`}>
         <button type="button" class="act" onClick={play} aria-pressed={playing.value} data-do="play">
-          {still() ? "100 steps" : playing.value ? "Pause" : "Play"}
+          {still() ? say`100 steps` : playing.value ? say`Pause` : say`Play`}
         </button>
         <button type="button" class="act" onClick={() => make(1)} data-do="step">
-          One step
+          {say`One step`}
         </button>
         <button type="button" class="act" onClick={() => goTo(0)} disabled={learner.step === 0} data-do="first">
-          To the start
+          {say`To the start`}
         </button>
         <label hidden={still()}>
-          <span class="quiet">steps </span>
+          <span class="quiet">{say`steps`} </span>
           <select
-            aria-label="pace"
+            aria-label={say`pace`}
             onChange={(event) => {
               pace.value = event.currentTarget.value as Pace;
             }}
@@ -76,34 +83,34 @@ export function Controls({ now }: { now: Lesson }): VNode {
           </select>
         </label>
         <label>
-          <span class="quiet">rate </span>
+          <span class="quiet">{say`rate`} </span>
           <input
             key={learner.rate}
             type="text"
             inputMode="decimal"
             size={7}
             defaultValue={String(learner.rate)}
-            aria-label="learning rate"
+            aria-label={say`learning rate`}
             onChange={(event) => setRate(Number(event.currentTarget.value))}
           />
         </label>
         <label>
-          <span class="quiet">seed </span>
+          <span class="quiet">{say`seed`} </span>
           <input
             type="number"
             min={0}
             max={9999}
             value={learner.seed}
-            aria-label="seed of the first weights"
+            aria-label={say`seed of the first weights`}
             onChange={(event) => again({ seed: Math.trunc(Number(event.currentTarget.value)) || 0 })}
           />
         </label>
       </section>
-      <section class="exercises" aria-label="exercises">
-        <span class="quiet">What if:</span>
+      <section class="exercises" aria-label={say`exercises`}>
+        <span class="quiet">{say`What if:`}</span>
         {EXERCISES.map((each) => (
           <>
-            {each === "letters" && <span class="quiet">Or:</span>}
+            {each === "letters" && <span class="quiet">{say`Or:`}</span>}
             <button
               type="button"
               key={each}

@@ -3,8 +3,9 @@
 import type { VNode } from "preact";
 import { useRef } from "preact/hooks";
 import { fewer } from "../../learn/written.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import { useWidth } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { ticksBetween } from "../training/curve_scene.ts";
 import { TITLES } from "./controls.tsx";
 import { goTo, type Lesson } from "./lesson.ts";
@@ -39,7 +40,7 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
   };
   const steps = ticksBetween(0, last, width < 500 ? 3 : 6).filter((each) => each <= last);
   return (
-    <section class="learn-curve" aria-label="the loss over the steps">
+    <section class="learn-curve" aria-label={say`the loss over the steps`}>
       <div ref={box}>
         {width > 0 && (
           <svg
@@ -63,7 +64,7 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
             ))}
             {steps.map((step) => (
               <text key={step} x={along(step)} y={HEIGHT - 6} text-anchor={step === 0 ? "start" : "middle"}>
-                {step.toLocaleString("en")}
+                {grouped(step)}
               </text>
             ))}
             <path class="even" d={`M${LEFT} ${down(even)}H${width - RIGHT}`} />
@@ -75,27 +76,19 @@ export function Curve({ now, loss }: { now: Lesson; loss: number }): VNode {
         )}
       </div>
       <label class="learn-scrub">
-        <span class="away">step</span>
+        <span class="away">{say`step`}</span>
         <input
           type="range"
           min={0}
           max={learner.tip}
           value={learner.step}
-          aria-valuetext={`step ${learner.step}, loss ${short(loss)}`}
+          aria-valuetext={say`step ${learner.step}, loss ${short(loss)}`}
           onInput={(event) => goTo(Number(event.currentTarget.value))}
         />
-        <output>
-          step {learner.step.toLocaleString("en")} of {learner.tip.toLocaleString("en")}
-        </output>
+        <output>{say`step ${grouped(learner.step)} of ${grouped(learner.tip)}`}</output>
       </label>
       <p class="quiet label">
-        <span class="line-loss" /> loss <span class="line-even" /> all equally likely
-        {past !== null && (
-          <>
-            {" "}
-            <span class="line-past" /> before: {TITLES[past.choice.exercise][0]}
-          </>
-        )}
+        {say`${<span class="line-loss" />} loss ${<span class="line-even" />} all equally likely${past !== null && <>{say`${<span class="line-past" />} before: ${TITLES[past.choice.exercise][0]}`}</>}`}
       </p>
     </section>
   );

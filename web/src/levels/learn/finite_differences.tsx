@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { power, short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import { check, checked, type Lesson } from "./lesson.ts";
 import { nameAt } from "./places.ts";
 
@@ -12,14 +13,13 @@ export function FiniteDifferences({ now }: { now: Lesson }): VNode {
   const last = checked.value;
   const holds = last !== null && last.found.difference <= HOLDS;
   return (
-    <section class="finite" aria-label="check by finite differences">
-      <h2>Are the gradients right?</h2>
+    <section class="finite" aria-label={say`check by finite differences`}>
+      <h2>{say`Are the gradients right?`}</h2>
       <p class="says plain">
-        Move each weight up and down by 0.00001, compute the loss both times, divide the difference of both losses by
-        0.00002: about the gradient, without any derivative.
+        {say`Move each weight up and down by 0.00001, compute the loss both times, divide the difference of both losses by 0.00002: about the gradient, without any derivative.`}
       </p>
       <button type="button" class="act" onClick={check} data-do="check">
-        Check the gradients of this step
+        {say`Check the gradients of this step`}
       </button>
       {last !== null && (
         <p class="check" data-holds={holds} data-difference={String(last.found.difference)} role="status">
@@ -27,11 +27,7 @@ export function FiniteDifferences({ now }: { now: Lesson }): VNode {
             {holds ? "✓" : "✗"}
           </span>
           <span>
-            Step {last.step}, {last.found.count} gradients
-            {last.found.count < last.found.of && ` of ${last.found.of}, spread evenly`}: the largest difference is{" "}
-            {power(last.found.difference)} of the largest gradient, at {nameAt(now, last.found.worst)}: gradient{" "}
-            {short(last.found.gradient, 6)}, by differences {short(last.found.quotient, 6)}.
-            {!holds && " A unit of the ReLU that turns on or off between both losses can do that: try the next step."}
+            {say`Step ${last.step}, ${last.found.count} gradients${last.found.count < last.found.of && say` of ${last.found.of}, spread evenly`}: the largest difference is ${power(last.found.difference)} of the largest gradient, at ${nameAt(now, last.found.worst)}: gradient ${short(last.found.gradient, 6)}, by differences ${short(last.found.quotient, 6)}.${!holds && say` A unit of the ReLU that turns on or off between both losses can do that: try the next step.`}`}
           </span>
         </p>
       )}

@@ -5,6 +5,7 @@ import { LOSS } from "../../formulas/program.ts";
 import { BETA1, BETA2, CLIP } from "../../learn/adam.ts";
 import type { Moved } from "../../learn/learner.ts";
 import { short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import { type Lesson, lesson, shown, tick, trail } from "./lesson.ts";
 import { calledAt, cellIn, titleIn } from "./places.ts";
 
@@ -17,7 +18,9 @@ export function LearnBeside(): VNode {
   const held = trail.value.at(-1);
   if (now === null || held === undefined)
     return (
-      <p class="quiet">Click a weight or a cell of a box, or go to it with Tab and arrow keys: its gradient is here.</p>
+      <p class="quiet">
+        {say`Click a weight or a cell of a box, or go to it with Tab and arrow keys: its gradient is here.`}
+      </p>
     );
   return <Held now={now} name={held.name} at={held.at} />;
 }
@@ -54,7 +57,7 @@ function Held({ now, name, at }: { now: Lesson; name: string; at: number }): VNo
         <p>{name === LOSS ? "" : cellIn(now, name, at)}</p>
         {stretch === undefined && (
           <p class="quiet">
-            {moved === null ? "now" : `before step ${moved.after.step}`}: {short(value, 4)}
+            {moved === null ? say`now` : say`before step ${moved.after.step}`}: {short(value, 4)}
           </p>
         )}
       </div>
@@ -62,7 +65,7 @@ function Held({ now, name, at }: { now: Lesson; name: string; at: number }): VNo
       {moved === null ? (
         <div class="part">
           <p class="big">{short(shown(now).fetch(name)?.data[at] ?? Number.NaN)}</p>
-          <p class="quiet">Drawn at random: nothing has moved it yet. Make a step.</p>
+          <p class="quiet">{say`Drawn at random: nothing has moved it yet. Make a step.`}</p>
         </div>
       ) : (
         <Gradient now={now} moved={moved} name={name} at={at} />
@@ -83,25 +86,21 @@ function Update({ moved, flat }: { moved: Moved; flat: number }): VNode {
       <p class="big" data-weight>
         {short(is, 4)}
       </p>
-      <p>
-        Step {after.step} moved it from {short(was, 4)} by <b>{signed(is - was)}</b>.
-      </p>
+      <p>{say`Step ${after.step} moved it from ${short(was, 4)} by ${<b>{signed(is - was)}</b>}.`}</p>
       <dl class="step-facts">
-        <dt>gradient</dt>
+        <dt>{say`gradient`}</dt>
         <dd>{short(gradient, 5)}</dd>
         {by < 1 && (
           <>
-            <dt>
-              cut: all gradients together are {short(length)} long, at most {CLIP}
-            </dt>
+            <dt>{say`cut: all gradients together are ${short(length)} long, at most ${CLIP}`}</dt>
             <dd>{short(gradient * by, 5)}</dd>
           </>
         )}
-        <dt>its running mean, by Adam</dt>
+        <dt>{say`its running mean, by Adam`}</dt>
         <dd>{short(first, 5)}</dd>
-        <dt>root of the mean of its square</dt>
+        <dt>{say`root of the mean of its square`}</dt>
         <dd>{short(Math.sqrt(second), 5)}</dd>
-        <dt>− rate {short(rate)} × mean ÷ root</dt>
+        <dt>{say`− rate ${short(rate)} × mean ÷ root`}</dt>
         <dd>{signed(is - was)}</dd>
       </dl>
     </div>
@@ -114,7 +113,7 @@ function Gradient({ now, moved, name, at }: { now: Lesson; moved: Moved; name: s
   if (name === LOSS)
     return (
       <div class="part">
-        <p>The loss moves with itself one to one: here all gradients begin.</p>
+        <p>{say`The loss moves with itself one to one: here all gradients begin.`}</p>
       </div>
     );
   const gradient = program.gradientAt(name, at);
@@ -123,13 +122,13 @@ function Gradient({ now, moved, name, at }: { now: Lesson; moved: Moved; name: s
   const rest = terms.slice(TERMS).reduce((sum, { value }) => sum + value, 0);
   return (
     <div class="part" data-gradient={String(gradient)} data-terms={terms.length}>
-      <p class="label">Its gradient: how the loss moves with it</p>
+      <p class="label">{say`Its gradient: how the loss moves with it`}</p>
       <p class="strong">{short(gradient, 6)}</p>
       {terms.length === 0 && (
         <p class="quiet">
           {program.moves(name)
-            ? "No gradient reaches it in this step: nothing that the loss is made of reads it."
-            : "No weight goes into this number: it is given, and no training moves it."}
+            ? say`No gradient reaches it in this step: nothing that the loss is made of reads it.`
+            : say`No weight goes into this number: it is given, and no training moves it.`}
         </p>
       )}
       <ol class="gradient-terms">
@@ -144,7 +143,7 @@ function Gradient({ now, moved, name, at }: { now: Lesson; moved: Moved; name: s
             <span>
               × {short(term.upstream, 5)}{" "}
               <button type="button" class="undo" onClick={() => (trail.value = [...trail.value, term.result])}>
-                gradient of {calledAt(now, term.result.name, term.result.at)}
+                {say`gradient of ${calledAt(now, term.result.name, term.result.at)}`}
               </button>
             </span>
             <b>{signed(term.value)}</b>
@@ -152,9 +151,7 @@ function Gradient({ now, moved, name, at }: { now: Lesson; moved: Moved; name: s
         ))}
       </ol>
       {terms.length > TERMS && (
-        <p class="quiet">
-          {terms.length - TERMS} more of {terms.length}: {signed(rest)}
-        </p>
+        <p class="quiet">{say`${terms.length - TERMS} more of ${terms.length}: ${signed(rest)}`}</p>
       )}
     </div>
   );

@@ -6,6 +6,7 @@ import { link, state } from "../../address/state.ts";
 import { isWriter } from "../../learn/choice.ts";
 import { grouped, power, short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { Controls } from "./controls.tsx";
 import { Curve } from "./curve.tsx";
 import { FiniteDifferences } from "./finite_differences.tsx";
@@ -27,8 +28,8 @@ export function LearnView(): VNode {
     <div class="learn">
       {now === null ? (
         <>
-          <h1 class="big">Learning</h1>
-          {wrong.value !== "" && <p class="wrong">This model cannot be trained in the page: {wrong.value}</p>}
+          <h1 class="big">{say`Learning`}</h1>
+          {wrong.value !== "" && <p class="wrong">{say`This model cannot be trained in the page: ${wrong.value}`}</p>}
         </>
       ) : (
         <Learning now={now} />
@@ -40,14 +41,13 @@ export function LearnView(): VNode {
 function Elsewhere(): VNode {
   return (
     <>
-      <h1 class="big">Learning in the page</h1>
+      <h1 class="big">{say`Learning in the page`}</h1>
       <p class="says plain">
-        The slides’ model of 516 weights can be trained here, step by step, on your own sentences. This page shows
-        another model.
+        {say`The slides’ model of 516 weights can be trained here, step by step, on your own sentences. This page shows another model.`}
       </p>
       <p>
         <a class="strong" href={link({ model: "slides", changes: "", level: "learn", options: [], at: [] })}>
-          Open the slides’ model, if this page’s server offers it
+          {say`Open the slides’ model, if this page’s server offers it`}
         </a>
       </p>
     </>
@@ -97,14 +97,12 @@ function Learning({ now }: { now: Lesson }): VNode {
         {letters ? <Lines now={now} /> : <Sentences now={now} />}
         <Curve now={now} loss={program.loss} />
       </div>
-      <h2>{large ? "What its first block computes" : "Everything it computes"}</h2>
-      <p class="quiet label">Click a cell, or press Enter on it: how the loss moves with this number.</p>
+      <h2>{large ? say`What its first block computes` : say`Everything it computes`}</h2>
+      <p class="quiet label">{say`Click a cell, or press Enter on it: how the loss moves with this number.`}</p>
       <Boxes now={now} />
-      <h2>
-        Its {grouped(program.weights.length)} weights{large && ": those of the first block"}
-      </h2>
+      <h2>{say`Its ${grouped(program.weights.length)} weights${large && say`: those of the first block`}`}</h2>
       <p class="quiet label">
-        Click a weight, or press Enter on it: the gradient that moved it, and the terms of that gradient.
+        {say`Click a weight, or press Enter on it: the gradient that moved it, and the terms of that gradient.`}
       </p>
       <Weights now={now} />
       <FiniteDifferences now={now} />
@@ -114,7 +112,9 @@ function Learning({ now }: { now: Lesson }): VNode {
 
 function headline({ learner }: Lesson, loss: number): string {
   const { step } = learner;
-  return `${step === 0 ? "Before the first step" : `After step ${step.toLocaleString("en")}`}: loss ${short(loss)}`;
+  return step === 0
+    ? say`Before the first step: loss ${short(loss)}`
+    : say`After step ${grouped(step)}: loss ${short(loss)}`;
 }
 
 function beneath(now: Lesson): string {
@@ -122,12 +122,16 @@ function beneath(now: Lesson): string {
   const words = names.run.words.vocabulary.length;
   const letters = isWriter(learner.setup.choice.exercise);
   const parts = [
-    `The same probability for each of the ${words} ${letters ? "letters" : "words"} would have a loss of ${short(Math.log(words))}.`,
+    letters
+      ? say`The same probability for each of the ${words} letters would have a loss of ${short(Math.log(words))}.`
+      : say`The same probability for each of the ${words} words would have a loss of ${short(Math.log(words))}.`,
   ];
   const { added } = learner.setup;
   if (added.length > 0)
     parts.unshift(
-      `${added.length === 1 ? "A word was" : `${added.length} words were`} not in the model’s table and ${added.length === 1 ? "has a row of its" : "have rows of their"} own now: ${added.join(", ")}.`,
+      added.length === 1
+        ? say`A word was not in the model’s table and has a row of its own now: ${added[0]}.`
+        : say`${added.length} words were not in the model’s table and have rows of their own now: ${added.join(", ")}.`,
     );
   return parts.join(" ");
 }
@@ -137,10 +141,12 @@ function Stop({ now }: { now: Lesson }): VNode {
   const { stopped, before, rate } = now.learner;
   return (
     <p class="wrong" role="alert" data-stopped={stopped?.step}>
-      Stopped before step {(stopped?.step ?? 0) + 1}: the {stopped?.what} is not finite any more. Each step moves a
-      weight by up to about the rate, {short(rate)}: numbers became too large to be multiplied.{" "}
+      {stopped?.what === "loss"
+        ? say`Stopped before step ${(stopped?.step ?? 0) + 1}: the loss is not finite any more.`
+        : say`Stopped before step ${(stopped?.step ?? 0) + 1}: the gradient is not finite any more.`}{" "}
+      {say`Each step moves a weight by up to about the rate, ${short(rate)}: numbers became too large to be multiplied.`}{" "}
       <button type="button" class="undo" onClick={back}>
-        Back to step {before.step}, with a rate of {short(before.rate ?? 0.005)}
+        {say`Back to step ${before.step}, with a rate of ${short(before.rate ?? 0.005)}`}
       </button>
     </p>
   );
@@ -154,9 +160,9 @@ function Far({ loss, words }: { loss: number; words: number }): VNode | null {
   const size = loss < 1e5 ? short(loss) : power(loss);
   return (
     <p class="wrong">
-      The loss is {size}: the rate is too high, each step overshoots.{" "}
+      {say`The loss is ${size}: the rate is too high, each step overshoots.`}{" "}
       <button type="button" class="undo" onClick={back}>
-        Back, with a smaller rate
+        {say`Back, with a smaller rate`}
       </button>
     </p>
   );

@@ -12,6 +12,7 @@ import { DAYS } from "../../learn/letters.ts";
 import { setUp } from "../../learn/setup.ts";
 import { fewer, parseLesson, writtenLesson } from "../../learn/written.ts";
 import type { RunRecord } from "../../record/record.ts";
+import { say } from "../../words/say.ts";
 
 export const PACES = { slow: 10, steady: 100, fast: Number.POSITIVE_INFINITY } as const;
 export type Pace = keyof typeof PACES;
@@ -156,7 +157,7 @@ export function hide(sentence: number, token: number): void {
 
 export function setRate(rate: number): void {
   if (!(rate > 0) || !Number.isFinite(rate)) {
-    wrong.value = "The rate is a number above 0, such as 0.005.";
+    wrong.value = say`The rate is a number above 0, such as 0.005.`;
     return;
   }
   wrong.value = "";
@@ -173,7 +174,7 @@ export function back(): void {
   learner.goTo(step);
   learner.change({ rate: rate ?? RATE });
   drawn();
-  say();
+  tell();
   remember();
 }
 
@@ -182,7 +183,7 @@ export function goTo(step: number): void {
   playing.value = false;
   lesson.peek()?.learner.goTo(step);
   drawn();
-  say();
+  tell();
   remember();
 }
 
@@ -191,7 +192,7 @@ export function make(steps: number): void {
   playing.value = false;
   lesson.peek()?.learner.advance(steps);
   drawn();
-  say();
+  tell();
   remember();
 }
 
@@ -210,7 +211,7 @@ export function play(): void {
 function rest(): void {
   playing.value = false;
   drawn();
-  say();
+  tell();
   remember();
 }
 
@@ -245,7 +246,7 @@ function run(): void {
     }
     if (now - told > 4000) {
       told = now;
-      say();
+      tell();
     }
     requestAnimationFrame(frame);
   };
@@ -273,15 +274,17 @@ function drawn(): void {
   tick.value += 1;
 }
 
-function say(): void {
+function tell(): void {
   const learner = lesson.peek()?.learner;
   if (learner === undefined) return;
   const { step, stopped } = learner;
   const loss = lesson.peek() === null ? Number.NaN : shown(lesson.peek() as Lesson).loss;
   spoken.value =
     stopped === null
-      ? `step ${step}, loss ${loss.toFixed(3)}`
-      : `stopped at step ${step}: the ${stopped.what} is not finite`;
+      ? say`step ${step}, loss ${loss.toFixed(3)}`
+      : stopped.what === "loss"
+        ? say`stopped at step ${step}: the loss is not finite`
+        : say`stopped at step ${step}: the gradient is not finite`;
 }
 
 let resting: ReturnType<typeof setTimeout> | undefined;

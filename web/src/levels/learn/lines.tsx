@@ -5,6 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { LONGEST_LINE, MOST_LINES } from "../../learn/choice.ts";
 import { numbersFrom } from "../../learn/first_weights.ts";
 import { Writer } from "../../learn/letters.ts";
+import { say } from "../../words/say.ts";
 import { again, front, type Lesson, shown } from "./lesson.ts";
 
 /** So many lines are written. */
@@ -28,8 +29,8 @@ export function Lines({ now }: { now: Lesson }): VNode {
     setText(null);
   };
   return (
-    <section class="lines" aria-label="lines">
-      <p class="quiet label">It learns, a letter after the others of its line:</p>
+    <section class="lines" aria-label={say`lines`}>
+      <p class="quiet label">{say`It learns, a letter after the others of its line:`}</p>
       <p class="learned-row">
         {lines.map((line, row) => (
           <button
@@ -45,13 +46,7 @@ export function Lines({ now }: { now: Lesson }): VNode {
           </button>
         ))}
       </p>
-      <p class="quiet label">
-        It writes:{" "}
-        <b>
-          {known} of {WRITTEN}
-        </b>{" "}
-        are lines that it learned.
-      </p>
+      <p class="quiet label">{say`It writes: ${<b>{say`${known} of ${WRITTEN}`}</b>} are lines that it learned.`}</p>
       <ul class="written">
         {written.map((line, place) => (
           <li key={place} data-known={lines.includes(line)}>
@@ -61,7 +56,7 @@ export function Lines({ now }: { now: Lesson }): VNode {
       </ul>
       <p class="learn-controls">
         <label>
-          <span class="quiet">temperature </span>
+          <span class="quiet">{say`temperature`} </span>
           <input
             type="range"
             min={0.1}
@@ -73,23 +68,23 @@ export function Lines({ now }: { now: Lesson }): VNode {
           {temperature.toFixed(1)}
         </label>
         <button type="button" class="undo" onClick={() => setDraws(draws + 1)}>
-          Draw again
+          {say`Draw again`}
         </button>
       </p>
       <details class="twin">
-        <summary>write other lines</summary>
+        <summary>{say`write other lines`}</summary>
         <form class="own-sentences" onSubmit={learn}>
           <textarea
             rows={MOST_LINES}
-            aria-label="lines to learn"
+            aria-label={say`lines to learn`}
             value={text ?? lines.join("\n")}
             onInput={(event) => setText(event.currentTarget.value)}
           />
           <p class="quiet">
-            Up to {MOST_LINES} lines of up to {LONGEST_LINE} letters: names, words, what you like.
+            {say`Up to ${MOST_LINES} lines of up to ${LONGEST_LINE} letters: names, words, what you like.`}
           </p>
           <button type="submit" class="act">
-            Learn these
+            {say`Learn these`}
           </button>
         </form>
       </details>

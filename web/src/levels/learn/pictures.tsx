@@ -10,6 +10,7 @@ import type { Names } from "../../formulas/names.ts";
 import { sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import { usePalette, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { heard, say } from "../../words/say.ts";
 import { blockScene } from "../block/block_scene.ts";
 import { front, type Lesson, shown, tick, trail } from "./lesson.ts";
 
@@ -36,14 +37,14 @@ export function Boxes({ now }: { now: Lesson }): VNode {
   const large = now.learner.weights.length > LARGE;
   const formulas = large ? run.formulas.filter(({ name }) => !further(name)) : run.formulas;
   const draw = (fetch: Fetch, look: Look, width: number): Scene => blockScene(formulas, now.names, fetch, look, width);
-  return <Drawn now={now} draw={draw} label="Everything the model computes at this step" />;
+  return <Drawn now={now} draw={draw} label={say`Everything the model computes at this step`} />;
 }
 
 export function Weights({ now }: { now: Lesson }): VNode {
   const all = Object.keys(now.names.run.weights);
   const names = now.learner.weights.length > LARGE ? all.filter((name) => !further(name)) : all;
   const draw = (fetch: Fetch, look: Look, width: number): Scene => weightsScene(names, now.names, fetch, look, width);
-  return <Drawn now={now} draw={draw} label="The weights at this step" />;
+  return <Drawn now={now} draw={draw} label={say`The weights at this step`} />;
 }
 
 function Drawn({
@@ -86,7 +87,7 @@ function Drawn({
       {scene !== null && (
         <Picture
           scene={scene}
-          label={`${label}. Arrow keys move, Page Up and Page Down change the tensor.`}
+          label={say`${label}. Arrow keys move, Page Up and Page Down change the tensor.`}
           tensor={held?.name ?? ""}
           cell={held === undefined ? [] : cellOf(shape, held.at)}
           onPoint={(name, cell, by) => {
@@ -123,6 +124,7 @@ function weightsScene(shown: readonly string[], names: Names, fetch: Fetch, look
 export function titleOf(name: string): string {
   const [, ...steps] = name.split(".");
   const [last = "", part = ""] = [steps.at(-2), steps.at(-3)];
-  const short = last === "word" ? "word vectors" : last === "head" ? "output head" : last.replaceAll("_", " ");
-  return part === "feed_forward" ? `feed-forward, ${short}` : last === "output" ? "attention output" : short;
+  const short =
+    last === "word" ? say`word vectors` : last === "head" ? say`output head` : heard(last.replaceAll("_", " "));
+  return part === "feed_forward" ? say`feed-forward, ${short}` : last === "output" ? say`attention output` : short;
 }

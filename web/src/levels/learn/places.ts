@@ -2,6 +2,7 @@
 
 import type { Names } from "../../formulas/names.ts";
 import { LOSS } from "../../formulas/program.ts";
+import { say } from "../../words/say.ts";
 import { type Lesson, shown } from "./lesson.ts";
 import { cellOf, titleOf } from "./pictures.tsx";
 
@@ -15,13 +16,17 @@ export function nameAt(now: Lesson, flat: number): string {
 
 /** A number by its tensor and its cell: `query weight, head · channel 0·2, input 3`. */
 export function calledAt(now: Lesson, name: string, at: number): string {
-  if (name === LOSS) return "the loss";
+  if (name === LOSS) return say`the loss`;
   const cell = cellIn(now, name, at);
   return `${titleIn(now.names, name)}${cell === "" ? "" : `, ${cell}`}`;
 }
 
 export function titleIn(names: Names, name: string): string {
-  return name === LOSS ? "the loss" : name.startsWith("parameters.") ? `${titleOf(name)} weight` : names.title(name);
+  return name === LOSS
+    ? say`the loss`
+    : name.startsWith("parameters.")
+      ? say`${titleOf(name)} weight`
+      : names.title(name);
 }
 
 export function cellIn(now: Lesson, name: string, at: number): string {

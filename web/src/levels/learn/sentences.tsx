@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { LONGEST } from "../../learn/choice.ts";
 import { percent } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import { again, front, hide, type Lesson, shown } from "./lesson.ts";
 
 /** So many guesses stand below a hidden word. */
@@ -15,13 +16,9 @@ export function Sentences({ now }: { now: Lesson }): VNode {
   const sentence = front.value;
   const right = [...guesses].filter(([key, [best]]) => best?.[0] === wordAt(choice.sentences, key)).length;
   return (
-    <section aria-label="sentences" class="learned">
+    <section aria-label={say`sentences`} class="learned">
       <p class="quiet label">
-        Click a word to hide it, or to show it again.{" "}
-        <b>
-          {right} of {guesses.size}
-        </b>{" "}
-        hidden words are guessed right.
+        {say`Click a word to hide it, or to show it again. ${<b>{say`${right} of ${guesses.size}`}</b>} hidden words are guessed right.`}
       </p>
       {choice.sentences.map((words, row) => (
         <div class="learned-row" key={row} data-front={row === sentence}>
@@ -29,7 +26,7 @@ export function Sentences({ now }: { now: Lesson }): VNode {
             type="button"
             class="front"
             aria-pressed={row === sentence}
-            aria-label={`sentence ${row} in front in the pictures`}
+            aria-label={say`sentence ${row} in front in the pictures`}
             onClick={() => {
               front.value = row;
             }}
@@ -43,7 +40,7 @@ export function Sentences({ now }: { now: Lesson }): VNode {
                 <button
                   type="button"
                   aria-pressed={found !== undefined}
-                  aria-label={`${word}, ${found === undefined ? "hide it" : "hidden, show it"}`}
+                  aria-label={found === undefined ? say`${word}, hide it` : say`${word}, hidden, show it`}
                   data-word={`${row}.${token}`}
                   onClick={() => hide(row, token)}
                 >
@@ -108,14 +105,14 @@ function Others({ now }: { now: Lesson }): VNode {
   };
   return (
     <details class="twin">
-      <summary>write other sentences</summary>
+      <summary>{say`write other sentences`}</summary>
       <form class="own-sentences" onSubmit={learn}>
         {own.map((text, row) => (
           <input
             type="text"
             key={row}
             value={text}
-            aria-label={`sentence ${row}`}
+            aria-label={say`sentence ${row}`}
             onInput={(event) => {
               const { value } = event.currentTarget;
               setTexts(own.map((each, at) => (at === row ? value : each)));
@@ -123,11 +120,10 @@ function Others({ now }: { now: Lesson }): VNode {
           />
         ))}
         <p class="quiet">
-          Up to {LONGEST} words each, with blanks between them. A word that the model does not know becomes one more row
-          of its table, and the training begins again.
+          {say`Up to ${LONGEST} words each, with blanks between them. A word that the model does not know becomes one more row of its table, and the training begins again.`}
         </p>
         <button type="submit" class="act">
-          Learn these
+          {say`Learn these`}
         </button>
       </form>
     </details>

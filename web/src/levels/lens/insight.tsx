@@ -8,6 +8,7 @@ import { percent } from "../../numbers/written.ts";
 import type { Lens } from "../../record/sums.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import type { Row } from "../heads/heads_scene.ts";
 import { Answer, headOf, placesIn } from "./lens_view.tsx";
 
@@ -21,7 +22,7 @@ export function Insight({ rows }: { readonly rows: readonly Row[] }): VNode | nu
   // A mean of some of them would be another picture.
   const all = formulas.filter(({ name }) => name.endsWith("cross_attention.weights")).length;
   return (
-    <section class="insight" aria-label="what the run shows">
+    <section class="insight" aria-label={say`what the run shows`}>
       {all > 0 && cross.length === all ? <Flow cross={cross} /> : <Steps />}
     </section>
   );
@@ -58,8 +59,7 @@ function Steps(): VNode | null {
         })}
       </ol>
       <p class="rule-of-heads">
-        How likely “{unmarked(place.answer.text)}” is if the output head reads the state there (logit lens); dark: what
-        the block adds.
+        {say`How likely “${unmarked(place.answer.text)}” is if the output head reads the state there (logit lens); dark: what the block adds.`}
       </p>
     </>
   );
@@ -97,8 +97,7 @@ function Flow({ cross }: { readonly cross: readonly Row[] }): VNode | null {
   return (
     <>
       <p class="answer">
-        Before it wrote <b>“{unmarked(written[best.query] ?? "")}”</b>, it looked most at{" "}
-        <b>“{unmarked(words[best.key] ?? "")}”</b>.
+        {say`Before it wrote ${<b>{say`“${unmarked(written[best.query] ?? "")}”`}</b>}, it looked most at ${<b>{say`“${unmarked(words[best.key] ?? "")}”`}</b>}.`}
       </p>
       <div class="scroll-across">
         <svg
@@ -106,7 +105,7 @@ function Flow({ cross }: { readonly cross: readonly Row[] }): VNode | null {
           viewBox={`0 0 ${width} ${TALL}`}
           style={{ width: `${width}px` }}
           role="img"
-          aria-label="what each written word looked at"
+          aria-label={say`what each written word looked at`}
         >
           {lines.map(
             ({ query, key, share: weight }) =>
@@ -124,8 +123,7 @@ function Flow({ cross }: { readonly cross: readonly Row[] }): VNode | null {
         </svg>
       </div>
       <p class="rule-of-heads">
-        Above the source, below what was written. A line: the mean weight of all cross-attention heads, from {LEAST} on,
-        in the state that decides on the word.
+        {say`Above the source, below what was written. A line: the mean weight of all cross-attention heads, from ${LEAST} on, in the state that decides on the word.`}
       </p>
     </>
   );

@@ -4,21 +4,22 @@ import type { VNode } from "preact";
 import { toNumber, toTensor } from "../../address/links.ts";
 import { link, state } from "../../address/state.ts";
 import { isMark, type Names, unmarked } from "../../formulas/names.ts";
-import { percent, short } from "../../numbers/written.ts";
+import { grouped, percent, short } from "../../numbers/written.ts";
 import type { Lens, LensLayer, LensPlace } from "../../record/sums.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
 import { Table, Working } from "../../views/pieces.tsx";
+import { heard, say } from "../../words/say.ts";
 
 export function LensView(): VNode {
   const { names } = useStore();
   const told = useSection<Lens>("lens");
   return (
     <>
-      <h1 class="away">{`${names.run.title}: the answer, block by block`}</h1>
-      {told === null && <Working on="The head reads the state after each block" />}
-      {told !== null && isLacking(told) && <Lack what="No answer block by block" told={told} />}
+      <h1 class="away">{say`${names.run.title}: the answer, block by block`}</h1>
+      {told === null && <Working on={say`The head reads the state after each block`} />}
+      {told !== null && isLacking(told) && <Lack what={say`No answer block by block`} told={told} />}
       {told !== null && !isLacking(told) && <Places all={told} />}
     </>
   );
@@ -48,15 +49,16 @@ function answersNext(names: Names): boolean {
 function Places({ all }: { all: Lens }): VNode {
   const { names } = useStore();
   const { places, place, layer } = placesIn(all, names);
-  if (place === undefined) return <p class="wrong">No place of this run was scored: there is no answer to follow.</p>;
+  if (place === undefined)
+    return <p class="wrong">{say`No place of this run was scored: there is no answer to follow.`}</p>;
   return (
     <>
       <Answer place={place} />
       <Table
         kind="lens"
-        label="the first guess of each place after each block"
+        label={say`the first guess of each place after each block`}
         head={[
-          "place",
+          say`place`,
           ...place.layers.map(({ state: name }, at) => <TensorLink name={name} text={headOf(place, at)} />),
         ]}
         rows={places.map((each, order) => ({
@@ -70,10 +72,7 @@ function Places({ all }: { all: Lens }): VNode {
         }))}
       />
       <p class="rule-of-heads">
-        Each cell is the first guess if the vocabulary head read this state: its probability in digits and as a line;
-        “rank” is the place of the final answer there among all tokens (1: it is the guess). The last column is the
-        run’s own answer.
-        {all.left_out !== "" && ` ${all.left_out}`}
+        {say`Each cell is the first guess if the vocabulary head read this state: its probability in digits and as a line; “rank” is the place of the final answer there among all tokens (1: it is the guess). The last column is the run’s own answer.${all.left_out !== "" && ` ${heard(all.left_out)}`}`}
       </p>
     </>
   );
@@ -81,7 +80,7 @@ function Places({ all }: { all: Lens }): VNode {
 
 export function headOf({ layers }: LensPlace, at: number): string {
   const block = layers[at]?.block ?? null;
-  return block === null ? "before any block" : `after block ${block}`;
+  return block === null ? say`before any block` : say`after block ${block}`;
 }
 
 function TensorLink({ name, text }: { name: string; text: string }): VNode {
@@ -105,11 +104,11 @@ function Asked({ place: { at } }: { place: LensPlace }): VNode {
   const word = names.word(at.side, at.sentence, at.token);
   return (
     <>
-      {answersNext(names) && <span class="quiet">after </span>}
+      {answersNext(names) && <span class="quiet">{say`after`} </span>}
       <b class={word.hidden ? "hidden" : ""}>{word.text}</b>
       {word.hidden && (
         <span class="quiet">
-          {at.token === 0 ? ", hidden" : `, hidden after ${names.word(at.side, at.sentence, at.token - 1).text}`}
+          {at.token === 0 ? say`, hidden` : say`, hidden after ${names.word(at.side, at.sentence, at.token - 1).text}`}
         </span>
       )}
     </>
@@ -121,8 +120,10 @@ function Called({ place }: { place: LensPlace }): VNode {
   const { names } = useStore();
   const { side, sentence, token } = place.at;
   const { text, hidden } = names.word(side, sentence, token);
-  if (!hidden) return <>{`${answersNext(names) ? "After " : ""}“${text}”`}</>;
-  return <>The hidden word{token > 0 && ` after “${names.word(side, sentence, token - 1).text}”`}</>;
+  if (!hidden) return <>{answersNext(names) ? say`After “${text}”` : say`“${text}”`}</>;
+  return (
+    <>{token > 0 ? say`The hidden word after “${names.word(side, sentence, token - 1).text}”` : say`The hidden word`}</>
+  );
 }
 
 /** Where the final answer first was the first guess, and stayed it. */
@@ -133,12 +134,16 @@ export function Answer({ place }: { place: LensPlace }): VNode {
   const before = layers.slice(0, -1);
   const where =
     wrong >= 0 && from === layers.at(-1)
-      ? `${before.some(({ rank }) => rank === 1) ? "again" : "only"} after the last block`
-      : `from ${from?.block == null ? "the start" : `block ${from.block}`} on`;
+      ? before.some(({ rank }) => rank === 1)
+        ? say`is the first guess again after the last block`
+        : say`is the first guess only after the last block`
+      : from?.block == null
+        ? say`is the first guess from the start on`
+        : say`is the first guess from block ${from.block} on`;
   return (
     <p class="answer" data-settled={wrong + 1}>
-      <Called place={place} />: <b class="hidden">“{unmarked(answer.text)}”</b>{" "}
-      {from === undefined ? "is no first guess on the way" : `is the first guess ${where}`}.
+      <Called place={place} />: <b class="hidden">{say`“${unmarked(answer.text)}”`}</b>{" "}
+      {from === undefined ? say`is no first guess on the way` : where}.
     </p>
   );
 }
@@ -158,7 +163,7 @@ function Cell({ layer, place, at, own }: CellProps): VNode {
       <b class={right ? "hidden" : ""}>{unmarked(first?.text ?? "")}</b>
       <i style={{ width: `${100 * (first?.probability ?? 0)}%` }} data-right={right} />
       <small>{percent(first?.probability ?? 0)}</small>
-      <small>rank {layer.rank.toLocaleString("en")}</small>
+      <small>{say`rank ${grouped(layer.rank)}`}</small>
     </a>
   );
 }
@@ -200,28 +205,24 @@ export function LensBeside(): VNode | null {
             </div>
           ))}
         </dl>
-        <p class="quiet">spread over {short(Math.exp(layer.entropy), 1)} tokens (e to the entropy)</p>
+        <p class="quiet">{say`spread over ${short(Math.exp(layer.entropy), 1)} tokens (e to the entropy)`}</p>
         <p>
-          The final answer, <b class="hidden">{unmarked(place.answer.text)}</b>, has rank{" "}
-          {layer.rank.toLocaleString("en")}
-          {size !== undefined && ` of ${size.toLocaleString("en")}`}: {percent(layer.probability)}.
+          {say`The final answer, ${<b class="hidden">{unmarked(place.answer.text)}</b>}, has rank ${grouped(layer.rank)}${size !== undefined && say` of ${grouped(size)}`}: ${percent(layer.probability)}.`}
         </p>
       </div>
       <div class="part">
-        <p class="label">How it was made</p>
+        <p class="label">{say`How it was made`}</p>
         {last ? (
-          <p>This is the run’s own answer: each probability is a number with its formula.</p>
+          <p>{say`This is the run’s own answer: each probability is a number with its formula.`}</p>
         ) : (
           <p>
-            The formulas of the last norm and of the vocabulary head, with{" "}
-            <TensorLink name={layer.state} text={`the state ${headOf(place, at)}`} /> in the place of the last one.
+            {say`The formulas of the last norm and of the vocabulary head, with ${<TensorLink name={layer.state} text={say`the state ${headOf(place, at)}`} />} in the place of the last one.`}
           </p>
         )}
         <p class="then">
-          The states between were never trained to be read by this head: an early guess that makes no sense says that
-          the head cannot read it, not that nothing is there.
+          {say`The states between were never trained to be read by this head: an early guess that makes no sense says that the head cannot read it, not that nothing is there.`}
         </p>
-        <p class="quiet">Logit lens: nostalgebraist 2020.</p>
+        <p class="quiet">{say`Logit lens: nostalgebraist 2020.`}</p>
       </div>
     </>
   );

@@ -4,6 +4,7 @@ import { cut, type Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import { inCell } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import type { Activity } from "./activity.ts";
 
 /** What a square shows of a cell. */
@@ -53,7 +54,7 @@ export function maskScene(
   };
   [products, shares].forEach((shown, order) => {
     const [x, y] = beside ? [LEFT + order * (size + LEFT + APART), TOP] : [LEFT, TOP + order * (size + TOP + 12)];
-    const title = order === 0 ? "Product of each pair, −∞ where forbidden" : "Share of each row";
+    const title = order === 0 ? say`Product of each pair, −∞ where forbidden` : say`Share of each row`;
     items.push({ kind: "text", x: x - LEFT, y: y - TOP + 14, text: title, size: 12, fill: palette.text("attention") });
     drawWords(words, x, y, side, row, palette, measure, items);
     for (let query = 0; query < count; query++) {

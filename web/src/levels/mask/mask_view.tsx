@@ -9,6 +9,7 @@ import { useFound } from "../../views/found.ts";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
 import { Working } from "../../views/pieces.tsx";
+import { say } from "../../words/say.ts";
 import { type Activity, type Asked, activityMatrix, type Reading } from "./activity.ts";
 import { askedOf, hiddenAtFirst, toggled, vectorsOf, WORDS } from "./asked.ts";
 import { maskScene, type Words } from "./mask_scene.ts";
@@ -17,24 +18,24 @@ import { InHand, Pair, Row } from "./pair_in_hand.tsx";
 /** The three readings of the post, each with what is wrong with it. */
 const SAID: Readonly<Record<Reading, readonly [name: string, says: string]>> = {
   stated: [
-    "earlier words, none hidden",
-    "As the text of the post “The multi words mask matrix” says: a word sees itself and those before it, never a hidden word.",
+    say`earlier words, none hidden`,
+    say`As the text of the post “The multi words mask matrix” says: a word sees itself and those before it, never a hidden word.`,
   ],
   pairs: [
-    "all words, none hidden",
-    "As the post “The multi words mask matrix” says elsewhere, “all possible pairs”: both directions, hidden words excepted (C-35).",
+    say`all words, none hidden`,
+    say`As the post “The multi words mask matrix” says elsewhere, “all possible pairs”: both directions, hidden words excepted (C-35).`,
   ],
   code: [
-    "itself alone",
-    "As the code of the post “The multi words mask matrix” does: it forbids all before and all after each word, so each sees itself alone, and the matrix is the identity (C-27).",
+    say`itself alone`,
+    say`As the code of the post “The multi words mask matrix” does: it forbids all before and all after each word, so each sees itself alone, and the matrix is the identity (C-27).`,
   ],
 };
 
 /** What narrows or widens a reading, in words; 0: not at all. */
 const MASKS = [
-  ["window", "places away at most (0: any)"],
-  ["prefix", "first words that all see"],
-  ["padding", "padding at the end"],
+  ["window", say`places away at most (0: any)`],
+  ["prefix", say`first words that all see`],
+  ["padding", say`padding at the end`],
 ] as const;
 
 export function MaskView(): VNode {
@@ -51,11 +52,11 @@ export function MaskView(): VNode {
   if (asked === null) {
     return (
       <>
-        <h1 class="big">Who may look at whom?</h1>
+        <h1 class="big">{say`Who may look at whom?`}</h1>
         {opened ? (
-          <p class="wrong">This page carries no vectors of words to compare: the mask workshop needs them.</p>
+          <p class="wrong">{say`This page carries no vectors of words to compare: the mask workshop needs them.`}</p>
         ) : (
-          <Working on="The vectors of the words are fetched" />
+          <Working on={say`The vectors of the words are fetched`} />
         )}
       </>
     );
@@ -119,15 +120,13 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
   const total = names.run.words[side][asked.sentence]?.length ?? asked.words;
   return (
     <>
-      <h1 class="big">Who may look at whom?</h1>
+      <h1 class="big">{say`Who may look at whom?`}</h1>
       <p class="says plain">
-        A trial with the words’ own vectors: no W_Q, no W_K, no division by √d, and not the mask that the model itself
-        uses. Each word asks each word how alike they are: the product of their vectors. The mask forbids some; the
-        softmax shares out what is left of each row. {SAID[asked.reading][1]}
+        {say`A trial with the words’ own vectors: no W_Q, no W_K, no division by √d, and not the mask that the model itself uses. Each word asks each word how alike they are: the product of their vectors. The mask forbids some; the softmax shares out what is left of each row. ${SAID[asked.reading][1]}`}
       </p>
       <div class="sentences">
         <p class="line">
-          <span class="quiet">hide a word</span>
+          <span class="quiet">{say`hide a word`}</span>
           {words.text.map((text, token) => (
             <button
               type="button"
@@ -143,17 +142,13 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
         </p>
       </div>
       <Controls asked={asked} offered={offered} laid={laid} />
-      {total > asked.words && (
-        <p class="label">
-          the first {asked.words} of {total} tokens
-        </p>
-      )}
+      {total > asked.words && <p class="label">{say`the first ${asked.words} of ${total} tokens`}</p>}
       <InHand found={found} words={words} row={row} column={key} laid={laid} />
       <div ref={box}>
         {scene !== null && (
           <Picture
             scene={scene}
-            label="Who may look at whom, and the shares. Arrow keys move, Page Up and Page Down change the square, Enter forbids or allows the cell."
+            label={say`Who may look at whom, and the shares. Arrow keys move, Page Up and Page Down change the square, Enter forbids or allows the cell.`}
             tensor=""
             cell={[which, row, key]}
             onPoint={(_, to, by) => by === "key" && go({ at: to }, true)}
@@ -194,7 +189,7 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
   return (
     <div class="controls">
       <label>
-        a word sees
+        {say`a word sees`}
         <select value={asked.reading} onChange={(event) => choose(Object.keys(SAID), event.currentTarget.value)}>
           {Object.entries(SAID).map(([reading, [name]]) => (
             <option value={reading}>{name}</option>
@@ -202,10 +197,10 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
         </select>
       </label>
       <label>
-        a word with none left to see
+        {say`a word with none left to see`}
         <select value={asked.nothing} onChange={(event) => choose(["itself", "zero"], event.currentTarget.value)}>
-          <option value="itself">sees itself</option>
-          <option value="zero">is a row of zeros</option>
+          <option value="itself">{say`sees itself`}</option>
+          <option value="zero">{say`is a row of zeros`}</option>
         </select>
       </label>
       {MASKS.map(([name, text]) => (
@@ -225,7 +220,7 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
       ))}
       {offered.length > 1 && (
         <label>
-          vectors
+          {say`vectors`}
           <select value={asked.from} onChange={(event) => choose(offered, event.currentTarget.value)}>
             {offered.map((name) => (
               <option value={name}>
@@ -236,27 +231,27 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
         </label>
       )}
       <span class="stepper">
-        <span class="quiet">rows shared out</span>{" "}
+        <span class="quiet">{say`rows shared out`}</span>{" "}
         {laid > 0 ? (
-          <a href={rows(laid - 1)} aria-label="one row less">
+          <a href={rows(laid - 1)} aria-label={say`one row less`}>
             −
           </a>
         ) : (
           <span class="quiet">−</span>
         )}{" "}
-        {laid} of {asked.words}{" "}
+        {say`${laid} of ${asked.words}`}{" "}
         {laid < asked.words ? (
-          <a href={rows(laid + 1)} aria-label="lay the next row in">
+          <a href={rows(laid + 1)} aria-label={say`lay the next row in`}>
             +
           </a>
         ) : (
           <span class="quiet">+</span>
         )}{" "}
-        <span class="quiet">·</span> <a href={rows(0)}>no row</a> <span class="quiet">·</span>{" "}
-        <a href={rows(asked.words)}>every row</a>
+        <span class="quiet">·</span> <a href={rows(0)}>{say`no row`}</a> <span class="quiet">·</span>{" "}
+        <a href={rows(asked.words)}>{say`every row`}</a>
       </span>
       {changed && (
-        <a href={link({ options: options.filter((each) => !/^(flip|hide|show)\./.test(each)) })}>as it was</a>
+        <a href={link({ options: options.filter((each) => !/^(flip|hide|show)\./.test(each)) })}>{say`as it was`}</a>
       )}
     </div>
   );
@@ -276,10 +271,11 @@ function Reference({ found, asked }: { found: Activity; asked: Asked }): VNode |
   const most = Math.max(...apart);
   return (
     <p class="check" data-holds={most <= 1e-6} data-apart={String(most)}>
-      <span class="mark" aria-hidden="true">
-        {most <= 1e-6 ? "✓" : "✗"}
-      </span>
-      as gf.activity_matrix, to {short(most)}
+      {say`${(
+        <span class="mark" aria-hidden="true">
+          {most <= 1e-6 ? "✓" : "✗"}
+        </span>
+      )}as gf.activity_matrix, to ${short(most)}`}
     </p>
   );
 }

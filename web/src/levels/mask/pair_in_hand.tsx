@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { evenly, short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import { Worked } from "../tensor/pictures/worked.tsx";
 import type { Activity, Asked } from "./activity.ts";
 import type { Words } from "./mask_scene.ts";
@@ -21,16 +22,10 @@ export function InHand({ found, words, row, column, laid }: Part & { column: num
   return (
     <>
       <p class="pair-in-hand" aria-live="polite">
-        <b class={words.hidden.has(row) ? "hidden" : ""}>{words.text[row]}</b> →{" "}
-        <b class={words.hidden.has(column) ? "hidden" : ""}>{words.text[column]}</b>: product{" "}
-        <b data-product={pairs[row]?.[column]}>{short(pairs[row]?.[column] ?? 0)}</b>
-        {!open && ", forbidden: −∞ in its place"}; share{" "}
-        <b data-of-row={share}>{row < laid ? short(share) : "not laid in"}</b>
-        {open && row < laid && count > 1 && <span class="quiet">; an even share is {evenly(count)}</span>}
+        {say`${<b class={words.hidden.has(row) ? "hidden" : ""}>{words.text[row]}</b>} → ${<b class={words.hidden.has(column) ? "hidden" : ""}>{words.text[column]}</b>}: product ${<b data-product={pairs[row]?.[column]}>{short(pairs[row]?.[column] ?? 0)}</b>}${!open && say`, forbidden: −∞ in its place`}; share ${<b data-of-row={share}>{row < laid ? short(share) : say`not laid in`}</b>}${open && row < laid && count > 1 && <span class="quiet">{say`; an even share is ${evenly(count)}`}</span>}`}
       </p>
       <p class="label">
-        Each square has a scale of its own: the deepest colour is a product of {short(largest)}, and a share of 1. Red
-        with a stroke: forbidden, its share is 0.
+        {say`Each square has a scale of its own: the deepest colour is a product of ${short(largest)}, and a share of 1. Red with a stroke: forbidden, its share is 0.`}
       </p>
     </>
   );
@@ -43,23 +38,22 @@ export function Row({ found, words, row, asked }: Part & { asked: Asked }): VNod
   return (
     <section class="block">
       <h2>
-        The row of {words.text[row]}
+        {say`The row of ${words.text[row]}`}
         {found.alone.includes(row) && (
           <span class="quiet">
-            {" "}
-            may look at no word: {asked.nothing === "itself" ? "it looks at itself" : "it is a row of zeros"} (C-29)
+            {say`may look at no word: ${asked.nothing === "itself" ? say`it looks at itself` : say`it is a row of zeros`} (C-29)`}
           </span>
         )}
       </h2>
-      <section class="scroll" tabIndex={0} aria-label={`the row of ${words.text[row]}`}>
+      <section class="scroll" tabIndex={0} aria-label={say`the row of ${words.text[row]}`}>
         <table>
           <thead>
             <tr>
-              <th>word</th>
-              <th>product</th>
-              <th>masked</th>
-              <th>exp(masked − largest)</th>
-              <th>share</th>
+              <th>{say`word`}</th>
+              <th>{say`product`}</th>
+              <th>{say`masked`}</th>
+              <th>{say`exp(masked − largest)`}</th>
+              <th>{say`share`}</th>
             </tr>
           </thead>
           <tbody>
@@ -77,7 +71,7 @@ export function Row({ found, words, row, asked }: Part & { asked: Asked }): VNod
               </tr>
             ))}
             <tr>
-              <th scope="row">together</th>
+              <th scope="row">{say`together`}</th>
               <td />
               <td />
               <td>{sum === undefined ? "0" : short(sum)}</td>
@@ -98,7 +92,7 @@ export function Pair({ found, words, row, column }: Part & { column: number }): 
       title={`${words.text[row]} · ${words.text[column]}:`}
       value={result}
       terms={terms}
-      how="the sum of the products"
+      how={say`the sum of the products`}
     />
   );
 }

@@ -5,6 +5,7 @@ import { toNumber } from "../../address/links.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { counted, percent, short } from "../../numbers/written.ts";
 import { useOpened, useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 
 const NAME = "head.probabilities";
 
@@ -22,9 +23,7 @@ export function Expected(): VNode | null {
     <>
       {expected.map(({ word, tokens }) => (
         <p class="under" key={word}>
-          <span>
-            Hidden was <b class="hidden">{word}</b>, {counted(tokens.length, "token")}:
-          </span>
+          <span>{say`Hidden was ${<b class="hidden">{word}</b>}, ${counted(tokens.length, "token")}:`}</span>
           {tokens.map((cell) => (
             <a key={cell.join()} href={toNumber(NAME, [...cell], names)}>
               {names.label(NAME, "vocabulary", cell[1], 0).text} {written(at(tensor, [...cell]))}

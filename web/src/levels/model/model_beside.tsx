@@ -6,6 +6,7 @@ import { counted, grouped, percent } from "../../numbers/written.ts";
 import { Corrections } from "../../views/corrections.tsx";
 import { useStore } from "../../views/hooks.ts";
 import { pointedSpot } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import { KIND_WORDS, KINDS, type Part, partsOf } from "./parts.ts";
 
 export function ModelBeside(): VNode | null {
@@ -23,20 +24,20 @@ export function ModelBeside(): VNode | null {
   return (
     <>
       <div class="part">
-        <p class="label">The part in hand</p>
+        <p class="label">{say`The part in hand`}</p>
         <p class="big">{names.unit(part.unit)}</p>
         <p class="said">{purpose(part)}</p>
         <p>
           <a class="strong" href={link({ level: "block", unit: part.unit, layout: [] })}>
-            Open this part →
+            {say`Open this part →`}
           </a>
         </p>
       </div>
       <div class="part">
-        <p class="label">Weights</p>
+        <p class="label">{say`Weights`}</p>
         <p>
           {counted(part.weights, "weight")}
-          {total > 0 && `, ${percent(part.weights / total)} of the model`}
+          {total > 0 && say`, ${percent(part.weights / total)} of the model`}
         </p>
         {KINDS.filter((kind) => part.kinds[kind] > 0).map((kind) => (
           <p class="quiet" key={kind}>
@@ -44,23 +45,21 @@ export function ModelBeside(): VNode | null {
           </p>
         ))}
         {part.tied.map((name) => (
-          <p key={name}>It uses the {names.title(name)} of an earlier part again: tied weights, counted there.</p>
+          <p key={name}>
+            {say`It uses the ${names.title(name)} of an earlier part again: tied weights, counted there.`}
+          </p>
         ))}
       </div>
       <div class="part">
-        <p class="label">Numbers of this text</p>
+        <p class="label">{say`Numbers of this text`}</p>
         {[...part.reads].map(([from, name]) => (
-          <p key={from}>
-            from {names.unit(from)}: <b>{sizes(name)}</b>
-          </p>
+          <p key={from}>{say`from ${names.unit(from)}: ${<b>{sizes(name)}</b>}`}</p>
         ))}
-        <p>
-          ends with “{names.title(part.last)}”: <b>{sizes(part.last)}</b>
-        </p>
-        <p class="quiet">{counted(tensors.length, "tensor")} on the way</p>
+        <p>{say`ends with “${names.title(part.last)}”: ${<b>{sizes(part.last)}</b>}`}</p>
+        <p class="quiet">{say`${counted(tensors.length, "tensor")} on the way`}</p>
       </div>
-      <Corrections of="this part" tensors={tensors.map(({ name }) => name)} />
-      <Corrections of="models of this kind" />
+      <Corrections of={say`this part`} tensors={tensors.map(({ name }) => name)} />
+      <Corrections of={say`models of this kind`} />
     </>
   );
 }
@@ -71,18 +70,18 @@ function purpose({ unit, attentions }: Part): string {
   if (kind === "blocks") {
     const crossing = attentions.some((name) => name.endsWith("cross_attention"));
     return crossing
-      ? "Each token collects from the tokens before it (self-attention), then from the encoder's text (cross-attention), then is worked on alone (feed-forward)."
-      : "Each token collects from the other tokens what its heads look for (attention), then is worked on alone (feed-forward).";
+      ? say`Each token collects from the tokens before it (self-attention), then from the encoder's text (cross-attention), then is worked on alone (feed-forward).`
+      : say`Each token collects from the other tokens what its heads look for (attention), then is worked on alone (feed-forward).`;
   }
   const known: Readonly<Record<string, string>> = {
-    embed: "Each token becomes a vector: looked up in a learned table, with what tells its position.",
-    norm: "Each vector is brought to a common scale.",
-    relative_bias: "What the distance between two tokens adds to their scores, in every block.",
-    head: "From the last vectors to a score and a probability for each token of the vocabulary.",
-    sentence_head: "One vector for the text, and from it a score for each label.",
-    token_head: "A score for each label at each token.",
-    choice: "The scores of the candidates become probabilities.",
-    loss: "How wrong the model is, in one number.",
+    embed: say`Each token becomes a vector: looked up in a learned table, with what tells its position.`,
+    norm: say`Each vector is brought to a common scale.`,
+    relative_bias: say`What the distance between two tokens adds to their scores, in every block.`,
+    head: say`From the last vectors to a score and a probability for each token of the vocabulary.`,
+    sentence_head: say`One vector for the text, and from it a score for each label.`,
+    token_head: say`A score for each label at each token.`,
+    choice: say`The scores of the candidates become probabilities.`,
+    loss: say`How wrong the model is, in one number.`,
   };
-  return known[kind] ?? "A part of the model.";
+  return known[kind] ?? say`A part of the model.`;
 }

@@ -5,6 +5,7 @@ import { Pen } from "../../draw/pen.ts";
 import { rounded, type Scene } from "../../draw/scene.ts";
 import { counted } from "../../numbers/written.ts";
 import type { Spot } from "../../views/spots.tsx";
+import { heard, say } from "../../words/say.ts";
 import type { Row } from "../heads/heads_scene.ts";
 import { drawAnswers, type Look, NARROW } from "./answers_scene.ts";
 import { KINDS, type Kind, memoryOf, type Part, rough } from "./parts.ts";
@@ -58,8 +59,8 @@ export function modelScene(drawn: Drawn, look: Look, width: number): { scene: Sc
     let y = beside || column === 0 ? 0 : bottom + 24;
     const last = column === sides.length - 1;
     const own = parts.filter((part) => part.side === side || (last && part.side === "end"));
-    const start = sides.length > 1 ? look.measure(side, 14, true) + 12 : 0;
-    if (start > 0) pen.text(x, y + 14, side, look.palette.ink, { size: 14, bold: true });
+    const start = sides.length > 1 ? look.measure(heard(side), 14, true) + 12 : 0;
+    if (start > 0) pen.text(x, y + 14, heard(side), look.palette.ink, { size: 14, bold: true });
     pen.text(x + start, y + 14, drawn.enters(side), look.palette.quiet);
     y += ENTRY + 22;
     const close = own.length >= MANY;
@@ -109,7 +110,7 @@ function drawFlow(
   if (above < FLOW) return;
   pen.arrow(x, y - 1, "down", stroke);
   const sizes = drawn.sizes(part.reads.get(from ?? "") ?? "");
-  const text = from === undefined ? "" : direct ? sizes : `${sizes} from ${drawn.title(from)}`;
+  const text = from === undefined ? "" : direct ? sizes : say`${sizes} from ${drawn.title(from)}`;
   pen.text(x + 14, y - 6, text, palette.quiet);
 }
 
@@ -123,7 +124,7 @@ function drawPart(drawn: Drawn, box: Placed, most: number, look: Look, pen: Pen,
   const right = x + w - 12;
   pen.rect(x, y, w, h, palette.faint);
   pen.text(x + 12, first, title, palette.ink, { size: 14, bold: true });
-  const count = part.weights > 0 ? rough(part.weights) : part.tied.length > 0 ? "tied" : "0";
+  const count = part.weights > 0 ? rough(part.weights) : part.tied.length > 0 ? say`tied` : "0";
   pen.text(right, first, count, palette.ink, { size: 14, align: "right" });
   spots.push({ id: part.unit, x, y, w, h, label: `${title}: ${counted(part.weights, "weight")}` });
   const barRoom = narrow ? w * 0.4 : Math.min(w * 0.28, 240);
@@ -172,6 +173,6 @@ function drawMemory(
     );
     pen.arrow(tx, ty, beside ? "right" : "left", stroke);
   }
-  const text = `memory, ${drawn.sizes(tensor)}`;
+  const text = say`memory, ${drawn.sizes(tensor)}`;
   pen.text(end - 4, from.y + from.h + 14, text, palette.text("attention"), { align: "right" });
 }

@@ -9,6 +9,7 @@ import type { Store } from "../../run/store.ts";
 import { useAsked, useFolded, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Spots } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import { headInHand } from "../heads/hand.ts";
 import type { Row } from "../heads/heads_scene.ts";
 import { attentionsOf, useRows } from "../heads/rows.ts";
@@ -41,12 +42,12 @@ export function ModelView({
     const content = {
       parts,
       // The side stands above its column.
-      title: (unit: string) => capital(names.unit(unit).replace(/^(en|de)coder (?=.)/, "")),
+      title: (unit: string) => capital(names.unit(unit).replace(/^(en|de)coder[ -](?=.)/i, "")),
       sizes: (tensor: string) => (source.shape(tensor) ?? []).join(" × "),
       enters: (side: string) => {
         const fact = side === "decoder" && names.run.facts["decoder_inputs.ids"] ? "decoder_inputs" : "inputs";
         const shape = source.shape(`${fact}.ids`) ?? source.shape(`${fact}.vectors`) ?? [];
-        return shape.length < 2 ? "" : `${shape.slice(0, 2).join(" × ")} tokens`;
+        return shape.length < 2 ? "" : say`${shape.slice(0, 2).join(" × ")} tokens`;
       },
       rows: new Map(rows.map((row) => [row.attention, row])),
       predictions: predicted?.rows ?? [],
@@ -59,7 +60,7 @@ export function ModelView({
   const unused = unread(parts, names);
   return (
     <>
-      <h1 class="away">{`${names.run.title}: the whole model`}</h1>
+      <h1 class="away">{say`${names.run.title}: the whole model`}</h1>
       <Texts />
       <p class="answer small-answer">{predicted !== null && <Sentence parts={predicted.said} />}</p>
       <Insight rows={rows} />
@@ -67,7 +68,7 @@ export function ModelView({
       <p class="under">
         <span>
           {counted(total, "weight")}
-          {unused > 0 && `, ${rough(unused)} of them not used by this run`}:
+          {unused > 0 && say`, ${rough(unused)} of them not used by this run`}:
         </span>
         {KINDS.filter((kind) => parts.some((part) => part.kinds[kind] > 0)).map((kind) => (
           <span key={kind}>
@@ -77,7 +78,7 @@ export function ModelView({
         ))}
         {heads > 0 && (
           <a href={link({ level: "heads" })} class="to-heads">
-            all {counted(heads, "head")} →
+            {say`all ${counted(heads, "head")} →`}
           </a>
         )}
       </p>
@@ -86,7 +87,7 @@ export function ModelView({
           <Spots
             scene={drawn.scene}
             spots={drawn.spots}
-            label="The parts of the model in the order of computation. Arrow keys move from part to part, Enter opens one."
+            label={say`The parts of the model in the order of computation. Arrow keys move from part to part, Enter opens one.`}
             inHand={inHand}
             onMove={(id) => {
               setSpot(id);
@@ -121,7 +122,7 @@ function usePredicted(sentence: number): Predicted | null {
         if (current) setPredicted(found);
       },
       (error: unknown) => {
-        const said = [`What it answers cannot be shown: ${error instanceof Error ? error.message : String(error)}`];
+        const said = [say`What it answers cannot be shown: ${error instanceof Error ? error.message : String(error)}`];
         if (current) setPredicted({ said, rows: [] });
       },
     );
@@ -148,18 +149,18 @@ function tableOf(
   const kinds = KINDS.filter((kind) => parts.some((part) => part.kinds[kind] > 0));
   return (
     <details class="twin" onToggle={onToggle}>
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label="the parts of the model">
+      <summary>{say`the same as a table`}</summary>
+      <section class="scroll" tabIndex={0} aria-label={say`the parts of the model`}>
         <table>
           <thead>
             <tr>
-              <th>part</th>
-              <th>weights</th>
+              <th>{say`part`}</th>
+              <th>{say`weights`}</th>
               {kinds.map((kind) => (
                 <th key={kind}>{KIND_WORDS[kind]}</th>
               ))}
-              <th>reads</th>
-              <th>ends with</th>
+              <th>{say`reads`}</th>
+              <th>{say`ends with`}</th>
             </tr>
           </thead>
           <tbody>
@@ -170,14 +171,14 @@ function tableOf(
                 </th>
                 <td>
                   {grouped(part.weights)}
-                  {part.tied.length > 0 && " + tied"}
+                  {part.tied.length > 0 && say` + tied`}
                 </td>
                 {kinds.map((kind) => (
                   <td key={kind}>{grouped(part.kinds[kind])}</td>
                 ))}
-                <td>{[...part.reads.keys()].map((unit) => names.unit(unit)).join(", ") || "the text"}</td>
+                <td>{[...part.reads.keys()].map((unit) => names.unit(unit)).join(", ") || say`the text`}</td>
                 <td>
-                  {names.title(part.last)}, {(source.shape(part.last) ?? []).join(" × ") || "size not known"}
+                  {names.title(part.last)}, {(source.shape(part.last) ?? []).join(" × ") || say`size not known`}
                 </td>
               </tr>
             ))}

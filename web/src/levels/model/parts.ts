@@ -4,16 +4,17 @@ import { operandsOf } from "../../formulas/evaluator.ts";
 import type { Names } from "../../formulas/names.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
 import { grouped } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 
 /** What weights are used for. */
 export const KINDS = ["table", "attention", "forward", "rest"] as const;
 export type Kind = (typeof KINDS)[number];
 
 export const KIND_WORDS: Readonly<Record<Kind, string>> = {
-  table: "tables of vectors",
-  attention: "attention",
-  forward: "feed-forward",
-  rest: "other",
+  table: say`tables of vectors`,
+  attention: say`attention`,
+  forward: say`feed-forward`,
+  rest: say`other`,
 };
 
 export interface Part {

@@ -5,6 +5,7 @@ import type { Part } from "../../formulas/sentences.ts";
 import { counted, percent } from "../../numbers/written.ts";
 import { ANSWERS, ANSWERS_LISTED, PLACES_FETCHED } from "../../sources/addresses.ts";
 import type { Source } from "../../sources/source.ts";
+import { say } from "../../words/say.ts";
 
 /** One possible answer, with where its number is. */
 export interface Guess {
@@ -38,17 +39,32 @@ const NONE = -1;
 export async function predictionsOf(names: Names, source: Source, sentence: number): Promise<Predicted> {
   const has = (name: string): boolean => names.formulas.has(name) && source.shape(name) !== undefined;
   if (has("choice.probabilities")) {
-    return together(names, source, "choice.probabilities", [], "candidate", "Of the candidates it chooses ");
+    return together(
+      names,
+      source,
+      "choice.probabilities",
+      [],
+      "candidate",
+      (answers) => say`Of the candidates it chooses ${answers}.`,
+    );
   }
   if (has("token_head.probabilities")) return marked(names, source, sentence);
   if (has("sentence_head.probabilities")) {
-    return together(names, source, "sentence_head.probabilities", [sentence], "label", "It calls this text ");
+    return together(
+      names,
+      source,
+      "sentence_head.probabilities",
+      [sentence],
+      "label",
+      (answers) => say`It calls this text ${answers}.`,
+    );
   }
   if (has(ANSWERS)) return worded(names, source, sentence);
-  if (names.formulas.has(ANSWERS)) return { said: ["The probabilities of its answer are not in this page."], rows: [] };
+  if (names.formulas.has(ANSWERS))
+    return { said: [say`The probabilities of its answer are not in this page.`], rows: [] };
   const tokens = counted(names.run.words.inputs[sentence]?.length ?? 0, "token");
   const width = names.run.model.stacks.at(-1)?.width ?? 0;
-  return { said: [`Its answer is a vector of ${width} numbers for each of the ${tokens}.`], rows: [] };
+  return { said: [say`Its answer is a vector of ${width} numbers for each of the ${tokens}.`], rows: [] };
 }
 
 /** The `count` largest of some numbers, with their places. */
@@ -78,24 +94,32 @@ async function together(
   name: string,
   index: readonly number[],
   axis: string,
-  begin: string,
+  sentence: Sentence,
 ): Promise<Predicted> {
   const all = (await source.numbersAt(name, index)) ?? [];
   const guesses = largest(all, ANSWERS_LISTED).map(([place, share]): Guess => {
     const cell = axis === "candidate" ? [place, 0] : [...index, place];
     return { text: names.label(name, axis, place, 0).text, share, name, cell };
   });
-  return said([{ asked: axis === "candidate" ? "the candidates" : "the text", hidden: false, guesses }], begin);
+  return said(
+    [{ asked: axis === "candidate" ? say`the candidates` : say`the text`, hidden: false, guesses }],
+    sentence,
+  );
 }
 
-/** The first answers of some places in one sentence, each after what was asked where `between` is given. */
-function said(rows: readonly Prediction[], begin: string, between = ""): Predicted {
+/** A sentence with the answers in it. */
+type Sentence = (answers: readonly Part[]) => readonly (Part | readonly Part[])[];
+/** What was asked, and the answer. */
+type Pair = (asked: Part, answer: readonly Part[]) => readonly (Part | readonly Part[])[];
+
+/** The first answers of some places in one sentence, each with what was asked where `pair` is given. */
+function said(rows: readonly Prediction[], sentence: Sentence, pair: Pair = (_, answer) => answer): Predicted {
   const parts = rows.slice(0, PLACES).flatMap((row, order): Part[] => {
-    const asked: Part[] = between === "" ? [] : [{ text: row.asked, of: "strong" }, between];
-    return [order > 0 ? ", " : begin, ...asked, ...guessed(row)];
+    const told = pair({ text: row.asked, of: "strong" }, guessed(row)).flat() as Part[];
+    return order > 0 ? [", ", ...told] : told;
   });
-  const more = rows.length > PLACES ? ` and ${rows.length - PLACES} more` : "";
-  return { said: [...parts, `${more}.`], rows: rows.slice(0, PLACES) };
+  if (rows.length > PLACES) parts.push(say` and ${rows.length - PLACES} more`);
+  return { said: sentence(parts).flat() as Part[], rows: rows.slice(0, PLACES) };
 }
 
 function guessed({ guesses: [first] }: Prediction): Part[] {
@@ -133,35 +157,44 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
     if (own !== undefined) known += 1;
     if (guesses[0]?.right === true) right += 1;
     const word = names.word(side, sentence, token);
-    rows.push({ asked: next ? `${token}: after ${word.text}` : word.text, hidden: word.hidden, guesses });
+    rows.push({ asked: next ? say`${token}: after ${word.text}` : word.text, hidden: word.hidden, guesses });
   }
-  if (hidden.length > 0) return said(rows, `For the hidden ${hidden.length > 1 ? "words" : "word"} it answers `);
-  const of = (whose: string): string => {
+  if (hidden.length > 0)
+    return said(rows, (answers) =>
+      hidden.length > 1
+        ? say`For the hidden words it answers ${answers}.`
+        : say`For the hidden word it answers ${answers}.`,
+    );
+  const several = counted(known, "token");
+  const target = run.model.stacks.length > 1;
+  const ownFirst = (): string => {
     if (known < 2) return "";
-    if (next) return ` Of the ${whose}’s ${counted(known, "token")} after its first, ${right} are its first choice.`;
-    return ` ${right} of the ${whose}’s ${counted(known, "token")} are its first choice.`;
+    if (!next) return say` ${right} of the text’s ${several} are its first choice.`;
+    if (target) return say` Of the target’s ${several} after its first, ${right} are its first choice.`;
+    return say` Of the text’s ${several} after its first, ${right} are its first choice.`;
   };
-  const told = (which: string, where: string): string => {
-    const some = rows.length > PLACES ? `The ${which} ${PLACES} of ${rows.length} tokens, counted from 0. ` : "";
-    return known > 0 ? `${some}✓: the token that ${where}.` : some;
-  };
+  const many = rows.length > PLACES;
   if (!next) {
-    const note = told("first", "is there in the text");
-    return { said: [`No word was hidden.${of("text")}`], rows: rows.slice(0, PLACES), note };
+    const note =
+      (many ? say`The first ${PLACES} of ${rows.length} tokens, counted from 0. ` : "") +
+      (known > 0 ? say`✓: the token that is there in the text.` : "");
+    return { said: [say`No word was hidden.${ownFirst()}`], rows: rows.slice(0, PLACES), note };
   }
-  const note = told("last", "comes next in the text");
+  const note =
+    (many ? say`The last ${PLACES} of ${rows.length} tokens, counted from 0. ` : "") +
+    (known > 0 ? say`✓: the token that comes next in the text.` : "");
   const shown = rows.slice(-PLACES);
-  if (rows.length > 1 && run.model.stacks.length > 1) {
+  if (rows.length > 1 && target) {
     const tops = rows.map(({ guesses }) => guesses[0]?.text ?? "");
     const text = `${tops.slice(0, TOKENS).join(" ")}${tops.length > TOKENS ? " …" : ""}`;
-    return { said: ["Token by token it answers ", { text, of: "hidden" }, `.${of("target")}`], rows: shown, note };
+    return { said: [...say`Token by token it answers ${{ text, of: "hidden" }}.`, ownFirst()], rows: shown, note };
   }
   const last = said(
     rows.slice(-1).map((row) => ({ ...row, asked: row.asked.replace(/^\d+: /, "") })),
-    "It expects, ",
-    ": ",
+    (answers) => say`It expects, ${answers}.`,
+    (asked, answer) => [asked, ": ", ...answer],
   );
-  return { said: [...last.said, of("text")], rows: shown, note };
+  return { said: [...last.said, ownFirst()], rows: shown, note };
 }
 
 /** Labels of tokens: the tokens that have another label than the most frequent one; or where a span starts and ends. */
@@ -183,7 +216,11 @@ async function marked(names: Names, source: Source, sentence: number): Promise<P
       const guesses = largest(column, ANSWERS_LISTED).map(([token]) => guess(token, index, word(token)));
       return { asked: label(index), hidden: false, guesses };
     });
-    return said(rows, "", " most likely at ");
+    return said(
+      rows,
+      (answers) => [...answers, "."],
+      (asked, answer) => say`${asked} most likely at ${answer}`,
+    );
   }
   // The best sequence of labels need not have the likeliest label of each token: its own stands first.
   const crf = "token_head.crf.path";
@@ -205,6 +242,12 @@ async function marked(names: Names, source: Source, sentence: number): Promise<P
     const guesses = [own, ...others.map(([index]) => index)].slice(0, ANSWERS_LISTED);
     return [{ asked: word(token), hidden: false, guesses: guesses.map((index) => guess(token, index, label(index))) }];
   });
-  if (rows.length > 0) return said(rows, "It marks ", " as ");
-  return { said: ["It gives every token the label ", { text: label(common), of: "hidden" }, "."], rows };
+  if (rows.length > 0) {
+    return said(
+      rows,
+      (answers) => say`It marks ${answers}.`,
+      (asked, answer) => say`${asked} as ${answer}`,
+    );
+  }
+  return { said: say`It gives every token the label ${{ text: label(common), of: "hidden" }}.`, rows };
 }

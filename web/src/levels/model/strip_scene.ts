@@ -5,6 +5,7 @@ import { strengthOf } from "../../draw/marks.ts";
 import type { Pen } from "../../draw/pen.ts";
 import { counted } from "../../numbers/written.ts";
 import type { Spot } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import type { Row } from "../heads/heads_scene.ts";
 
 interface Area {
@@ -33,7 +34,7 @@ export function drawStrip(
     const y = area.y + (area.h - side) / 2;
     const { w, ...image } = dotsOf(row, side, palette);
     pen.items.push({ kind: "image", x: left, y, w, h: side, ...image });
-    const crossing = attention.endsWith("cross_attention") ? "cross-attention, " : "";
+    const crossing = attention.endsWith("cross_attention") ? say`cross-attention, ` : "";
     const label = `${crossing}${counted(heads, "head")}`;
     spots.push({ id: `heads ${attention}`, x: left - 4, y: y - 4, w: w + 8, h: side + 8, label });
     left += w + 16;

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { state } from "../../address/state.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 
 /** Of a longer text only its first tokens are written. */
 const [SHOWN, LARGE] = [36, 12];
@@ -18,7 +19,7 @@ export function Texts(): VNode {
         const row = words[side][Math.min(sentence, words[side].length - 1)] ?? [];
         return (
           <p class="sentence texts" data-long={row.length > LARGE || sides.length > 1} key={side}>
-            {sides.length > 1 && <span class="quiet">{side === "inputs" ? "source" : "target"}</span>}
+            {sides.length > 1 && <span class="quiet">{side === "inputs" ? say`source` : say`target`}</span>}
             {row.slice(0, SHOWN).map((_, token) => {
               const { text, hidden } = names.word(side, sentence, token);
               return (
@@ -27,7 +28,7 @@ export function Texts(): VNode {
                 </span>
               );
             })}
-            {row.length > SHOWN && <span class="quiet">… {row.length} tokens</span>}
+            {row.length > SHOWN && <span class="quiet">{say`… ${row.length} tokens`}</span>}
           </p>
         );
       })}

@@ -9,6 +9,7 @@ import type { Factor, Term, Terms } from "../../formulas/evaluator.ts";
 import type { Names, Role } from "../../formulas/names.ts";
 import { largestPlaces, sumWithout } from "../../numbers/arithmetic.ts";
 import { short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 
 /** One row of bars; a bar that stands for a cell of a tensor leads there. */
 export interface Row {
@@ -49,7 +50,7 @@ export function barsOf(terms: Terms, names: Names, worth: string, role: Role, ca
   if (apart) {
     const factors = shown.map((term) => named(term)[0] ?? null);
     const values = factors.map((factor) => factor?.value ?? null);
-    rows.push({ label: "what is added", role, values, factors, kind: "operand", filled: NONE });
+    rows.push({ label: say`what is added`, role, values, factors, kind: "operand", filled: NONE });
   }
   for (const name of apart ? [] : tensors) {
     const factors = shown.map((term) => term.factors.find((factor) => factor.name === name) ?? null);
@@ -69,7 +70,7 @@ export function barsOf(terms: Terms, names: Names, worth: string, role: Role, ca
     return sum;
   });
   if (shown.length > 1) {
-    rows.push({ label: "running sum", role, values: running, factors: none, kind: "running", filled: NONE });
+    rows.push({ label: say`running sum`, role, values: running, factors: none, kind: "running", filled: NONE });
   }
   const sizes = shown.map((term) => term.value);
   const written = new Set(largestPlaces(sizes, shown.length > 12 ? 10 : 12));

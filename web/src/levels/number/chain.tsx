@@ -11,6 +11,7 @@ import { type Use, usedBy } from "../../formulas/used_by.ts";
 import { counted, more, short } from "../../numbers/written.ts";
 import type { Answer, Store } from "../../run/store.ts";
 import { unlessGivenUp } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { MOST } from "./bars_scene.ts";
 
 export function Chain({ answer, store }: { answer: Answer; store: Store }): VNode {
@@ -23,19 +24,21 @@ export function Chain({ answer, store }: { answer: Answer; store: Store }): VNod
     <>
       {answer.kind === "computed" && (
         <div class="part">
-          <p class="label">Comes from</p>
+          <p class="label">{say`Comes from`}</p>
           <ComesFrom found={answer.found} names={names} />
         </div>
       )}
       {answer.kind === "given" && (
         <div class="part">
-          <p class="label">Comes from</p>
-          <p>{name.startsWith("parameters.") ? "training: a learned weight" : "the text: here the numbers end"}</p>
+          <p class="label">{say`Comes from`}</p>
+          <p>
+            {name.startsWith("parameters.") ? say`training: a learned weight` : say`the text: here the numbers end`}
+          </p>
         </div>
       )}
       <UsedBy answer={answer} store={store} />
       <div class="part">
-        <p class="label">Where it is</p>
+        <p class="label">{say`Where it is`}</p>
         <p>
           <a href={toTensor(name, cell, names)}>{names.title(name)}</a>, {names.place(name)}
         </p>
@@ -43,7 +46,7 @@ export function Chain({ answer, store }: { answer: Answer; store: Store }): VNod
       </div>
       {own !== null && (
         <div class="part">
-          <p class="label">The same in Python</p>
+          <p class="label">{say`The same in Python`}</p>
           <p class="code">{own}</p>
         </div>
       )}
@@ -64,7 +67,7 @@ function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNod
     else known.push(factor);
   }
   const { rule } = found.formula;
-  if (groups.size === 0) return <p>{rule.rule === "may_look" ? "the masks of the text" : "no other number"}</p>;
+  if (groups.size === 0) return <p>{rule.rule === "may_look" ? say`the masks of the text` : say`no other number`}</p>;
   return (
     <ul class="links">
       {[...groups].map(([name, factors]) => {
@@ -90,7 +93,9 @@ function ComesFrom({ found, names }: { found: Explanation; names: Names }): VNod
               </span>
             ))}
             {factors.length > shown.length && (
-              <small>and {more(factors.length - shown.length + left, factors.length + left)}: see the table</small>
+              <small>
+                {say`and ${more(factors.length - shown.length + left, factors.length + left)}: see the table`}
+              </small>
             )}
           </li>
         );
@@ -127,14 +132,14 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
   if (worked.uses.length === 0) {
     return (
       <div class="part">
-        <p class="label">Used by</p>
-        <p>nothing: it is an answer of the model, or no formula reads it here</p>
+        <p class="label">{say`Used by`}</p>
+        <p>{say`nothing: it is an answer of the model, or no formula reads it here`}</p>
       </div>
     );
   }
   return (
     <div class="part">
-      <p class="label">Used by</p>
+      <p class="label">{say`Used by`}</p>
       <ul class="links">
         {worked.uses.map(({ use, cells }) => (
           <li key={use.formula.name}>
@@ -147,7 +152,7 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
               <span class="entry" key={at.join()}>
                 <a href={toNumber(use.formula.name, at, names)}>{short(whole)}</a>{" "}
                 <span class="quiet">
-                  {part !== null && `takes ${short(part)}, `}
+                  {part !== null && say`takes ${short(part)}, `}
                   {names.cell(use.formula.name, at, differing(names.axes(use.formula.name), all))}
                 </span>
               </span>

@@ -10,13 +10,14 @@ import { largestTerms } from "../../draw/terms.tsx";
 import { OfBoth } from "../../edit/views/of_both.tsx";
 import { isFill, operandsOf, type Term } from "../../formulas/evaluator.ts";
 import type { Explanation } from "../../formulas/interpreter.ts";
-import type { Names } from "../../formulas/names.ts";
+import { type Names, spoken } from "../../formulas/names.ts";
 import { givenSentence, type Part, sentenceOf } from "../../formulas/sentences.ts";
 import { largestPlaces, sumWithout } from "../../numbers/arithmetic.ts";
 import { counted, full, more, percent, short } from "../../numbers/written.ts";
 import type { Answer } from "../../run/store.ts";
 import { useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { heard, say } from "../../words/say.ts";
 import { Absent, AbsentView } from "../tensor/absent.tsx";
 import { barsOf, barsScene } from "./bars_scene.ts";
 import { Check, Sentence, SetByHand } from "./pieces.tsx";
@@ -96,7 +97,7 @@ function numberOf(answer: Answer): number {
 
 function given(answer: Answer, value: number, names: Names): Part[] {
   if (answer.kind === "missing")
-    return ["The model computed this number; the page lacks an operand, and cannot compute it again."];
+    return [say`The model computed this number; the page lacks an operand, and cannot compute it again.`];
   return givenSentence(answer.name, answer.cell, value, names);
 }
 
@@ -104,7 +105,7 @@ function Written({ found }: { found: Explanation }): VNode {
   const { names } = useStore();
   return (
     <section class="block">
-      <h2>Formula</h2>
+      <h2>{say`Formula`}</h2>
       <General mathml={found.formula.mathml} />
       <WithNumbers found={found} names={names} />
     </section>
@@ -145,7 +146,7 @@ function Shares({ found, called }: { found: Explanation; called: (term: Term) =>
   const wide = (share: number): boolean => share > 0.07;
   return (
     <section class="block">
-      <h2>Its share of the whole</h2>
+      <h2>{say`Its share of the whole`}</h2>
       <div class="shares">
         {shown.map((term) => {
           const factor = term.factors[0];
@@ -166,29 +167,25 @@ function Shares({ found, called }: { found: Explanation; called: (term: Term) =>
         })}
         {left > 0.004 && (
           <span class="share" data-rest="true" style={{ flexGrow: left }}>
-            <span>{wide(left) && "the others"}</span>
+            <span>{wide(left) && say`the others`}</span>
             <i />
             <span>{wide(left) && percent(left)}</span>
           </span>
         )}
       </div>
-      {rest > 0 && (
-        <p class="label">
-          {more(rest, found.sum.length)}, with {percent(left)} together
-        </p>
-      )}
+      {rest > 0 && <p class="label">{say`${more(rest, found.sum.length)}, with ${percent(left)} together`}</p>}
     </section>
   );
 }
 
-const WORTH: Readonly<Record<string, string>> = { softmax: "e to the power", log_softmax: "e to the power" };
+const WORTH: Readonly<Record<string, string>> = { softmax: say`e to the power`, log_softmax: say`e to the power` };
 
 function Bars({ found, called }: { found: Explanation; called: (term: Term) => string }): VNode {
   const { names } = useStore();
   const palette = usePalette();
   const { box, width } = useWidth("terms");
   const bars = useMemo(() => {
-    const worth = WORTH[found.formula.rule.rule] ?? "product";
+    const worth = WORTH[found.formula.rule.rule] ?? say`product`;
     return barsOf(found.sum, names, worth, names.role(found.name), called);
   }, [found]);
   const scene = useMemo(() => (width === 0 ? null : barsScene(bars, palette, measure, width)), [bars, palette, width]);
@@ -196,11 +193,11 @@ function Bars({ found, called }: { found: Explanation; called: (term: Term) => s
   return (
     <section class="block">
       <h2>
-        {WORTH[found.formula.rule.rule] === undefined ? "Multiply, then add" : "What is shared out"}{" "}
+        {WORTH[found.formula.rule.rule] === undefined ? say`Multiply, then add` : say`What is shared out`}{" "}
         <span class="quiet label">
           {counted(found.sum.length, "term")}
           {bars.rest !== null &&
-            `, the largest ${bars.columns.length} drawn; ${more(bars.rest.count, found.sum.length)}: ${short(bars.rest.sum)}`}
+            say`, the largest ${bars.columns.length} drawn; ${more(bars.rest.count, found.sum.length)}: ${short(bars.rest.sum)}`}
         </span>
       </h2>
       {!isLowered(found) && <Lowered found={found} />}
@@ -208,7 +205,7 @@ function Bars({ found, called }: { found: Explanation; called: (term: Term) => s
         {scene !== null && (
           <Picture
             scene={scene}
-            label="The terms as bars. Arrow keys move, Enter follows an operand."
+            label={say`The terms as bars. Arrow keys move, Enter follows an operand.`}
             tensor=""
             cell={[]}
             onChoose={(_, [row = 0, column = 0]) => {
@@ -233,15 +230,15 @@ function Table({ found, called }: { found: Explanation; called: (term: Term) => 
   let running = 0;
   return (
     <details class="twin" open={terms.length <= 8}>
-      <summary>the terms as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label="the terms as a table">
+      <summary>{say`the terms as a table`}</summary>
+      <section class="scroll" tabIndex={0} aria-label={say`the terms as a table`}>
         <table>
           <thead>
             <tr>
-              <th>term</th>
-              <th>made of</th>
-              <th>value</th>
-              <th>sum so far</th>
+              <th>{say`term`}</th>
+              <th>{say`made of`}</th>
+              <th>{say`value`}</th>
+              <th>{say`sum so far`}</th>
             </tr>
           </thead>
           <tbody>
@@ -252,7 +249,7 @@ function Table({ found, called }: { found: Explanation; called: (term: Term) => 
                 <tr>
                   <th scope="row">{called(term)}</th>
                   <td>
-                    {isFill(term) && "masked: may look is "}
+                    {isFill(term) && say`masked: may look is `}
                     {term.factors.slice(0, isFill(term) ? 1 : undefined).map((factor, place) => (
                       <>
                         {place > 0 && (term.added === true ? " + " : " · ")}
@@ -296,10 +293,10 @@ function Table({ found, called }: { found: Explanation; called: (term: Term) => 
 function termLabel(term: Term, found: Explanation, names: Names): string {
   const [axis = "", index] = term.what.split(" ");
   const step = Number(index);
-  if (!Number.isInteger(step)) return term.what;
+  if (!Number.isInteger(step)) return heard(term.what);
   const factor = term.factors.find((each) => each.name !== null && names.axes(each.name).includes(axis));
-  if (factor?.name == null) return term.what;
+  if (factor?.name == null) return heard(term.what);
   const sentence = found.cell["sentence"] ?? 0;
   const text = names.label(factor.name, axis, step, sentence).text;
-  return text === String(step) ? `${axis} ${text}` : text;
+  return text === String(step) ? `${spoken(axis)} ${text}` : text;
 }

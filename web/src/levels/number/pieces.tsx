@@ -7,14 +7,15 @@ import type { Part } from "../../formulas/sentences.ts";
 import { power, short } from "../../numbers/written.ts";
 import type { Answer } from "../../run/store.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 
 /** A number whose formula does not hold: it was set by hand. */
 export function SetByHand({ answer }: { answer: Extract<Answer, { kind: "set" }> }): VNode {
   const { names } = useStore();
-  const would = answer.formula !== null && `: its formula would give ${short(answer.formula)}`;
+  const would = answer.formula !== null && say`: its formula would give ${short(answer.formula)}`;
   return (
     <p data-set="by hand">
-      <b>Set by hand</b>
+      <b>{say`Set by hand`}</b>
       {would}. <span class="quiet">{toldStep(answer.by, names)}</span>
     </p>
   );
@@ -39,9 +40,9 @@ export function Check({ found }: { found: Explanation }): VNode {
       <span class="mark" aria-hidden="true">
         {holds ? "✓" : "✗"}
       </span>
-      {holds && found.difference === 0 && "recomputed: the same"}
-      {holds && found.difference !== 0 && `recomputed: same to ${power(found.difference)}`}
-      {!holds && `recomputed: ${short(found.recomputed, 6)}, which is ${power(found.difference)} away`}
+      {holds && found.difference === 0 && say`recomputed: the same`}
+      {holds && found.difference !== 0 && say`recomputed: same to ${power(found.difference)}`}
+      {!holds && say`recomputed: ${short(found.recomputed, 6)}, which is ${power(found.difference)} away`}
     </p>
   );
 }

@@ -7,6 +7,7 @@ import { Pen } from "../../draw/pen.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import { pooled } from "../../measures/heads.ts";
 import { inCell } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import type { Unit } from "../head/units.ts";
 
 /** What is drawn: for each block the shares [word × what it is made of] of the words that are shown. */
@@ -40,14 +41,14 @@ export function rolloutScene(content: Content, palette: Palette, measure: Measur
   const panels: Panel[] = [];
   const top = drawSmall(content, palette, width, pen, panels) + 24;
   const [block] = content.at;
-  pen.text(0, top, "followed from block to block", palette.ink, { bold: true });
+  pen.text(0, top, say`followed from block to block`, palette.ink, { bold: true });
   const follow = drawFollowed(content, palette, measure, width, top + 8, pen);
   panels.unshift(follow.panel);
   const n = Math.max(content.keys.length, content.units.length);
   const left = follow.width + 40;
   const beside = width - left - LABEL >= Math.min(n * NAMED, 240);
   const [x, y] = beside ? [left, top] : [0, follow.bottom + 32];
-  pen.text(x, y, `all words after block ${block}`, palette.ink, { bold: true });
+  pen.text(x, y, say`all words after block ${block}`, palette.ink, { bold: true });
   const cell = Math.min(CELL, (width - x - LABEL - 4) / n, LARGE / n);
   const bottom = drawLarge(content, palette, measure, x, y + 8, cell, pen, panels);
   return { width, height: Math.max(follow.bottom, bottom) + 8, items: pen.items, panels };
@@ -94,7 +95,7 @@ function drawSmall(content: Content, palette: Palette, width: number, pen: Pen, 
   blocks.forEach((_, block) => {
     const [x, y] = [1 + (block % across) * (w + GAP), TOP + Math.floor(block / across) * (h + TOP + GAP)];
     const own = block === at[0];
-    pen.text(x, y - 6, w < 56 ? String(block) : `block ${block}`, own ? palette.ink : palette.quiet, { bold: own });
+    pen.text(x, y - 6, w < 56 ? String(block) : say`block ${block}`, own ? palette.ink : palette.quiet, { bold: own });
     panels.push(square(content, block, x, y, cell, palette, pen));
   });
   return Math.ceil(blocks.length / across) * (h + TOP + GAP);

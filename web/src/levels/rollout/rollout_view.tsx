@@ -13,6 +13,7 @@ import { useFound } from "../../views/found.ts";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
 import { Choice, Table, Twin, Working } from "../../views/pieces.tsx";
+import { say } from "../../words/say.ts";
 import { Filters } from "../head/filters.tsx";
 import { textOf } from "../head/head_view.tsx";
 import { optionsIn } from "../head/options.ts";
@@ -74,24 +75,26 @@ export function RolloutView(): VNode {
   const scene = useMemo(() => {
     return content === null || width === 0 ? null : rolloutScene(content, palette, measure, width);
   }, [content, width, palette]);
-  if (kind === undefined) return <p class="wrong">This model has no self-attention that could be rolled out.</p>;
-  if (wrong !== "") return <p class="wrong">The attention cannot be rolled out: {wrong}</p>;
+  if (kind === undefined) return <p class="wrong">{say`This model has no self-attention that could be rolled out.`}</p>;
+  if (wrong !== "") return <p class="wrong">{say`The attention cannot be rolled out: ${wrong}`}</p>;
   const move = ([block = 0, query = 0, key = 0]: readonly number[]): void => {
     const token = (unit: Unit | undefined): number => unit?.tokens[0] ?? 0;
     go({ at: [block, token(content?.units[query]), token(content?.keys[key])] }, true);
   };
   return (
     <>
-      <h1 class="away">{`${names.run.title}: attention through all blocks`}</h1>
-      {value === null && <Working on="The attention of all blocks is multiplied" />}
+      <h1 class="away">{say`${names.run.title}: attention through all blocks`}</h1>
+      {value === null && <Working on={say`The attention of all blocks is multiplied`} />}
       {value === "missing" && (
-        <p class="wrong">This page does not carry the attention weights of all blocks: they cannot be rolled out.</p>
+        <p class="wrong">
+          {say`This page does not carry the attention weights of all blocks: they cannot be rolled out.`}
+        </p>
       )}
       {content !== null && <Answer content={content} />}
       <div class="controls">
         {kinds.length > 1 && (
           <Choice
-            label="stack"
+            label={say`stack`}
             value={kind.id}
             of={kinds.map(({ id, title }) => [id, title])}
             onChoose={(id) => go({ options: [id], at: [] }, true)}
@@ -103,7 +106,7 @@ export function RolloutView(): VNode {
         {scene !== null && content !== null && (
           <Picture
             scene={scene}
-            label="Of which words each word is made after each block. Arrow keys: the next word and block. Page Down: the squares of the blocks. Click: another word."
+            label={say`Of which words each word is made after each block. Arrow keys: the next word and block. Page Down: the squares of the blocks. Click: another word.`}
             tensor="rollout"
             cell={content.at}
             onPoint={(_, cell, by) => by === "key" && move(cell)}
@@ -113,8 +116,7 @@ export function RolloutView(): VNode {
       </div>
       {scene !== null && (
         <p class="label">
-          In each square a row is a word, a column a word of the text; the stronger the colour, the more it is made of
-          it.
+          {say`In each square a row is a word, a column a word of the text; the stronger the colour, the more it is made of it.`}
         </p>
       )}
       {content !== null && found !== null && <Made content={content} found={found} />}
@@ -127,18 +129,14 @@ export function RolloutView(): VNode {
 function AboutRollout(): VNode {
   return (
     <details class="twin about">
-      <summary>what this shows</summary>
+      <summary>{say`what this shows`}</summary>
       <p>
-        In each block a word keeps half of itself, and the other half is mixed by the mean of its heads’ weights (in a
-        decoder that reads an encoder: by both attentions, one after the other). Block after block these shares are
-        multiplied.
+        {say`In each block a word keeps half of itself, and the other half is mixed by the mean of its heads’ weights (in a decoder that reads an encoder: by both attentions, one after the other). Block after block these shares are multiplied.`}
       </p>
       <p class="then">
-        So rollout shows what attention <i>could</i> carry from where to where. It knows nothing of values, output
-        weights, norms and feed-forward layers, which decide what arrives: a large share is no proof that the word was
-        used.
+        {say`So rollout shows what attention ${<i>{say`could`}</i>} carry from where to where. It knows nothing of values, output weights, norms and feed-forward layers, which decide what arrives: a large share is no proof that the word was used.`}
       </p>
-      <p class="quiet">Abnar and Zuidema 2020, “Quantifying Attention Flow in Transformers”, section 3.</p>
+      <p class="quiet">{say`Abnar and Zuidema 2020, “Quantifying Attention Flow in Transformers”, section 3.`}</p>
     </details>
   );
 }
@@ -156,17 +154,16 @@ function Answer({ content }: { content: Content }): VNode {
   const hidden = 1 - shares.reduce((sum, share) => sum + share, 0);
   return (
     <p class="answer">
-      After block {block}, <b class={units[query]?.hidden === true ? "hidden" : ""}>“{units[query]?.text}”</b> is made
-      of{" "}
+      {say`After block ${block}, ${<b class={units[query]?.hidden === true ? "hidden" : ""}>{say`“${units[query]?.text}”`}</b>} is made of`}{" "}
       {order.map((key, place) => (
         <>
           {place > 0 && ", "}
-          <bdi>{key === query ? "itself" : `“${keys[key]?.text}”`}</bdi>{" "}
+          <bdi>{key === query ? say`itself` : say`“${keys[key]?.text}”`}</bdi>{" "}
           <span class="attention">{short(shares[key] ?? 0, 2)}</span>
         </>
       ))}
       {order.length < keys.length && "\u00a0…"}
-      {hidden > 0.005 && <span class="quiet"> (hidden here: {short(hidden, 2)})</span>}
+      {hidden > 0.005 && <span class="quiet">{say`(hidden here: ${short(hidden, 2)})`}</span>}
     </p>
   );
 }
@@ -190,7 +187,7 @@ function Made({ content, found }: { content: Content; found: Found }): VNode | n
   });
   if (from === undefined || to === undefined || mix === undefined) return null;
   if (from.tokens.length + to.tokens.length > 2) {
-    return <p class="quiet">Several tokens together: the shares of single tokens say how they came about.</p>;
+    return <p class="quiet">{say`Several tokens together: the shares of single tokens say how they came about.`}</p>;
   }
   const ways = waysOf(rolled, [block, query, key]);
   const looks = (crossing: boolean): Looks | undefined =>
@@ -199,33 +196,33 @@ function Made({ content, found }: { content: Content; found: Found }): VNode | n
   const share = ways.reduce((sum, { taken, held }) => sum + taken * held, 0);
   const factor = (by: number, crossing: boolean): string => {
     const { crossed } = mix;
-    if (crossing) return `${1 - (crossed?.stays ?? 0)} · mean of `;
-    const own = `${mix.residual ? "½ · " : ""}mean of `;
+    if (crossing) return say`${1 - (crossed?.stays ?? 0)} · mean of `;
+    const own = say`${mix.residual ? "½ · " : ""}mean of `;
     const whole = mix.residual && by === query ? `½ + ${own}` : own;
     return crossed === undefined ? whole : `${crossed.stays} · (${whole}`;
   };
   return (
     <section class="block">
       <h2>
-        How much of “{to.text}” is in “{from.text}” after block {block}:{" "}
-        <b class="attention" data-rollout={`${block},${query},${key}`} data-value={share}>
-          {short(share)}
-        </b>
-        , the sum of these products
+        {say`How much of “${to.text}” is in “${from.text}” after block ${block}: ${(
+          <b class="attention" data-rollout={`${block},${query},${key}`} data-value={share}>
+            {short(share)}
+          </b>
+        )}, the sum of these products`}
       </h2>
       <Table
-        label="how the share in hand came about"
+        label={say`how the share in hand came about`}
         head={[
-          "by way of",
-          `share taken in block ${block}`,
-          `“${to.text}” in it before`,
-          "product",
-          "weights of the heads",
+          say`by way of`,
+          say`share taken in block ${block}`,
+          say`“${to.text}” in it before`,
+          say`product`,
+          say`weights of the heads`,
         ]}
         rows={[
           ...ways.slice(0, LISTED).map(({ by, crossing, taken, held }) => ({
             cells: [
-              by === query && !crossing ? "itself" : names.word(crossing ? "inputs" : side, sentence, by).text,
+              by === query && !crossing ? say`itself` : names.word(crossing ? "inputs" : side, sentence, by).text,
               short(taken),
               short(held),
               short(taken * held),
@@ -255,10 +252,12 @@ function Shares({ content }: { content: Content }): VNode {
   const own = units[at[1]];
   return (
     <Twin
-      label={`of what “${own?.text}” is made after each block`}
+      label={say`of what “${own?.text}” is made after each block`}
       head={[
-        "made of",
-        ...blocks.map((_, block) => <a href={link({ at: [block, own?.tokens[0] ?? 0] })}>after block {block}</a>),
+        say`made of`,
+        ...blocks.map((_, block) => (
+          <a href={link({ at: [block, own?.tokens[0] ?? 0] })}>{say`after block ${block}`}</a>
+        )),
       ]}
       rows={followedIn(content).map((key) => ({
         cells: [keys[key]?.text, ...blocks.map((_, block) => short(shareOf(content, block, at[1], key)))],

@@ -5,6 +5,7 @@ import { counted } from "../../numbers/written.ts";
 import { DifferenceSource } from "../../sources/difference.ts";
 import { Command } from "../../views/command.tsx";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 
 /** The whole view of a tensor that is not in this page. */
 export function AbsentView({ name }: { name: string }): VNode {
@@ -23,7 +24,7 @@ export function Absent({ name }: { name: string }): VNode {
   if (source instanceof DifferenceSource) {
     return (
       <p class="wrong">
-        <b>{name}</b> cannot be subtracted: it has not the same size in A and in B. Each of them can be opened alone.
+        {say`${<b>{name}</b>} cannot be subtracted: it has not the same size in A and in B. Each of them can be opened alone.`}
       </p>
     );
   }
@@ -31,23 +32,17 @@ export function Absent({ name }: { name: string }): VNode {
   const rows = run.rows[name]?.length;
   return (
     <p class="wrong">
-      {rows === undefined ? (
-        <>
-          <b>{name}</b> is not in this page
-          {run.left_out[name] === "limit"
-            ? `, which has at most ${counted(Math.round(run.limit / 1e6), "megabyte")}`
-            : ": its trace was saved without this tensor and without the model"}
-        </>
-      ) : (
-        <>
-          Of <b>{name}</b> this page has the rows of {counted(rows, "word")}: those of the text and the best guesses at
-          each place
-        </>
-      )}
+      {rows === undefined
+        ? say`${<b>{name}</b>} is not in this page${
+            run.left_out[name] === "limit"
+              ? say`, which has at most ${counted(Math.round(run.limit / 1e6), "megabyte")}`
+              : say`: its trace was saved without this tensor and without the model`
+          }`
+        : say`Of ${<b>{name}</b>} this page has the rows of ${counted(rows, "word")}: those of the text and the best guesses at each place`}
       .{" "}
       {run.left_out[name] === "not saved"
-        ? "To include it, write the page from a trace that has its model."
-        : "To include all of it, write the page again with this option:"}
+        ? say`To include it, write the page from a trace that has its model.`
+        : say`To include all of it, write the page again with this option:`}
       {run.left_out[name] !== "not saved" && <Command text="--megabytes 64" />}
     </p>
   );

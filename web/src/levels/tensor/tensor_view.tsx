@@ -10,11 +10,13 @@ import { RED } from "../../draw/shades.ts";
 import { arrangement, hasHidden, Sheet as Laid, type Sheet, sheetOf } from "../../draw/sheet.ts";
 import { usePut } from "../../edit/views/held.ts";
 import { isOperand } from "../../formulas/evaluator.ts";
+import { spoken } from "../../formulas/names.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
-import { counted } from "../../numbers/written.ts";
+import { counted, grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
 import { useDrawn, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { heard, say } from "../../words/say.ts";
 import { AbsentView } from "./absent.tsx";
 import { useDigits } from "./digits.ts";
 import { gridScene, overviewImage, overviewScene, placeIn, type Window, windowOf } from "./grid_scene.ts";
@@ -44,13 +46,15 @@ export function TensorView(): VNode {
           <p class="quiet">{names.place(name)}</p>
         </div>
         <p>
-          {formula?.title ??
-            (name.startsWith("parameters.") ? "Learned in training, the same for every text" : "Given with the text")}
+          {(formula && heard(formula.title)) ??
+            (name.startsWith("parameters.")
+              ? say`Learned in training, the same for every text`
+              : say`Given with the text`)}
           {name.endsWith("_attention.output") && joined(store, name)}
           {head !== null && (
             <>
               {" "}
-              <a href={head}>See {headWords(name, cell, names)}</a>
+              <a href={head}>{say`See ${headWords(name, cell, names)}`}</a>
             </>
           )}
         </p>
@@ -68,7 +72,8 @@ function joined({ shape }: Store, name: string): string {
     shape(name.replace(/output$/, "merged"))?.at(-1),
     shape(name)?.at(-1),
   ];
-  return `: ${heads > 1 ? `all ${heads} heads mixed` : "one head"}${into === undefined ? "" : `, ${into} → ${out} channels`}.`;
+  const mixed = heads > 1 ? say`all ${heads} heads mixed` : say`one head`;
+  return into === undefined ? `: ${mixed}.` : `: ${mixed}, ${say`${into} → ${out} channels`}.`;
 }
 
 /** The tensor as the picture that was asked for, or as numbers. */
@@ -128,16 +133,15 @@ function Slice({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): VNod
         {map !== null && (
           <div class="block">
             <p class="label">
-              the whole slice, {sheet.rows.toLocaleString("en")} × {sheet.columns.toLocaleString("en")}; the frame is
-              what is below
+              {say`the whole slice, ${grouped(sheet.rows)} × ${grouped(sheet.columns)}; the frame is what is below`}
             </p>
-            <Picture scene={map} label="the whole slice" tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
+            <Picture scene={map} label={say`the whole slice`} tensor="" cell={[]} onChoose={(_, at) => pick(at)} />
           </div>
         )}
         {grid !== null && (
           <Picture
             scene={grid.scene}
-            label={`${names.title(sheet.name)} as a grid. Arrow keys move, Enter opens the number.`}
+            label={say`${names.title(sheet.name)} as a grid. Arrow keys move, Enter opens the number.`}
             tensor={sheet.name}
             cell={base}
             step={(at, down, along) => {
@@ -192,7 +196,7 @@ function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): V
         .filter(({ place }) => (sheet.tensor.shape[place] ?? 1) > 1)
         .map(({ axis, place }) => (
           <label key={axis}>
-            {axis.replaceAll("_", " ")}
+            {spoken(axis)}
             <select
               value={cell[place]}
               onChange={(event) => {
@@ -209,10 +213,10 @@ function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): V
       {choosable.length > 2 &&
         (["rows", "columns"] as const).map((which) => (
           <label key={which}>
-            {which}
+            {which === "rows" ? say`rows` : say`columns`}
             <select value={sheet.layout[which] ?? ""} onChange={(event) => lay(which, event.currentTarget.value)}>
               {choosable.map((axis) => (
-                <option value={axis}>{axis.replaceAll("_", " ")}</option>
+                <option value={axis}>{spoken(axis)}</option>
               ))}
             </select>
           </label>

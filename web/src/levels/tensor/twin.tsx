@@ -6,6 +6,7 @@ import { toNumber } from "../../address/links.ts";
 import type { Sheet } from "../../draw/sheet.ts";
 import { inCell } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 
 interface TwinProps {
   readonly sheet: Sheet;
@@ -22,7 +23,7 @@ export function Twin(props: TwinProps): VNode {
   const [open, setOpen] = useState(false);
   return (
     <details class="twin" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>the same as a table</summary>
+      <summary>{say`the same as a table`}</summary>
       {open && <Table {...props} />}
     </details>
   );
@@ -35,7 +36,7 @@ function Table({ sheet, base, row, column, rows, columns, sentence }: TwinProps)
   };
   const steps = (from: number, count: number): number[] => Array.from({ length: count }, (_, step) => from + step);
   return (
-    <section class="scroll" tabIndex={0} aria-label={`${names.title(sheet.name)} as a table`}>
+    <section class="scroll" tabIndex={0} aria-label={say`${names.title(sheet.name)} as a table`}>
       <table>
         <thead>
           <tr>

@@ -6,6 +6,7 @@ import type { Names } from "../../formulas/names.ts";
 import type { Side } from "../../record/record.ts";
 import { cosineOf, type Looks, vectorOf } from "../../run/looks.ts";
 import type { Source } from "../../sources/source.ts";
+import { say } from "../../words/say.ts";
 import type { Unit } from "../head/units.ts";
 
 /** The attentions of one kind, in the order of their blocks. */
@@ -24,7 +25,8 @@ export function kindsOf(names: Names): Kind[] {
     const [side = "", part = ""] = /^(en|de)coder\..*\.(self|cross)_attention\./.exec(formula.name)?.slice(1) ?? [];
     if (part === "" || !isAttention(formula)) continue;
     const id = `${side}coder-${part}`;
-    const title = part === "cross" ? "from decoder to encoder" : `in the ${side}coder`;
+    const title =
+      part === "cross" ? say`from decoder to encoder` : side === "en" ? say`in the encoder` : say`in the decoder`;
     const known = found.get(id) ?? { id, title, weights: [], queries: formula.tokens, keys: formula.keys };
     known.weights.push(formula.name);
     found.set(id, known);

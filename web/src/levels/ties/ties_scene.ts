@@ -6,6 +6,7 @@ import type { Scene } from "../../draw/scene.ts";
 import { apart } from "../../numbers/apart.ts";
 import { short } from "../../numbers/written.ts";
 import type { Spot } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import type { Tie } from "./ties.ts";
 
 const [LEFT, TOP, GAP] = [56, 20, 8];
@@ -52,14 +53,14 @@ export function tiesScene(
   const digits = w >= DIGITS ? 12 + 7 * after : 0;
   const most = Math.max(0.01, ...ties.flatMap(({ shares }) => shares));
   for (let head = 0; head < heads; head++) {
-    const text = head === 0 && pitch > 48 ? "head 0" : String(head);
+    const text = head === 0 && pitch > 48 ? say`head 0` : String(head);
     pen.text(LEFT + head * pitch + w / 2, TOP - 8, text, palette.quiet, { align: "center" });
   }
   let [line, block] = [-1, ""];
   for (const tie of ties) {
     if (tie.weights !== block) [line, block] = [line + 1, tie.weights];
     const [x, y] = [LEFT + tie.head * pitch, TOP + line * (h + GAP)];
-    if (tie.head === 0) pen.text(LEFT - 8, y + h / 2 + 4, `block ${tie.block}`, palette.quiet, { align: "right" });
+    if (tie.head === 0) pen.text(LEFT - 8, y + h / 2 + 4, say`block ${tie.block}`, palette.quiet, { align: "right" });
     pen.rect(x, y, w, h, palette.faint);
     tie.shares.forEach((share, place) => {
       drawBar(pen, place, x + 3, y + 4 + place * row + (row - BAR) / 2, ((w - 6 - digits) * share) / most, palette);
@@ -70,7 +71,7 @@ export function tiesScene(
     });
     if (tie.id === best)
       pen.items.push({ kind: "rect", x: x - 1, y: y - 1, w: w + 2, h: h + 2, stroke: palette.ink, line: 2 });
-    const label = `block ${tie.block}, head ${tie.head}: ${words
+    const label = say`block ${tie.block}, head ${tie.head}: ${words
       .map((word, place) => `${word} ${short(tie.shares[place] ?? 0)}`)
       .join(", ")}`;
     spots.push({ id: tie.id, x, y, w, h, label });

@@ -7,6 +7,7 @@ import { apart } from "../../numbers/apart.ts";
 import { short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Table, Twin } from "../../views/pieces.tsx";
+import { say } from "../../words/say.ts";
 import type { Unit } from "../head/units.ts";
 import * as asking from "./ties.ts";
 
@@ -54,7 +55,7 @@ export function Weight(props: {
     : link({ level: "head", layout: [], tensor: tie.weights, cell, ...shownAs(value) });
   const share = tie.shares[place] ?? 0;
   return (
-    <a class="attention" href={href} data-share={share} title={alone ? "" : "several tokens together"}>
+    <a class="attention" href={href} data-share={share} title={alone ? "" : say`several tokens together`}>
       {short(share, digits)}
     </a>
   );
@@ -70,16 +71,16 @@ export function Words({ value, best }: { value: Answered; best: asking.Tie | und
   return (
     <Table
       kind="ties"
-      label="weight and likeness of vectors"
+      label={say`weight and likeness of vectors`}
       head={[
-        `“${word.text}” and`,
-        ...(leads ? [`block ${best.block}, head ${best.head}`] : []),
-        "its strongest head",
-        "weight there",
-        "mean of all heads",
+        say`“${word.text}” and`,
+        ...(leads ? [say`block ${best.block}, head ${best.head}`] : []),
+        say`its strongest head`,
+        say`weight there`,
+        say`mean of all heads`,
         ...streams.map(({ tensor, block }) => (
           <>
-            cosine of <a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{vectorsIn(block)}</a>
+            {say`cosine of ${<a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{vectorsIn(block)}</a>}`}
           </>
         )),
       ]}
@@ -90,8 +91,8 @@ export function Words({ value, best }: { value: Answered; best: asking.Tie | und
           data: { "data-word": target.text },
           cells: [
             <b>{target.text}</b>,
-            ...(leads ? [<Weight key="lead" value={value} tie={best} place={place} digits={digits} />] : []),
-            tie === undefined ? "" : `block ${tie.block}, head ${tie.head}`,
+            ...(leads ? [<Weight key={say`lead`} value={value} tie={best} place={place} digits={digits} />] : []),
+            tie === undefined ? "" : say`block ${tie.block}, head ${tie.head}`,
             tie === undefined ? "" : <Weight value={value} tie={tie} place={place} digits={digits} />,
             short(mean, digits),
             ...streams.map(({ cosines }) => cosineText(cosines[place] ?? 0)),
@@ -104,11 +105,11 @@ export function Words({ value, best }: { value: Answered; best: asking.Tie | und
 
 /** A vector of zeros has no direction: that of a hidden word is one where the model sets it to zeros. */
 function cosineText(cosine: number): string {
-  return Number.isNaN(cosine) ? "none: a vector is zero" : short(cosine);
+  return Number.isNaN(cosine) ? say`none: a vector is zero` : short(cosine);
 }
 
 function vectorsIn(block: string): string {
-  return block === "" ? "word vectors" : `vectors into block ${block}`;
+  return block === "" ? say`word vectors` : say`vectors into block ${block}`;
 }
 
 /** Every weight of the picture, and every likeness. */
@@ -118,8 +119,8 @@ export function Twins({ value }: { value: Answered }): VNode {
   return (
     <>
       <Twin
-        label="the weights of all heads"
-        head={["block", "head", ...words, "lead"]}
+        label={say`the weights of all heads`}
+        head={[say`block`, say`head`, ...words, say`lead`]}
         rows={ties.map((tie) => ({
           data: { "data-tie": tie.id },
           cells: [
@@ -132,9 +133,9 @@ export function Twins({ value }: { value: Answered }): VNode {
       />
       {alike.length > 0 && (
         <Twin
-          summary="how alike the vectors are, from block to block"
-          label="how alike the vectors are"
-          head={["cosine", ...words]}
+          summary={say`how alike the vectors are, from block to block`}
+          label={say`how alike the vectors are`}
+          head={[say`cosine`, ...words]}
           rows={alike.map(({ tensor, block, cosines }) => ({
             data: { "data-stream": tensor, "data-cosines": cosines.join() },
             cells: [vectorsIn(block), ...cosines.map(cosineText)],

@@ -1,6 +1,6 @@
 /** Does some head tie a word to one word more than to others? Which, by how much, and how alike their vectors are. */
 
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
 import { attentionOf } from "../../formulas/attention.ts";
@@ -11,6 +11,7 @@ import { useFound } from "../../views/found.ts";
 import { useOpened, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { Choice, type Option } from "../../views/pieces.tsx";
 import { Spots } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import { textOf } from "../head/head_view.tsx";
 import { tokensOf, type Unit, wordsOf } from "../head/units.ts";
 import * as asking from "./ties.ts";
@@ -61,13 +62,13 @@ export function TiesView(): VNode {
     const open = row?.filter((each) => each > 0).length ?? 0;
     return { of: key ?? "", kind, sentence, word, targets, ties, alike, missing, open };
   });
-  if (kinds.length === 0) return <p class="wrong">This model has no attention: no head ties words.</p>;
-  if (wrong !== "") return <p class="wrong">The heads cannot be read: {wrong}</p>;
+  if (kinds.length === 0) return <p class="wrong">{say`This model has no attention: no head ties words.`}</p>;
+  if (wrong !== "") return <p class="wrong">{say`The heads cannot be read: ${wrong}`}</p>;
   return (
     <>
-      <h1 class="away">{`${names.run.title}: heads that tie two words`}</h1>
+      <h1 class="away">{say`${names.run.title}: heads that tie two words`}</h1>
       {value !== null && value.targets.length < 2 && (
-        <p class="wrong">Of this text fewer than two words can be looked at: choose another text.</p>
+        <p class="wrong">{say`Of this text fewer than two words can be looked at: choose another text.`}</p>
       )}
       {value !== null && value.targets.length > 1 && (
         <Asked key={value.kind.id} value={value} units={units} kinds={kinds} />
@@ -115,8 +116,7 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
           </span>
         ))}
         <span>
-          weights of “{word.text}” in each head{best !== undefined && best.lead > 0 && "; framed: the largest lead"}
-          {value.open > 1 && `; an even share is ${evenly(value.open)}`}
+          {say`weights of “${word.text}” in each head${best !== undefined && best.lead > 0 && say`; framed: the largest lead`}${value.open > 1 && say`; an even share is ${evenly(value.open)}`}`}
         </span>
       </p>
       <div ref={box}>
@@ -124,7 +124,7 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
           <Spots
             scene={drawn.scene}
             spots={drawn.spots}
-            label={`All heads: how much “${word.text}” looks at ${words.join(", ")}. Arrow keys move, Enter opens a head.`}
+            label={say`All heads: how much “${word.text}” looks at ${words.join(", ")}. Arrow keys move, Enter opens a head.`}
             inHand={inHand?.id ?? ""}
             onMove={(id) => go(open(id), true)}
             onOpen={(id) => go({ level: "head", layout: [], ...shownAs(value), ...open(id) })}
@@ -132,13 +132,7 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
         )}
       </div>
       <p class="rule-of-heads">
-        A weight says how much of a word’s value a head passes on. It does not say that the model has understood what “
-        {word.text}” stands for. It does not say that the words are alike either (C-38 in docs/measured/imprecise.md).
-        Switch a head off at its own level, by the key <kbd>h</kbd>, and see what changes. “Yes”: some head has a lead
-        of at least {asking.LEAD}. “Hardly”: the largest lead is smaller. “No”: no head looks more at “
-        {targets[0]?.text}”.
-        {isJoined(value) && " Words of several tokens: summed where they are looked at, averaged where they look."}
-        {value.missing > 0 && ` This page does not carry the weights of ${counted(value.missing, "attention")}.`}
+        {say`A weight says how much of a word’s value a head passes on. It does not say that the model has understood what “${word.text}” stands for. It does not say that the words are alike either (C-38 in docs/measured/imprecise.md). Switch a head off at its own level, by the key ${<kbd>h</kbd>}, and see what changes. “Yes”: some head has a lead of at least ${asking.LEAD}. “Hardly”: the largest lead is smaller. “No”: no head looks more at “${targets[0]?.text}”.${isJoined(value) && say` Words of several tokens: summed where they are looked at, averaged where they look.`}${value.missing > 0 && say` This page does not carry the weights of ${counted(value.missing, "attention")}.`}`}
       </p>
       <Twins value={value} />
     </>
@@ -150,31 +144,32 @@ function Answer({ value, best }: { value: Answered; best: asking.Tie | undefined
   if (best === undefined) return null;
   const leading = ties.filter(({ lead }) => lead > 0).length;
   const digits = apart(best.shares, 3);
-  const begin = best.lead >= asking.LEAD ? "Yes" : best.lead > 0 ? "Hardly" : "No";
+  const begin = best.lead >= asking.LEAD ? say`Yes` : best.lead > 0 ? say`Hardly` : say`No`;
   const [one, ...others] = targets.map(({ text }, place) => (
     <span key={place} class="strong-word">
-      “<bdi>{text}</bdi>”
+      {say`“${<bdi>{text}</bdi>}”`}
     </span>
   ));
+  const together = (all: readonly ComponentChildren[]): ComponentChildren =>
+    all.map((each, place) => [place > 0 && say` and `, each]);
+  const weights = targets.map((_, place) => (
+    <Weight key={place} value={value} tie={best} place={place} digits={digits} />
+  ));
   return (
-    <p class="answer" data-answer={begin} data-leading={leading}>
+    <p
+      class="answer"
+      data-answer={best.lead >= asking.LEAD ? "Yes" : best.lead > 0 ? "Hardly" : "No"}
+      data-leading={leading}
+    >
       <span class="quiet">
-        Does some head tie “<bdi>{word.text}</bdi>” to {one} more than to{" "}
-        {others.map((other, place) => [place > 0 && " and ", other])}?
+        {say`Does some head tie “${<bdi>{word.text}</bdi>}” to ${one} more than to ${together(others)}?`}
       </span>{" "}
-      {begin}: {leading} of {counted(ties.length, "head")} {leading === 1 ? "looks" : "look"} more at {one}
-      {best.lead > 0 && (
-        <>
-          ; most of all block {best.block}, head {best.head}:{" "}
-          <Weight value={value} tie={best} place={0} digits={digits} /> against{" "}
-          {others.map((_, place) => (
-            <>
-              {place > 0 && " and "}
-              <Weight value={value} tie={best} place={place + 1} digits={digits} />
-            </>
-          ))}
-        </>
-      )}
+      {begin}:{" "}
+      {leading === 1
+        ? say`1 of ${counted(ties.length, "head")} looks more at ${one}`
+        : say`${leading} of ${counted(ties.length, "head")} look more at ${one}`}
+      {best.lead > 0 &&
+        say`; most of all block ${best.block}, head ${best.head}: ${weights[0]} against ${together(weights.slice(1))}`}
       .
     </p>
   );
@@ -207,16 +202,16 @@ function Choices({ value, units, kinds }: AskedProps): VNode {
     <div class="controls">
       {kinds.length > 1 && (
         <Choice
-          label="attention"
+          label={say`attention`}
           value={kind.id}
           of={kinds.map(({ id, title }) => [id, title])}
           onChoose={(id) => go({ options: [id], at: [] }, true)}
         />
       )}
-      {select(0, "the word", queries)}
-      {select(1, "tied to", keys)}
-      {select(2, "more than to", keys)}
-      {select(3, "and to", keys)}
+      {select(0, say`the word`, queries)}
+      {select(1, say`tied to`, keys)}
+      {select(2, say`more than to`, keys)}
+      {select(3, say`and to`, keys)}
     </div>
   );
 }

@@ -4,9 +4,10 @@ import type { Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Scene } from "../../draw/scene.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import { baselinesOf, type Told } from "../../run/training.ts";
 import type { Spot } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 
 export interface Curve {
   readonly palette: Palette;
@@ -66,14 +67,14 @@ export function curveScene(
   let free = Number.NEGATIVE_INFINITY;
   for (const step of log ? powersTo(last) : ticksBetween(0, last, 6).filter((each) => each <= last)) {
     const x = along(step);
-    const text = step.toLocaleString("en");
+    const text = grouped(step);
     pen.items.push({ kind: "path", d: `M${x} ${y0}v4`, stroke: palette.quiet, line: 1 });
     const half = measure(text, 12) / 2;
     if (x - half < free || x + half > width) continue;
     pen.text(x, y0 + 18, text, palette.quiet, { align: "center" });
     free = x + half + 8;
   }
-  pen.text(x1, y0 + 34, log ? "step, by its logarithm" : "step", palette.quiet, { align: "right" });
+  pen.text(x1, y0 + 34, log ? say`step, by its logarithm` : say`step`, palette.quiet, { align: "right" });
   const path = (points: readonly (readonly [number, number])[]): string => {
     return `M${points.map(([step, loss]) => `${along(step).toFixed(1)} ${down(loss).toFixed(1)}`).join("L")}`;
   };
@@ -97,7 +98,7 @@ export function curveScene(
     const [before, after] = [told.records[place - 1]?.step ?? step, told.records[place + 1]?.step ?? step];
     const [from, to] = [(along(before) + along(step)) / 2, (along(after) + along(step)) / 2];
     const w = Math.max(to - from, 3);
-    const label = `step ${step.toLocaleString("en")}${loss === null ? ", before the first step" : `, loss ${short(loss)}`}`;
+    const label = say`step ${grouped(step)}${loss === null ? say`, before the first step` : say`, loss ${short(loss)}`}`;
     return { id: String(step), x: Math.max(x0 - 3, Math.min(from, x1 - 2)), y: y1, w, h: y0 - y1, label };
   });
   return { scene: { width, height, items: pen.items, panels: [] }, spots };
@@ -106,10 +107,11 @@ export function curveScene(
 /** What each line is, above the picture: by its colour and by how it is drawn. */
 function legend(told: Told, pen: Pen, { palette, measure }: Pick<Curve, "palette" | "measure">, width: number): void {
   const entries: { text: string; stroke: string; dash?: number; dot?: number }[] = [
-    { text: `training loss, mean of up to ${told.curve.lines * 10} steps`, stroke: palette.fill("query") },
+    { text: say`training loss, mean of up to ${told.curve.lines * 10} steps`, stroke: palette.fill("query") },
   ];
-  if (told.records.length > 0) entries.push({ text: "of one step", stroke: palette.quiet, dash: -1, dot: 3 });
-  if (told.evaluated.length > 0) entries.push({ text: "held-out loss", stroke: palette.fill("key"), dash: 6, dot: 6 });
+  if (told.records.length > 0) entries.push({ text: say`of one step`, stroke: palette.quiet, dash: -1, dot: 3 });
+  if (told.evaluated.length > 0)
+    entries.push({ text: say`held-out loss`, stroke: palette.fill("key"), dash: 6, dot: 6 });
   for (const { name, loss } of baselinesOf(told)) {
     entries.push({ text: `${name.replaceAll("_", " ")} ${short(loss, 2)}`, stroke: palette.quiet, dash: 3 });
   }

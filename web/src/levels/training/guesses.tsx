@@ -1,8 +1,9 @@
 /** What the model answered about the watched sentences, at the steps that are looked at. */
 
 import type { VNode } from "preact";
-import { percent } from "../../numbers/written.ts";
+import { grouped, percent } from "../../numbers/written.ts";
 import type { Answered, Guess, Record, Sentence } from "../../run/training.ts";
+import { heard, say } from "../../words/say.ts";
 
 export interface Column {
   readonly name: string;
@@ -33,9 +34,9 @@ export function Guesses({
           const answered = record.sentences?.[index];
           return (
             <div key={name} class="column" data-step={record.step}>
-              {columns.length > 1 && <p class="label">{`${name}step ${record.step.toLocaleString("en")}`}</p>}
+              {columns.length > 1 && <p class="label">{say`${name}step ${grouped(record.step)}`}</p>}
               {answered === undefined ? (
-                <p class="wrong">{record.wrong ?? "nothing was kept of this step"}</p>
+                <p class="wrong">{(record.wrong && heard(record.wrong)) ?? say`nothing was kept of this step`}</p>
               ) : (
                 <Places sentence={sentence} answered={answered} />
               )}

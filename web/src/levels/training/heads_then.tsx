@@ -3,9 +3,11 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { link, state } from "../../address/state.ts";
+import { grouped } from "../../numbers/written.ts";
 import { headsOf, type Record, type Sentence, type Told } from "../../run/training.ts";
 import { usePalette, useWidth } from "../../views/hooks.ts";
 import { Spots } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import { headsScene, type Row, sizeFor } from "../heads/heads_scene.ts";
 import { jobColours } from "../heads/job_marks.tsx";
 import { RULE, whereOf } from "../heads/jobs.ts";
@@ -26,8 +28,8 @@ export function HeadsThen({ watched, columns }: { watched: Watched; columns: rea
   const others = options.filter((each) => !each.startsWith("sentence."));
   return (
     <section class="block">
-      <h2>Its heads</h2>
-      <p class="label">row: the token that looks, column: where; darker is a larger share</p>
+      <h2>{say`Its heads`}</h2>
+      <p class="label">{say`row: the token that looks, column: where; darker is a larger share`}</p>
       {watched.sentences.length > 1 && (
         <p class="controls">
           {watched.sentences.map((each, place) => (
@@ -41,7 +43,7 @@ export function HeadsThen({ watched, columns }: { watched: Watched; columns: rea
         {columns.map(({ name, record }) => (
           <OneStep
             key={name}
-            name={columns.length > 1 ? `${name}step ${record.step.toLocaleString("en")}` : ""}
+            name={columns.length > 1 ? `${name}step ${grouped(record.step)}` : ""}
             sentence={sentence}
             index={index}
             record={record}
@@ -89,7 +91,7 @@ function OneStep({
         <Spots
           scene={drawn.scene}
           spots={drawn.spots}
-          label={`All heads after step ${record.step}`}
+          label={say`All heads after step ${record.step}`}
           inHand=""
           onMove={() => {}}
           onOpen={() => {}}

@@ -3,8 +3,9 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import type { Record } from "../../run/training.ts";
+import { say } from "../../words/say.ts";
 import { choose, PINS, type Pin, pinned, placeInHand, withPin } from "./followed.ts";
 
 /** Milliseconds from one record to the next while it plays. */
@@ -62,34 +63,34 @@ export function Scrubber({ records }: { records: readonly Record[] }): VNode | n
     return () => removeEventListener("keydown", pressed);
   });
   if (record === undefined) return null;
-  const loss = record.loss === null ? "before the first step" : `loss ${short(record.loss)}`;
+  const loss = record.loss === null ? say`before the first step` : say`loss ${short(record.loss)}`;
   return (
-    <section class="scrubber" aria-label="the step in hand">
+    <section class="scrubber" aria-label={say`the step in hand`}>
       <button type="button" class="play" onClick={play} aria-pressed={playing}>
-        {still ? "next" : playing ? "pause" : "play"}
+        {still ? say`next` : playing ? say`pause` : say`play`}
       </button>
       <input
         type="range"
         min={0}
         max={last}
         value={place}
-        aria-label="record"
-        aria-valuetext={`step ${record.step.toLocaleString("en")}, ${loss}`}
+        aria-label={say`record`}
+        aria-valuetext={say`step ${grouped(record.step)}, ${loss}`}
         onInput={(event) => {
           setPlaying(false);
           choose(records, Number(event.currentTarget.value));
         }}
       />
-      <output>step {record.step.toLocaleString("en")}</output>
+      <output>{say`step ${grouped(record.step)}`}</output>
       {PINS.map((pin) => {
         const step = pinned(state.value, pin);
         return (
           <button type="button" class="pin" key={pin} onClick={() => keep(pin)} aria-pressed={step !== null}>
             {step === null
-              ? `keep as ${pin}`
+              ? say`keep as ${pin}`
               : step === record.step
-                ? `${pin}: let go`
-                : `${pin}: ${step.toLocaleString("en")}`}
+                ? say`${pin}: let go`
+                : `${pin}: ${grouped(step)}`}
           </button>
         );
       })}

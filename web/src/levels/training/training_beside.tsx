@@ -2,8 +2,9 @@
 
 import type { VNode } from "preact";
 import { state } from "../../address/state.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import { evaluatedAt, type Told } from "../../run/training.ts";
+import { say } from "../../words/say.ts";
 import { columnsOf, told } from "./followed.ts";
 
 export function TrainingBeside(): VNode | null {
@@ -20,17 +21,17 @@ function Numbers({ told }: { told: Told }): VNode | null {
       {columns.map(({ name, record }) => {
         const evaluated = evaluatedAt(told, record.step);
         const facts: [string, string, number | null | undefined][] = [
-          ["loss of this step", "loss", record.loss],
-          ["its running mean", "mean", record.mean],
-          ["learning rate", "rate", record.learning_rate],
-          ["epoch", "epoch", record.epoch],
+          [say`loss of this step`, "loss", record.loss],
+          [say`its running mean`, "mean", record.mean],
+          [say`learning rate`, "rate", record.learning_rate],
+          [say`epoch`, say`epoch`, record.epoch],
         ];
         const scores = Object.entries(evaluated ?? {}).filter(([score, value]) => {
           return score !== "step" && !/targets|rows/.test(score) && typeof value === "number";
         });
         return (
           <section class="part" key={name}>
-            <p class="strong">{`${name}step ${record.step.toLocaleString("en")}`}</p>
+            <p class="strong">{say`${name}step ${grouped(record.step)}`}</p>
             <dl class="step-facts">
               {facts.map(([text, key, value]) => (
                 <>
@@ -43,7 +44,7 @@ function Numbers({ told }: { told: Told }): VNode | null {
             </dl>
             {evaluated !== undefined && (
               <>
-                <p class="label">{`on the held-out part, after step ${evaluated.step.toLocaleString("en")}`}</p>
+                <p class="label">{say`on the held-out part, after step ${grouped(evaluated.step)}`}</p>
                 <dl class="step-facts">
                   {scores.map(([score, value]) => (
                     <>
@@ -57,7 +58,7 @@ function Numbers({ told }: { told: Told }): VNode | null {
           </section>
         );
       })}
-      {told.running && <p class="quiet">The training goes on; this page follows it.</p>}
+      {told.running && <p class="quiet">{say`The training goes on; this page follows it.`}</p>}
     </>
   );
 }

@@ -2,8 +2,9 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { percent, short } from "../../numbers/written.ts";
+import { grouped, percent, short } from "../../numbers/written.ts";
 import { evaluatedAt, type Record, type Told } from "../../run/training.ts";
+import { say } from "../../words/say.ts";
 
 export function TrainingTable({ told }: { told: Told }): VNode {
   const [open, setOpen] = useState(false);
@@ -17,21 +18,23 @@ export function TrainingTable({ told }: { told: Told }): VNode {
   const number = (value: number | null | undefined): string => (value == null ? "" : short(value, 4));
   return (
     <details class="twin" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>the same as a table</summary>
+      <summary>{say`the same as a table`}</summary>
       {open && (
-        <section class="scroll" tabIndex={0} aria-label="the training in numbers">
+        <section class="scroll" tabIndex={0} aria-label={say`the training in numbers`}>
           <table>
             <thead>
               <tr>
-                {["step", "loss", "held-out loss", "learning rate", ...places.map(({ name }) => name)].map((name) => (
-                  <th>{name}</th>
-                ))}
+                {[say`step`, say`loss`, say`held-out loss`, say`learning rate`, ...places.map(({ name }) => name)].map(
+                  (name) => (
+                    <th>{name}</th>
+                  ),
+                )}
               </tr>
             </thead>
             <tbody>
               {rows.map(({ step, loss, learning_rate, sentences }) => (
                 <tr key={step} data-record={step}>
-                  <th>{step.toLocaleString("en")}</th>
+                  <th>{grouped(step)}</th>
                   <td>{number(loss)}</td>
                   <td>{number(evaluatedAt(told, step)?.["loss"])}</td>
                   <td>{number(learning_rate)}</td>

@@ -3,12 +3,13 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { link, state } from "../../address/state.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import { baselinesOf, evaluatedAt, type Record, type Told } from "../../run/training.ts";
 import { Command } from "../../views/command.tsx";
 import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Spots } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import { curveScene } from "./curve_scene.ts";
 import { choose, columnsOf, lost, PINS, pinned, placeInHand, told, useTraining } from "./followed.ts";
 import { Guesses } from "./guesses.tsx";
@@ -19,7 +20,7 @@ import { TrainingTable } from "./training_table.tsx";
 export function TrainingView(): VNode {
   useTraining();
   const known = told.value;
-  if (known === null) return <p class="label">The training is read …</p>;
+  if (known === null) return <p class="label">{say`The training is read …`}</p>;
   if (known === undefined) return <Unknown />;
   return <Training told={known} />;
 }
@@ -27,11 +28,11 @@ export function TrainingView(): VNode {
 function Unknown(): VNode {
   return (
     <>
-      <h1 class="big">How it learned</h1>
+      <h1 class="big">{say`How it learned`}</h1>
       <p class="says plain">
         {lost.value === ""
-          ? "This page knows nothing of the model’s training: the model was not read from the folder of its run, or the page was written without it. With it, this page shows the loss over the steps and, at about a hundred of them, what the model guessed about your sentences and what each of its heads did."
-          : `The training cannot be read: ${lost.value}`}
+          ? say`This page knows nothing of the model’s training: the model was not read from the folder of its run, or the page was written without it. With it, this page shows the loss over the steps and, at about a hundred of them, what the model guessed about your sentences and what each of its heads did.`
+          : say`The training cannot be read: ${lost.value}`}
       </p>
       <HowTo />
     </>
@@ -45,9 +46,9 @@ function HowTo(): VNode {
   const how = COMMANDS[sides] ?? COMMANDS["encoder"] ?? "";
   return (
     <div class="says plain">
-      <p>Train a model with sentences to watch:</p>
+      <p>{say`Train a model with sentences to watch:`}</p>
       <Command text={`glassformer train ${how}`} />
-      <p>Look at it, also while it still trains; or write the page of a text with its training:</p>
+      <p>{say`Look at it, also while it still trains; or write the page of a text with its training:`}</p>
       <Command text="glassformer explore runs/mine" />
       <Command text='glassformer explain runs/mine "your text" --html page.html' />
     </div>
@@ -97,23 +98,23 @@ function Training({ told }: { told: Told }): VNode {
       <p class="beneath">{beneath(told, record)}</p>
       {told.saved && formulas.length === 0 && (
         <p class="says plain">
-          The training has ended and the model is saved.{" "}
+          {say`The training has ended and the model is saved.`}{" "}
           <button type="button" class="undo" onClick={() => location.reload()}>
-            Open the model
+            {say`Open the model`}
           </button>
         </p>
       )}
-      {lost.value !== "" && <p class="wrong">Nothing new comes any more: {lost.value}</p>}
-      {told.damaged > 0 && <p class="wrong">{told.damaged} records in the file are damaged and left out.</p>}
+      {lost.value !== "" && <p class="wrong">{say`Nothing new comes any more: ${lost.value}`}</p>}
+      {told.damaged > 0 && <p class="wrong">{say`${told.damaged} records in the file are damaged and left out.`}</p>}
       <p class="controls">
-        <span class="quiet">steps</span> {axis("by their logarithm", false)} {axis("even", true)}
+        <span class="quiet">{say`steps`}</span> {axis(say`by their logarithm`, false)} {axis(say`even`, true)}
       </p>
       <div ref={box}>
         {drawn !== null && (
           <Spots
             scene={drawn.scene}
             spots={drawn.spots}
-            label="The loss over the steps. Arrow keys move from record to record."
+            label={say`The loss over the steps. Arrow keys move from record to record.`}
             inHand={String(record?.step ?? "")}
             onMove={moved}
             onOpen={moved}
@@ -122,7 +123,9 @@ function Training({ told }: { told: Told }): VNode {
       </div>
       {told.watched === null || records.length === 0 ? (
         <>
-          <p class="says plain">No sentences were watched in this training: of what it guessed nothing was kept.</p>
+          <p class="says plain">
+            {say`No sentences were watched in this training: of what it guessed nothing was kept.`}
+          </p>
           <HowTo />
         </>
       ) : (
@@ -143,9 +146,9 @@ function Training({ told }: { told: Told }): VNode {
 
 /** Where the model is at the step in hand. */
 function headline(told: Told, record: Record | undefined): string {
-  const end = told.steps === null ? "" : ` of ${told.steps.toLocaleString("en")}`;
+  const end = told.steps === null ? "" : say` of ${grouped(told.steps)}`;
   const [step, loss] = record === undefined ? (told.curve.points.at(-1) ?? [0, null]) : [record.step, record.loss];
-  return loss === null ? "Before the first step" : `After step ${step.toLocaleString("en")}${end}: loss ${short(loss)}`;
+  return loss === null ? say`Before the first step` : say`After step ${grouped(step)}${end}: loss ${short(loss)}`;
 }
 
 /** The held-out loss beside what is reached without looking at the text; and whether the guesses look at it. */
@@ -157,18 +160,20 @@ function beneath(told: Told, record: Record | undefined): string {
   const parts: string[] = [];
   if (evaluated === undefined || typeof measured !== "number") {
     const never = told.evaluated.length === 0 && !told.running;
-    parts.push(never ? "Nothing was measured on a held-out part." : "Not yet measured on the held-out part.");
+    parts.push(never ? say`Nothing was measured on a held-out part.` : say`Not yet measured on the held-out part.`);
   } else {
     const name = baseline?.name.replaceAll("_", " ");
     const beside =
       baseline === undefined
         ? ""
-        : `, ${measured < baseline.loss ? "below" : "not below"} the ${name} loss ${short(baseline.loss)}`;
-    parts.push(`Held-out loss ${short(measured)} after step ${evaluated.step.toLocaleString("en")}${beside}.`);
+        : measured < baseline.loss
+          ? say`, below the ${name} loss ${short(baseline.loss)}`
+          : say`, not below the ${name} loss ${short(baseline.loss)}`;
+    parts.push(say`Held-out loss ${short(measured)} after step ${grouped(evaluated.step)}${beside}.`);
   }
   const places =
     record?.sentences?.flatMap(({ places }) => places.map((place) => place.map(([text]) => text).join(" "))) ?? [];
   const same = told.task !== "translate" && places.length > 1 && new Set(places).size === 1;
-  if (same) parts.push("The guesses are the same everywhere: the words around make no difference yet.");
+  if (same) parts.push(say`The guesses are the same everywhere: the words around make no difference yet.`);
   return parts.join(" ");
 }

@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { written } from "../../numbers/letters.ts";
+import { say } from "../../words/say.ts";
 import type { Branch, Row } from "./branches.ts";
 import { shared } from "./line.ts";
 import type { Settings } from "./search.ts";
@@ -21,7 +22,7 @@ export function BranchesView(props: {
   if (rows.length < 2) return null;
   return (
     <section class="block branches">
-      <h2>What was written so far</h2>
+      <h2>{say`What was written so far`}</h2>
       <ol>
         {rows.map((row, number) => {
           const { branch } = row;
@@ -46,8 +47,8 @@ export function BranchesView(props: {
 }
 
 function told({ method, temperature, seed, beams }: Settings): string {
-  if (method === "sample") return `temperature ${temperature}, seed ${seed}`;
-  return method === "beam" ? `beam of ${beams}` : "always the likeliest";
+  if (method === "sample") return say`temperature ${temperature}, seed ${seed}`;
+  return method === "beam" ? say`beam of ${beams}` : say`always the likeliest`;
 }
 
 /** The branch above or below one, by its place in the list. */

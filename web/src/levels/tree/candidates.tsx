@@ -6,6 +6,7 @@ import { toNumber } from "../../address/links.ts";
 import { counted, percent, short } from "../../numbers/written.ts";
 import type { Source } from "../../sources/source.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import type { Node, Search } from "./search.ts";
 
 /** So many candidates are named. */
@@ -14,11 +15,11 @@ const LISTED = 8;
 const FATES: Readonly<Partial<Record<Node["fate"], string>>> = {
   kept: "kept",
   answer: "ends",
-  hopeless: "given up",
-  below: "not kept",
-  unlikely: "not kept",
-  undrawn: "not drawn",
-  cut: "left out",
+  hopeless: say`given up`,
+  below: say`not kept`,
+  unlikely: say`not kept`,
+  undrawn: say`not drawn`,
+  cut: say`left out`,
   forbidden: "forbidden",
 };
 
@@ -62,7 +63,7 @@ export function Candidates({
   }, [source, place, known]);
   const own = found !== null && found.of === source && found.place === place ? found : null;
   if (nodes.length === 0 && (!known || place < 0)) {
-    return <p class="wrong">This run has no scores of the vocabulary at this word.</p>;
+    return <p class="wrong">{say`This run has no scores of the vocabulary at this word.`}</p>;
   }
   if (nodes.length === 0 && own === null) return <p class="quiet">…</p>;
   const whole = own?.row !== undefined;
@@ -80,15 +81,15 @@ export function Candidates({
   const leftOfDraw = 1 - listed.reduce((sum, token) => sum + (shareOf(token) ?? 0), 0);
   return (
     <section class="block candidates">
-      <h2>What could come next</h2>
+      <h2>{say`What could come next`}</h2>
       <table>
         {drawn && (
           <thead>
             <tr>
-              <th>token</th>
+              <th>{say`token`}</th>
               <td class="bar" />
-              <th>model</th>
-              <th>drawn with</th>
+              <th>{say`model`}</th>
+              <th>{say`drawn with`}</th>
               <td />
             </tr>
           </thead>
@@ -96,17 +97,18 @@ export function Candidates({
         <tbody>
           {listed.map((token) => {
             const node = nodes.find((each) => each.token === token);
-            const fate = node === undefined ? undefined : node.draw !== null ? "drawn" : FATES[node.fate];
+            const fate = node === undefined ? undefined : node.draw !== null ? say`drawn` : FATES[node.fate];
             const share = shareOf(token);
             const byHand = drawn && node?.draw == null;
-            const why = token === asked ? "opened from the search" : token !== next ? "" : byHand ? "by hand" : "taken";
+            const why =
+              token === asked ? say`opened from the search` : token !== next ? "" : byHand ? say`by hand` : say`taken`;
             return (
               <tr key={token} aria-current={token === told} data-token={token}>
                 <th>
                   {onFork === null || token === next || search?.record.ends?.includes(token) === true ? (
                     <bdi>{names.label(tensor, "vocabulary", token, 0).text}</bdi>
                   ) : (
-                    <button type="button" title="Go on with this word" onClick={() => onFork(token)}>
+                    <button type="button" title={say`Go on with this word`} onClick={() => onFork(token)}>
                       <bdi>{names.label(tensor, "vocabulary", token, 0).text}</bdi>
                     </button>
                   )}
@@ -132,11 +134,11 @@ export function Candidates({
         </tbody>
       </table>
       <p class="quiet">
-        {whole
-          ? counted(tokens.length - listed.length, "other token")
-          : "The other tokens, whose probabilities are not on this page,"}{" "}
-        together {percent(Math.max(left, 0))}
-        {drawn && `, of the draw ${percent(Math.max(leftOfDraw, 0))}`}
+        {say`${
+          whole
+            ? counted(tokens.length - listed.length, "other token")
+            : say`The other tokens, whose probabilities are not on this page,`
+        } together ${percent(Math.max(left, 0))}${drawn && say`, of the draw ${percent(Math.max(leftOfDraw, 0))}`}`}
       </p>
       <Why search={search} chosen={chosen} best={order[0]} />
     </section>
@@ -161,7 +163,7 @@ function Why({
   const word = <bdi class="strong">{search.word(chosen)}</bdi>;
   // Where a number was drawn, the picture above says so.
   if (search.record.settings.method === "sample") return null;
-  if (chosen.token === best) return <p>{word}: no token is likelier (argmax).</p>;
+  if (chosen.token === best) return <p>{say`${word}: no token is likelier (argmax).`}</p>;
   return (
     <p>
       {word}: {search.why(chosen)}

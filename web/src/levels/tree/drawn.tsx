@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { percent, short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import { partsOf } from "./line.ts";
 import type { Node, Search } from "./search.ts";
 
@@ -23,7 +24,7 @@ export function Drawn({
   const [number, from, to] = drawn.draw;
   const parts = partsOf(nodes);
   const rest = 1 - parts.reduce((sum, { size }) => sum + size, 0);
-  const said = `from 0 to 1: the part of “${search.word(drawn)}” from ${short(from, 4)} to ${short(to, 4)}, and the number ${short(number, 4)} in it`;
+  const said = say`from 0 to 1: the part of “${search.word(drawn)}” from ${short(from, 4)} to ${short(to, 4)}, and the number ${short(number, 4)} in it`;
   return (
     <section class="block draw">
       <div class="drawn" data-draw={drawn.draw.join()} role="img" aria-label={said}>
@@ -42,10 +43,7 @@ export function Drawn({
         <b style={{ left: `${100 * number}%` }} />
       </div>
       <p class="quiet">
-        All probabilities end to end, from 0 to 1: {short(number, 4)} was drawn, and{" "}
-        <bdi class="strong">{search.word(drawn)}</bdi> lies from {short(from, 4)} to {short(to, 4)}.
-        {drawn !== chosen && " Another word was put in its place by hand."}
-        {rest > 0.005 && ` The gaps, ${percent(rest)}, are those of the other tokens.`}
+        {say`All probabilities end to end, from 0 to 1: ${short(number, 4)} was drawn, and ${<bdi class="strong">{search.word(drawn)}</bdi>} lies from ${short(from, 4)} to ${short(to, 4)}.${drawn !== chosen && say` Another word was put in its place by hand.`}${rest > 0.005 && say` The gaps, ${percent(rest)}, are those of the other tokens.`}`}
       </p>
     </section>
   );

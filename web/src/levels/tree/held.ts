@@ -12,6 +12,7 @@ import { HttpSource } from "../../sources/http_source.ts";
 import { RefusedError } from "../../sources/requests.ts";
 import type { Source } from "../../sources/source.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { type Node, Search, type SearchRecord } from "./search.ts";
 
 /** What is chosen at this level, as the address has it: `beams=8`, `temperature=0.6`, `begins=12.44`, `block=2`, `head=5`. */
@@ -140,7 +141,7 @@ export function problem(error: unknown): string {
   if (error instanceof RefusedError) return error.sentence;
   const told = error instanceof Error ? error.message : String(error);
   if (!(error instanceof TypeError)) return told;
-  return `The server does not answer (${told}): if it has ended, start glassformer explore again. What is written stays.`;
+  return say`The server does not answer (${told}): if it has ended, start glassformer explore again. What is written stays.`;
 }
 
 async function searchOf(source: Source, names: Names, sentence: number): Promise<Omit<Held, "options">> {
@@ -156,8 +157,8 @@ async function searchOf(source: Source, names: Names, sentence: number): Promise
 
 function absent(names: Names): string {
   const { editing } = names.run;
-  if (editing?.seconds != null) return "This page was written with a target: nothing was searched for.";
-  return "This page carries no search. One of a model that translates, written without a target, has it.";
+  if (editing?.seconds != null) return say`This page was written with a target: nothing was searched for.`;
+  return say`This page carries no search. One of a model that translates, written without a target, has it.`;
 }
 
 /** The side whose words a decoder reads; null for a model without one. */

@@ -9,6 +9,7 @@ import type { Side } from "../../record/record.ts";
 import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
 import { Choice } from "../../views/pieces.tsx";
+import { say } from "../../words/say.ts";
 import { alignmentScene } from "./alignment_scene.ts";
 import { withOption } from "./held.ts";
 import { triangleScene } from "./triangle_scene.ts";
@@ -21,24 +22,29 @@ const COLOURS = 8;
 export function LookChoice({ chosen, side }: { chosen: Chosen; side: "own" | "source" }): VNode {
   const { blocks, block, names, heads, head, each } = chosen;
   const set = (name: string) => (value: string) => go({ options: withOption(name, value) }, true);
-  const mean: readonly [string, string] = ["", `mean of ${heads}`];
+  const mean: readonly [string, string] = ["", say`mean of ${heads}`];
   const one = Array.from({ length: heads }, (_, one): [string, string] => [String(one), String(one)]);
-  const all: readonly [string, string][] = heads > 1 && heads <= COLOURS ? [["each", "each in its colour"]] : [];
+  const all: readonly [string, string][] = heads > 1 && heads <= COLOURS ? [["each", say`each in its colour`]] : [];
   return (
     <div class="controls look-choice">
       {names.length > 1 && (
         <Choice
-          label="it looks"
+          label={say`it looks`}
           value={side}
           of={[
-            ["source", "at the source"],
-            ["own", "back at what is written"],
+            ["source", say`at the source`],
+            ["own", say`back at what is written`],
           ]}
           onChoose={(value) => set("look")(value === "source" ? "" : value)}
         />
       )}
-      <Choice label="block" value={block} of={blocks.map((one) => [one, one])} onChoose={set("block")} />
-      <Choice label="head" value={each ? "each" : (head ?? "")} of={[mean, ...one, ...all]} onChoose={set("head")} />
+      <Choice label={say`block`} value={block} of={blocks.map((one) => [one, one])} onChoose={set("block")} />
+      <Choice
+        label={say`head`}
+        value={each ? "each" : (head ?? "")}
+        of={[mean, ...one, ...all]}
+        onChoose={set("head")}
+      />
       {each &&
         one.map(([value]) => (
           <span key={value} class="of-head" style={{ borderColor: `var(--head-${Number(value) + 1})` }}>
@@ -53,7 +59,7 @@ export function Looks({ step, chosen }: { step: number; chosen: Chosen }): VNode
   const { names, head } = chosen;
   return (
     <section class="block looks">
-      <h2>What it looked at</h2>
+      <h2>{say`What it looked at`}</h2>
       {names.map((name) => (
         <Look key={name} name={name} step={step} head={head} />
       ))}
@@ -67,7 +73,7 @@ function Look({ name, step, head }: { name: string; step: number; head: number |
   const share = useShares(name, head);
   const keys = source.shape(name)?.[3] ?? 1;
   const keySide = names.formulas.get(name)?.keys ?? "inputs";
-  const title = crosses(name) ? "at the source (cross-attention)" : "back at what is written (self-attention)";
+  const title = crosses(name) ? say`at the source (cross-attention)` : say`back at what is written (self-attention)`;
   if (share === null) return <p class="quiet">…</p>;
   const real = Math.min(names.run.words[keySide][sentence]?.length ?? keys, keys);
   const shown = crosses(name) ? real : Math.min(real, step + 1);
@@ -75,7 +81,7 @@ function Look({ name, step, head }: { name: string; step: number; head: number |
   return (
     <>
       <h3>
-        {title}: <a href={link(to)}>{head === null ? "its heads" : `head ${head}`} →</a>
+        {title}: <a href={link(to)}>{head === null ? say`its heads` : say`head ${head}`} →</a>
       </h3>
       <ul class="shares" data-attention={name}>
         {Array.from({ length: shown }, (_, key) => {
@@ -117,12 +123,12 @@ export function SoFar({ side, step, chosen }: { side: Side; step: number; chosen
   if (name === undefined) return null;
   return (
     <section class="block so-far">
-      <h2>Who looked at whom so far</h2>
+      <h2>{say`Who looked at whom so far`}</h2>
       <div ref={box}>
         {scene !== null && (
           <Picture
             scene={scene}
-            label={`A row for each token that was read, up to step ${step + 1}: the shares of itself and the tokens before it. The tokens after it cannot be seen. Click: the head.`}
+            label={say`A row for each token that was read, up to step ${step + 1}: the shares of itself and the tokens before it. The tokens after it cannot be seen. Click: the head.`}
             tensor={name}
             cell={[sentence, head ?? 0, step, step]}
             onChoose={(tensor, cell, further) => {
@@ -134,7 +140,7 @@ export function SoFar({ side, step, chosen }: { side: Side; step: number; chosen
         )}
       </div>
       <p class="quiet">
-        A row is added with each token; to the right of the stairs is what the mask hides (look-ahead).
+        {say`A row is added with each token; to the right of the stairs is what the mask hides (look-ahead).`}
       </p>
     </section>
   );
@@ -169,12 +175,12 @@ export function Aligned({
   if (name === undefined) return null;
   return (
     <section class="block so-far aligned">
-      <h2>The alignment so far</h2>
+      <h2>{say`The alignment so far`}</h2>
       <div ref={box}>
         {scene !== null && (
           <Picture
             scene={scene}
-            label={`A row for each word that was written, up to step ${step + 1}: how much it looked at each word of the source. Click: the head.`}
+            label={say`A row for each word that was written, up to step ${step + 1}: how much it looked at each word of the source. Click: the head.`}
             tensor={name}
             cell={[sentence, head ?? 0, step, 0]}
             onChoose={(tensor, cell, further) => {

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { go } from "../../address/state.ts";
+import { say } from "../../words/say.ts";
 import { option, playing, withOption } from "./held.ts";
 import { isStill } from "./rewriting.ts";
 
@@ -84,39 +85,37 @@ export function Player({ step, count, first, written, ready, behind, to, prepare
   return (
     <div class="step-slider">
       <button type="button" class="play" onClick={play} aria-pressed={playing.value}>
-        {still ? "to the end" : playing.value ? "pause" : "play"}
+        {still ? say`to the end` : playing.value ? say`pause` : say`play`}
       </button>
       <label>
-        <span>
-          step {step + 1} of {count}
-        </span>
+        <span>{say`step ${step + 1} of ${count}`}</span>
         <input
           type="range"
           min={1}
           max={count}
           value={step + 1}
-          aria-valuetext={`step ${step + 1}: behind ${behind}`}
+          aria-valuetext={say`step ${step + 1}: behind ${behind}`}
           onInput={(event) => {
             playing.value = false;
             to(Number(event.currentTarget.value) - 1);
           }}
         />
       </label>
-      <button type="button" aria-label="one step back" disabled={step === 0} onClick={() => one(-1)}>
+      <button type="button" aria-label={say`one step back`} disabled={step === 0} onClick={() => one(-1)}>
         ◀
       </button>
-      <button type="button" aria-label="one step on" disabled={step === last} onClick={() => one(1)}>
+      <button type="button" aria-label={say`one step on`} disabled={step === last} onClick={() => one(1)}>
         ▶
       </button>
       <label class="speed">
-        speed
+        {say`speed`}
         <select
           value={speed}
           onChange={(event) => go({ options: withOption("speed", event.currentTarget.value) }, true)}
         >
           {SPEEDS.map((each) => (
             <option value={each} key={each}>
-              {each} a second
+              {say`${each} a second`}
             </option>
           ))}
         </select>
@@ -128,7 +127,7 @@ export function Player({ step, count, first, written, ready, behind, to, prepare
             checked={option("whole") === "1"}
             onChange={(event) => go({ options: withOption("whole", event.currentTarget.checked ? "1" : "") }, true)}
           />
-          what comes later
+          {say`what comes later`}
         </label>
       )}
     </div>

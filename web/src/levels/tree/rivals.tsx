@@ -3,12 +3,13 @@
 import type { VNode } from "preact";
 import { link } from "../../address/state.ts";
 import { short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import { rivalsAt, shared } from "./line.ts";
 import type { Node, Search } from "./search.ts";
 
 const FATES: Readonly<Partial<Record<Node["fate"], string>>> = {
-  answer: "a complete answer",
-  hopeless: "given up: it cannot win any more",
+  answer: say`a complete answer`,
+  hopeless: say`given up: it cannot win any more`,
 };
 
 export function Rivals(props: {
@@ -24,14 +25,14 @@ export function Rivals(props: {
   if (search.record.settings.method !== "beam" || first === undefined) return null;
   return (
     <section class="block rivals">
-      <h2>What the beam holds after this word</h2>
+      <h2>{say`What the beam holds after this word`}</h2>
       <table>
         <thead>
           <tr>
-            <th>begins with</th>
+            <th>{say`begins with`}</th>
             <td class="bar" />
-            <th>total</th>
-            <th>score</th>
+            <th>{say`total`}</th>
+            <th>{say`score`}</th>
             <td />
           </tr>
         </thead>
@@ -45,7 +46,7 @@ export function Rivals(props: {
                   {onFork === null || own || node.fate === "answer" ? (
                     <bdi>{text}</bdi>
                   ) : (
-                    <button type="button" title="Go on with this one" onClick={() => onFork(node)}>
+                    <button type="button" title={say`Go on with this one`} onClick={() => onFork(node)}>
                       <bdi>{text}</bdi>
                     </button>
                   )}
@@ -68,8 +69,7 @@ export function Rivals(props: {
         </tbody>
       </table>
       <p class="quiet">
-        total: the log-probabilities of its words, added up; score: the total divided by the length penalty. The bar:
-        how likely it is next to the first.
+        {say`total: the log-probabilities of its words, added up; score: the total divided by the length penalty. The bar: how likely it is next to the first.`}
       </p>
     </section>
   );

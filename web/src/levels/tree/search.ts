@@ -1,6 +1,7 @@
 /** The search for an answer as the page has it: `look/texts/tree.py` writes it. */
 
 import { written } from "../../numbers/letters.ts";
+import { say } from "../../words/say.ts";
 
 export type Fate =
   | "kept"
@@ -95,7 +96,8 @@ export class Search {
   readonly #children = new Map<number | null, Node[]>();
 
   constructor(record: SearchRecord) {
-    if (record.format !== FORMAT) throw new Error(`this page reads searches of format ${FORMAT}, not ${record.format}`);
+    if (record.format !== FORMAT)
+      throw new Error(say`this page reads searches of format ${FORMAT}, not ${record.format}`);
     this.record = record;
     this.ranks = new Map(record.answers.map((number, rank) => [number, rank + 1]));
     const first = record.nodes[record.answers[0] ?? -1];
@@ -211,41 +213,41 @@ export class Search {
     const rank = this.ranks.get(node.number);
     switch (node.fate) {
       case "kept":
-        return settings.method === "beam" ? "It is among the best of its step, and goes on." : "It was chosen.";
+        return settings.method === "beam" ? say`It is among the best of its step, and goes on.` : say`It was chosen.`;
       case "answer":
         return rank === undefined
-          ? "A complete answer, but others score higher."
+          ? say`A complete answer, but others score higher.`
           : settings.method === "beam"
-            ? `Complete: answer ${rank} of ${this.ranks.size}, by score.`
-            : "Complete: an answer.";
+            ? say`Complete: answer ${rank} of ${this.ranks.size}, by score.`
+            : say`Complete: an answer.`;
       case "hopeless":
-        return "Given up: however it went on, its score could not reach that of the answers found so far.";
+        return say`Given up: however it went on, its score could not reach that of the answers found so far.`;
       case "below": {
         const least = (this.columns[node.step] ?? []).filter(({ fate }) => fate === "kept" || fate === "hopeless");
-        return `Not kept: its total is below those of the ${least.length} that go on.`;
+        return say`Not kept: its total is below those of the ${least.length} that go on.`;
       }
       case "ended":
-        return "It ends here, with a score below the best answers.";
+        return say`It ends here, with a score below the best answers.`;
       case "repeated":
-        return "Another group of beams has found it already.";
+        return say`Another group of beams has found it already.`;
       case "wordless":
-        return "It ends without the words that were asked for.";
+        return say`It ends without the words that were asked for.`;
       case "forbidden":
-        return "Forbidden: by a word, a repetition or a length that was asked for.";
+        return say`Forbidden: by a word, a repetition or a length that was asked for.`;
       case "unlikely":
-        return "Another token is likelier.";
+        return say`Another token is likelier.`;
       case "undrawn":
-        return "It could have been drawn, and was not.";
+        return say`It could have been drawn, and was not.`;
       case "cut":
-        return "Too unlikely: it was left out of the draw.";
+        return say`Too unlikely: it was left out of the draw.`;
     }
   }
 }
 
 /** How the search was made, in a few words. */
 export function methodOf({ method, beams, temperature, top_k, top_p, seed }: Settings): string {
-  if (method === "greedy") return "greedy: the likeliest token each time";
-  if (method === "beam") return `beam of ${beams}`;
-  const cuts = `${top_k === null ? "" : `, the ${top_k} likeliest`}${top_p === null ? "" : `, top-p ${top_p}`}`;
-  return `drawn, temperature ${temperature}${cuts}, seed ${seed}`;
+  if (method === "greedy") return say`greedy: the likeliest token each time`;
+  if (method === "beam") return say`beam of ${beams}`;
+  const cuts = `${top_k === null ? "" : say`, the ${top_k} likeliest`}${top_p === null ? "" : say`, top-p ${top_p}`}`;
+  return say`drawn, temperature ${temperature}${cuts}, seed ${seed}`;
 }

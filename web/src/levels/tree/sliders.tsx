@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 
 /** Beyond this a text is hardly one any more. */
 const HOTTEST = 2;
@@ -21,17 +22,17 @@ export interface SlidersProps {
 export function Sliders({ temperature, seed, still, from, onMove }: SlidersProps): VNode {
   return (
     <fieldset class="sliders" disabled={still !== ""}>
-      <legend class="away">How it is drawn</legend>
+      <legend class="away">{say`How it is drawn`}</legend>
       <Slider
-        label="temperature"
+        label={say`temperature`}
         value={temperature}
         most={Math.max(HOTTEST, temperature)}
         step={0.05}
-        told={(value) => (value === 0 ? "0: always the likeliest" : short(value, 2))}
+        told={(value) => (value === 0 ? say`0: always the likeliest` : short(value, 2))}
         onMove={(value) => onMove("temperature", value)}
       />
       <Slider
-        label="seed"
+        label={say`seed`}
         value={seed}
         most={Math.max(SEEDS, seed)}
         step={1}
@@ -39,9 +40,9 @@ export function Sliders({ temperature, seed, still, from, onMove }: SlidersProps
         onMove={(value) => onMove("seed", value)}
       />
       <button type="button" onClick={() => onMove("seed", seed + 1)}>
-        another seed
+        {say`another seed`}
       </button>
-      <small class="quiet">{still || `Rewrites ${from}.`}</small>
+      <small class="quiet">{still || say`Rewrites ${from}.`}</small>
     </fieldset>
   );
 }

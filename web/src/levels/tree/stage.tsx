@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { written } from "../../numbers/letters.ts";
 import { useWidth } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { type Box, curve, strongest } from "./line.ts";
 
 /** How a blank of a token is written. */
@@ -77,7 +78,7 @@ export function Stage(props: StageProps): VNode {
         ))}
       </svg>
       {source !== null && (
-        <section class="read-from" aria-label="what is read">
+        <section class="read-from" aria-label={say`what is read`}>
           {linesOf(source).map((keys, line, lines) => (
             <p key={line} data-role={talks ? ((lines.length - line) % 2 === 1 ? "you" : "model") : undefined}>
               {groupsOf(source, keys).map((group) => (
@@ -198,7 +199,7 @@ function pathsOf(
 export function Turns({ turns }: { turns: readonly string[] }): VNode | null {
   if (turns.length === 0) return null;
   return (
-    <ol class="turns" aria-label="the conversation so far">
+    <ol class="turns" aria-label={say`the conversation so far`}>
       {turns.map((turn, place) => (
         <li key={place} data-role={(turns.length - place) % 2 === 1 ? "you" : "model"}>
           <bdi>{written(turn)}</bdi>

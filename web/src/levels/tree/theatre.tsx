@@ -8,6 +8,7 @@ import { short } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
 import { HttpSource } from "../../sources/http_source.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { branches, rowsOf, withBranch } from "./branches.ts";
 import { BranchesView, beside } from "./branches_view.tsx";
 import { Candidates } from "./candidates.tsx";
@@ -64,7 +65,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   useEffect(() => {
     if (beyond) void write(session, { options, step });
   }, [beyond]);
-  if (read === null && target === null && search === null) return <p class="quiet">Reading …</p>;
+  if (read === null && target === null && search === null) return <p class="quiet">{say`Reading …`}</p>;
   const to = (next: number): void => {
     const bound = Math.min(Math.max(next, 0), ids.length - 1);
     if (bound !== step) go({ at: [bound, ...at.slice(1)] }, true);
@@ -97,7 +98,9 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   };
   const written = writtenBy(names.run);
   const drawn = draws(written);
-  const still = live ? "" : "This page was saved: it shows what was recorded. On a live page, they rewrite the text.";
+  const still = live
+    ? ""
+    : say`This page was saved: it shows what was recorded. On a live page, they rewrite the text.`;
   return (
     <div class="theatre">
       <Player
@@ -123,7 +126,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
           temperature={isCold() ? 0 : search.record.settings.temperature}
           seed={search.record.settings.seed}
           still={still}
-          from={step < given ? "the text" : `what comes after “${words[step]?.replace("▁", "")}”`}
+          from={step < given ? say`the text` : say`what comes after “${words[step]?.replace("▁", "")}”`}
           onMove={(name, value) => void rewrite(session, line, step, withOption(name, String(value)))}
         />
       )}
@@ -143,7 +146,9 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
               here && across !== null && from !== null ? aligned(across(chosen.head), given, step, from.length) : []
             }
             talks={(search?.record.turns ?? []).length > 0 && from !== null}
-            label={written === "translation" ? "the translation" : written === "reply" ? "the reply" : "the text"}
+            label={
+              written === "translation" ? say`the translation` : written === "reply" ? say`the reply` : say`the text`
+            }
             onGo={(token) => {
               playing.value = false;
               to(Math.max(0, token - 1));
@@ -153,8 +158,8 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
           {!here && (
             <p class="quiet">
               {live && writing.value.wrong === ""
-                ? "The run of this text is being made: then it shows what each word looked at."
-                : "The run of this page has not read these words: what they looked at is on a live page."}
+                ? say`The run of this text is being made: then it shows what each word looked at.`
+                : say`The run of this page has not read these words: what they looked at is on a live page.`}
             </p>
           )}
           {step === ids.length - 1 && line.end === "cut" && live && (
@@ -167,7 +172,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
                   void rewrite(session, line, step, withOption("tokens", tokens));
                 }}
               >
-                Write on →
+                {say`Write on →`}
               </button>
             </p>
           )}
@@ -221,7 +226,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
       </div>
       <p class="away" aria-live="polite">
         {words[step + 1]?.replace("▁", "") ?? ""}
-        {!playing.value && taken?.share != null && `: drawn with ${short(taken.share)}`}
+        {!playing.value && taken?.share != null && say`: drawn with ${short(taken.share)}`}
       </p>
     </div>
   );
@@ -229,7 +234,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
 
 /** What stands behind the last word. */
 function endOf({ end }: Line, word: string): string {
-  return end === "ended" ? "end" : end === "cut" ? "…" : word || "?";
+  return end === "ended" ? say`end` : end === "cut" ? "…" : word || "?";
 }
 
 /** The lines of the word that is written: those of the mean or of one head, or of all, each in its colour. */

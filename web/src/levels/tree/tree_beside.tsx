@@ -5,10 +5,11 @@ import { useEffect, useState } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
 import { link, state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
-import { power, short } from "../../numbers/written.ts";
+import { counted, power, short } from "../../numbers/written.ts";
 import { Command } from "../../views/command.tsx";
 import { useStore } from "../../views/hooks.ts";
 import { pointedSpot } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import { canOpen, chose, openNode, placeOf, stepOf, useRead, useSearch } from "./held.ts";
 import type { Node, Search } from "./search.ts";
 
@@ -32,7 +33,7 @@ function Inside({ search, node }: { search: Search; node: Node }): VNode {
   return (
     <>
       <div class="part">
-        <p class="label">The word in hand, at step {node.step + 1}</p>
+        <p class="label">{say`The word in hand, at step ${node.step + 1}`}</p>
         <p class="big">
           <bdi>{search.word(node)}</bdi>
         </p>
@@ -44,20 +45,18 @@ function Inside({ search, node }: { search: Search; node: Node }): VNode {
         <p class="said">{search.why(node)}</p>
         {node.draw !== null && (
           <p>
-            Drawn: {short(node.draw[0])} lies between {short(node.draw[1])} and {short(node.draw[2])}, the part of this
-            word among all, {short(node.share ?? 0)} long.
+            {say`Drawn: ${short(node.draw[0])} lies between ${short(node.draw[1])} and ${short(node.draw[2])}, the part of this word among all, ${short(node.share ?? 0)} long.`}
           </p>
         )}
       </div>
       <div class="part">
         {here || canOpen(session) ? (
           <button type="button" class="opens strong" onClick={() => openNode(session, search, node, read)}>
-            Open as a trace →
+            {say`Open as a trace →`}
           </button>
         ) : (
           <p>
-            This page carries the run of the answer alone. This word opens live:
-            <Command text={session.store.value.names.run.editing?.command ?? ""} />
+            {say`This page carries the run of the answer alone. This word opens live:${<Command text={session.store.value.names.run.editing?.command ?? ""} />}`}
           </p>
         )}
       </div>
@@ -104,7 +103,7 @@ function Sum({ search, node, read }: { search: Search; node: Node; read: readonl
   const other = Math.abs(sum - node.total) > 1e-4 * Math.max(1, Math.abs(sum));
   return (
     <div class="part">
-      <p class="label">Its total: the log-probability of each word, added up</p>
+      <p class="label">{say`Its total: the log-probability of each word, added up`}</p>
       <table class="addends">
         <tbody>
           {path.map((each, at) => {
@@ -125,30 +124,28 @@ function Sum({ search, node, read }: { search: Search; node: Node; read: readonl
             );
           })}
           <tr class="total">
-            <th>total</th>
+            <th>{say`total`}</th>
             <td data-value={node.total}>{short(node.total)}</td>
           </tr>
         </tbody>
       </table>
-      {other && <p>The settings change words that have occurred: without that it were {short(sum)}.</p>}
+      {other && <p>{say`The settings change words that have occurred: without that it were ${short(sum)}.`}</p>}
       {settings.method === "beam" && (
         <>
-          <p class="label">{node.fate === "answer" ? "Its score" : "Its score, if it ended here"}</p>
+          <p class="label">{node.fate === "answer" ? say`Its score` : say`Its score, if it ended here`}</p>
           <p class="tree-score">
             {short(node.total)} / {settings.length_penalty_form === "power" ? `${n}` : `((5 + ${n}) / 6)`}
             <sup>{power_}</sup>
             {node.coverage !== 0 && ` − ${short(-node.coverage)}`} = <b data-value={node.score}>{short(node.score)}</b>
           </p>
           <p class="quiet">
-            Divided by {short(node.penalty)}, for {n} {n === 1 ? "token" : "tokens"}, α = {power_}
-            {node.coverage !== 0 && "; less what source words that were not looked at cost"}.
+            {say`Divided by ${short(node.penalty)}, for ${counted(n, "token")}, α = ${power_}${node.coverage !== 0 && say`; less what source words that were not looked at cost`}.`}
           </p>
         </>
       )}
       {checked !== null && (
         <p class="quiet">
-          {checked.count === n ? "Each" : `${checked.count} of ${n}`} compared with the trace
-          {never.length > 0 && ", where tokens that no answer has keep their share"}: same to {power(checked.error)}.
+          {say`${checked.count === n ? say`Each` : say`${checked.count} of ${n}`} compared with the trace${never.length > 0 && say`, where tokens that no answer has keep their share`}: same to ${power(checked.error)}.`}
         </p>
       )}
     </div>
@@ -161,7 +158,7 @@ function Answers({ search }: { search: Search }): VNode | null {
   if (answers.length < 2) return null;
   return (
     <div class="part">
-      <p class="label">Complete answers</p>
+      <p class="label">{say`Complete answers`}</p>
       <ol class="answers-found">
         {answers.map((number) => {
           const node = search.node(number);
@@ -169,7 +166,7 @@ function Answers({ search }: { search: Search }): VNode | null {
           return (
             <li key={number}>
               <a href={link({ at: [number] })}>
-                <bdi>{search.textUpTo(node) || "(no words)"}</bdi>
+                <bdi>{search.textUpTo(node) || say`(no words)`}</bdi>
               </a>{" "}
               <b>{short(node.score)}</b>
             </li>
@@ -189,15 +186,15 @@ function StepBeside({ search }: { search: Search | null }): VNode | null {
   if (search === null || node === undefined) return null;
   return (
     <div class="part">
-      <p class="label">From the search</p>
+      <p class="label">{say`From the search`}</p>
       <p class="strong">
         <bdi>{search.textUpTo(node) || search.word(node)}</bdi>
       </p>
       <p>{search.why(node)}</p>
-      {read !== null && !chose(search, node, read) && <p class="quiet">This run has not read it.</p>}
+      {read !== null && !chose(search, node, read) && <p class="quiet">{say`This run has not read it.`}</p>}
       <p>
         <a class="strong" href={link({ picture: "", at: [node.number] })}>
-          Back to the search tree
+          {say`Back to the search tree`}
         </a>
       </p>
     </div>

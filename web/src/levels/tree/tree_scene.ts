@@ -7,6 +7,7 @@ import type { Scene } from "../../draw/scene.ts";
 import type { Label } from "../../formulas/names.ts";
 import { short } from "../../numbers/written.ts";
 import type { Spot } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import { type Fate, isStrong, type Node, type Search } from "./search.ts";
 
 const [ROW, HEIGHT, TOP, GAP, SOURCE, LINE] = [26, 22, 28, 44, 136, 20];
@@ -16,12 +17,12 @@ const WIDEST = 112;
 
 /** A sign before a word that did not go on for another reason than its score; the legend names them. */
 export const SIGNS: Readonly<Partial<Record<Fate, readonly [sign: string, text: string]>>> = {
-  hopeless: ["–", "given up: it could not win any more"],
-  ended: ["■", "ended, with too low a score"],
-  forbidden: ["⊘", "forbidden"],
-  wordless: ["■", "ended without the words that were asked for"],
-  repeated: ["=", "found by another group too"],
-  cut: ["✂", "left out of the draw"],
+  hopeless: ["–", say`given up: it could not win any more`],
+  ended: ["■", say`ended, with too low a score`],
+  forbidden: ["⊘", say`forbidden`],
+  wordless: ["■", say`ended without the words that were asked for`],
+  repeated: ["=", say`found by another group too`],
+  cut: ["✂", say`left out of the draw`],
 };
 
 export function treeScene(
@@ -41,7 +42,7 @@ export function treeScene(
   const root = source.length === 0 ? 8 : SOURCE + 12;
   let x = root + GAP;
   columns.forEach(({ nodes, w }, step) => {
-    const header = columns.length > 1 && step === 0 ? "step 1" : String(step + 1);
+    const header = columns.length > 1 && step === 0 ? say`step 1` : String(step + 1);
     pen.text(x + 8, 14, header, palette.quiet);
     for (const [row, node] of nodes.entries()) places.set(node.number, { x, y: TOP + row * ROW, w });
     x += w + GAP;
@@ -70,7 +71,7 @@ export function treeScene(
       const place = places.get(node.number);
       if (place === undefined) continue;
       drawNode(search, node, place.x, place.y, w, palette, measure, pen);
-      const label = `step ${node.step + 1}: ${search.word(node)}, total ${short(node.total)}. ${search.why(node)}`;
+      const label = say`step ${node.step + 1}: ${search.word(node)}, total ${short(node.total)}. ${search.why(node)}`;
       // The frame of the word in hand stands around its box, which may be as dark as the frame.
       const [sx, sy] = [place.x - AROUND, place.y - AROUND];
       spots.push({ id: String(node.number), x: sx, y: sy, w: w + 2 * AROUND, h: HEIGHT + 2 * AROUND, label });
@@ -121,7 +122,7 @@ function wordOf(search: Search, node: Node, measure: Measure): string {
 /** The total; of an answer its place among the answers and its score; of what is drawn the probability. */
 function numberOf(search: Search, node: Node): string {
   const rank = search.ranks.get(node.number);
-  if (rank !== undefined && search.record.settings.method === "beam") return `answer ${rank}: ${short(node.score)}`;
+  if (rank !== undefined && search.record.settings.method === "beam") return say`answer ${rank}: ${short(node.score)}`;
   if (search.record.settings.method === "beam") return short(node.total, 2);
   return short(node.share ?? Math.exp(node.log_probability));
 }
@@ -130,7 +131,7 @@ function numberOf(search: Search, node: Node): string {
 function drawSource(source: readonly Label[], palette: Palette, measure: Measure, pen: Pen): number {
   if (source.length === 0) return 0;
   const fromTheRight = source.filter(({ text }) => text.startsWith("\u2068")).length * 2 > source.length;
-  pen.text(0, 14, "the source", palette.quiet);
+  pen.text(0, 14, say`the source`, palette.quiet);
   let [along, y] = [0, TOP + 15];
   for (const { text, hidden } of source) {
     const word = cut(text, SOURCE - 20, measure);

@@ -3,31 +3,32 @@
 import type { VNode } from "preact";
 import { link } from "../../address/state.ts";
 import { short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import type { Search } from "./search.ts";
 
 export function TreeTable({ search }: { search: Search }): VNode {
   const drawn = search.record.nodes.some(({ share }) => share !== null);
   return (
     <details class="twin">
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label="the search in numbers">
+      <summary>{say`the same as a table`}</summary>
+      <section class="scroll" tabIndex={0} aria-label={say`the search in numbers`}>
         <table>
           <thead>
             <tr>
-              <th>step</th>
-              <th>word</th>
-              <th>behind</th>
-              <th>log-probability</th>
-              <th>total</th>
-              <th>score</th>
-              {drawn && <th>drawn with</th>}
-              <th>what became of it</th>
+              <th>{say`step`}</th>
+              <th>{say`word`}</th>
+              <th>{say`behind`}</th>
+              <th>{say`log-probability`}</th>
+              <th>{say`total`}</th>
+              <th>{say`score`}</th>
+              {drawn && <th>{say`drawn with`}</th>}
+              <th>{say`what became of it`}</th>
             </tr>
           </thead>
           <tbody>
             {search.rows.map((node) => {
               const parent = search.node(node.parent ?? undefined);
-              const before = parent === undefined ? "the start" : search.textUpTo(parent);
+              const before = parent === undefined ? say`the start` : search.textUpTo(parent);
               return (
                 <tr key={node.number} data-node={node.number} data-best={search.best.has(node.number)}>
                   <td>{node.step + 1}</td>
@@ -42,7 +43,7 @@ export function TreeTable({ search }: { search: Search }): VNode {
                   <td>{node.fate === "answer" ? short(node.score) : ""}</td>
                   {drawn && <td>{node.share === null ? "" : short(node.share)}</td>}
                   <td>
-                    {search.best.has(node.number) ? "on the way to the best answer. " : ""}
+                    {search.best.has(node.number) ? say`on the way to the best answer. ` : ""}
                     {search.why(node)}
                   </td>
                 </tr>

@@ -9,6 +9,7 @@ import { HttpSource } from "../../sources/http_source.ts";
 import { usePalette, useStore } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Spots } from "../../views/spots.tsx";
+import { say } from "../../words/say.ts";
 import {
   draws,
   openNode,
@@ -36,10 +37,9 @@ export function TreeView(): VNode {
   if (side === null) {
     return (
       <>
-        <h1 class="big">How it writes</h1>
+        <h1 class="big">{say`How it writes`}</h1>
         <p class="wrong">
-          {names.run.title} has no decoder: it writes nothing, so there is nothing to search for. Models that translate,
-          as <b>en-fr</b>, have a search tree.
+          {say`${names.run.title} has no decoder: it writes nothing, so there is nothing to search for. Models that translate, as ${<b>{say`en-fr`}</b>}, have a search tree.`}
         </p>
       </>
     );
@@ -48,13 +48,13 @@ export function TreeView(): VNode {
   const written = writtenBy(names.run);
   return (
     <>
-      <h1 class="away">{`${names.run.title}: how it writes`}</h1>
-      <nav class="pictures" aria-label="how it is shown">
+      <h1 class="away">{say`${names.run.title}: how it writes`}</h1>
+      <nav class="pictures" aria-label={say`how it is shown`}>
         <a href={link({ picture: "words", at: words ? state.value.at : [] })} aria-current={words}>
-          as it is written
+          {say`as it is written`}
         </a>
         <a href={link({ picture: "", at: state.value.at.slice(1) })} aria-current={!words}>
-          the search
+          {say`the search`}
         </a>
       </nav>
       {written !== null && <Writer written={written} search={search} waits={search === null && why === ""} />}
@@ -64,7 +64,7 @@ export function TreeView(): VNode {
       {source instanceof HttpSource && <Ways written={written} folded={words} />}
       {!words && search !== null && <Tree search={search} />}
       {!words && search === null && why !== "" && <p class="wrong">{why}</p>}
-      {!words && search === null && why === "" && <p class="quiet">Searching …</p>}
+      {!words && search === null && why === "" && <p class="quiet">{say`Searching …`}</p>}
     </>
   );
 }
@@ -73,15 +73,12 @@ export function TreeView(): VNode {
 function About(): VNode {
   return (
     <details class="twin about">
-      <summary>what this shows, and its keys</summary>
+      <summary>{say`what this shows, and its keys`}</summary>
       <p>
-        Every number is one of this run. A decoder that reads a text computes at each word what it computed when it
-        wrote it: so one run has all steps.
+        {say`Every number is one of this run. A decoder that reads a text computes at each word what it computed when it wrote it: so one run has all steps.`}
       </p>
       <p class="quiet">
-        Space plays and pauses, ← and → go one step, ↑ and ↓ to another branch, Home to the first word that was written,
-        + and − change the speed. A candidate that is chosen is written in place of the word, and the text goes on from
-        there.
+        {say`Space plays and pauses, ← and → go one step, ↑ and ↓ to another branch, Home to the first word that was written, + and − change the speed. A candidate that is chosen is written in place of the word, and the text goes on from there.`}
       </p>
     </details>
   );
@@ -108,22 +105,16 @@ function Tree({ search }: { search: Search }): VNode {
   return (
     <>
       <p class="answer">
-        {best === undefined ? "No complete answer was found." : <bdi>{search.record.answer || "(no words)"}</bdi>}
+        {best === undefined ? say`No complete answer was found.` : <bdi>{search.record.answer || say`(no words)`}</bdi>}
       </p>
       <p class="quiet tree-told">
-        {methodOf(settings)}: {counted(search.columns.length, "step")}, {counted(nodes.length, "candidate")} looked at,{" "}
-        {strong} kept
-        {best !== undefined && settings.method === "beam" && (
-          <>
-            ; best score {short(best.score)} of {counted(answers.length, "complete answer")}
-          </>
-        )}
+        {say`${methodOf(settings)}: ${counted(search.columns.length, "step")}, ${counted(nodes.length, "candidate")} looked at, ${strong} kept${best !== undefined && settings.method === "beam" && <>{say`; best score ${short(best.score)} of ${counted(answers.length, "complete answer")}`}</>}`}
       </p>
-      <section class="tree-scroll" tabIndex={0} aria-label="the search tree, which is wider than the page">
+      <section class="tree-scroll" tabIndex={0} aria-label={say`the search tree, which is wider than the page`}>
         <Spots
           scene={drawn.scene}
           spots={drawn.spots}
-          label={`Search tree. ${search.record.answer}. Left: where it comes from, right: how it goes on, up and down: the same step. Enter opens.`}
+          label={say`Search tree. ${search.record.answer}. Left: where it comes from, right: how it goes on, up and down: the same step. Enter opens.`}
           inHand={String(own?.number ?? "")}
           next={(from, key) => {
             const node = search.node(Number(from));
@@ -138,22 +129,20 @@ function Tree({ search }: { search: Search }): VNode {
         />
       </section>
       <ul class="tree-legend">
+        <li>{say`${<i class="on-best" />} the way to the best answer`}</li>
         <li>
-          <i class="on-best" /> the way to the best answer
+          <i class="goes-on" /> {settings.method === "beam" ? say`went on` : say`chosen`}
         </li>
-        <li>
-          <i class="goes-on" /> {settings.method === "beam" ? "went on" : "chosen"}
-        </li>
-        <li>
-          <i class="left" /> looked at, not kept
-        </li>
+        <li>{say`${<i class="left" />} looked at, not kept`}</li>
         {signs.map(([fate, [sign, text]]) => (
           <li key={fate}>
             <b>{sign}</b> {text}
           </li>
         ))}
         <li>
-          {settings.method === "beam" ? "number: log-probability of all words up to there" : "number: probability"}
+          {settings.method === "beam"
+            ? say`number: log-probability of all words up to there`
+            : say`number: probability`}
         </li>
       </ul>
       <TreeTable search={search} />
@@ -190,7 +179,7 @@ function Ways({ written, folded }: { written: Written | null; folded: boolean })
       <select value={option(name)} onChange={(event) => set(name, event.currentTarget.value)}>
         {values.map((value) => (
           <option value={value} key={value}>
-            {value === "" ? "as trained" : value}
+            {value === "" ? say`as trained` : value}
           </option>
         ))}
       </select>
@@ -199,17 +188,17 @@ function Ways({ written, folded }: { written: Written | null; folded: boolean })
   const ways = (
     <div class="controls tree-ways">
       <label>
-        search
+        {say`search`}
         <select value={draw ? "1" : "0"} onChange={(event) => set("draw", event.currentTarget.value)}>
-          <option value="0">with beams</option>
-          <option value="1">by drawing</option>
+          <option value="0">{say`with beams`}</option>
+          <option value="1">{say`by drawing`}</option>
         </select>
       </label>
       {!draw && choice("beams", "beams", BEAMS)}
-      {!draw && option("beams") !== "1" && choice("alpha", "length penalty α", ALPHAS)}
-      {draw && field("temperature", "temperature", translates ? "1" : "usual")}
-      {draw && field("top-k", "top-k", "all")}
-      {draw && field("top-p", "top-p", translates ? "1" : "usual")}
+      {!draw && option("beams") !== "1" && choice("alpha", say`length penalty α`, ALPHAS)}
+      {draw && field("temperature", "temperature", translates ? "1" : say`usual`)}
+      {draw && field("top-k", "top-k", say`all`)}
+      {draw && field("top-p", "top-p", translates ? "1" : say`usual`)}
       {draw && field("seed", "seed", "0")}
       {draw && field("texts", "texts", "1")}
       {!translates && field("tokens", "tokens", String(TOKENS))}
@@ -218,7 +207,7 @@ function Ways({ written, folded }: { written: Written | null; folded: boolean })
   if (!folded) return ways;
   return (
     <details class="more-ways">
-      <summary>more about how it is written</summary>
+      <summary>{say`more about how it is written`}</summary>
       {ways}
     </details>
   );

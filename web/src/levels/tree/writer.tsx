@@ -6,14 +6,15 @@ import { state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
 import { HttpSource } from "../../sources/http_source.ts";
 import { useStore } from "../../views/hooks.ts";
+import { say } from "../../words/say.ts";
 import { type Written, withOption } from "./held.ts";
 import { write, writing } from "./rewriting.ts";
 import type { Search } from "./search.ts";
 
 const WORDS: Readonly<Record<Written, readonly [label: string, button: string]>> = {
-  text: ["begin with", "write"],
-  reply: ["your turn", "reply"],
-  translation: ["translate", "translate"],
+  text: [say`begin with`, say`write`],
+  reply: [say`your turn`, say`reply`],
+  translation: [say`translate`, say`translate`],
 };
 
 export function Writer(props: {
@@ -60,16 +61,16 @@ export function Writer(props: {
       </button>
       {chats && before.length > 0 && (
         <button type="button" disabled={text.trim() === ""} onClick={() => void begin(text)}>
-          as a new conversation
+          {say`as a new conversation`}
         </button>
       )}
-      <output class="quiet">{busy ? "Writing …" : ""}</output>
+      <output class="quiet">{busy ? say`Writing …` : ""}</output>
       {wrong !== "" && (
         <p class="wrong" role="alert">
           {wrong}{" "}
           {again !== null && (
             <button type="button" onClick={again}>
-              Try again
+              {say`Try again`}
             </button>
           )}
         </p>

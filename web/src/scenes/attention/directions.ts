@@ -5,6 +5,7 @@ import { Sheet } from "../../draw/sheet.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import { around, type Board, drawGrid, drawLine, drawText, drawWords, frame, LABEL, laidOut } from "../board/board.ts";
 import { index } from "../board/cells.ts";
 import { missing, tokensOf } from "../board/reading.ts";
@@ -27,7 +28,7 @@ interface Side {
 /** Forward only, then both directions; the run's own is one of them. */
 function sidesOf(s: Scout, head: number): Side[] {
   const [other, forward] = [otherWay(s), looksForward(s)];
-  const titles = ["Both directions", "Forward only"];
+  const titles = [say`Both directions`, say`Forward only`];
   const looks = (mask: Tensor, query: number, key: number): boolean => {
     return (
       at(
@@ -73,7 +74,7 @@ export function drawDirections(board: Board): number {
   });
   const all = tokensOf(s).length;
   if (all <= MOST) return bottom;
-  return drawText(board, 0, bottom + 8, `${MOST} of ${all} tokens are drawn, those around the word that looks.`);
+  return drawText(board, 0, bottom + 8, say`${MOST} of ${all} tokens are drawn, those around the word that looks.`);
 }
 
 function drawSide(board: Board, side: Side, query: number, head: number, x: number, y: number): number {
@@ -83,8 +84,10 @@ function drawSide(board: Board, side: Side, query: number, head: number, x: numb
   const pen = new Pen(items);
   pen.text(x, y + 14, side.title, ink, { size: 14, bold: true });
   const computed =
-    weights === null ? "too many weights to work out here" : "the same scores, this mask: worked out in this page";
-  pen.text(x, y + 32, own ? `as this model looks, block 0, head ${head}` : computed, quiet);
+    weights === null
+      ? say`too many weights to work out here`
+      : say`the same scores, this mask: worked out in this page`;
+  pen.text(x, y + 32, own ? say`as this model looks, block 0, head ${head}` : computed, quiet);
   const all = tokensOf(s);
   const shown = around(all.indexOf(query), all.length, MOST).map((place) => all[place] ?? 0);
   const cell = Math.min(24, Math.floor((width - x - LABEL) / shown.length));
@@ -113,14 +116,14 @@ function drawSide(board: Board, side: Side, query: number, head: number, x: numb
   const seen = all.filter((key) => side.allowed(query, key));
   const line = drawLine(board, x, top + cell * shown.length + 24, [
     [word(query), look.palette.text(s.isHidden(query) ? "hidden" : "residual"), true],
-    [` may draw on ${seen.length} of ${all.length} tokens. `, ink],
+    [say` may draw on ${seen.length} of ${all.length} tokens. `, ink],
     ...taken(s, side, query, head).flatMap(({ label, value }) => [
       [`${label} `, ink] as const,
       [`${percent(value)} `, look.palette.text("attention"), true] as const,
     ]),
   ]);
   const told = side.guesses.flatMap(({ label, value }) => [
-    [`Guess at the hidden place: ${label} `, ink] as const,
+    [say`Guess at the hidden place: ${label} `, ink] as const,
     [percent(value), look.palette.text("hidden"), true] as const,
   ]);
   return told.length > 0 ? drawLine(board, x, line, told) : line;
@@ -145,11 +148,11 @@ export function directionsTable(s: Scout, _: readonly number[], hand: Pick<Board
   const word = (token: number): string => s.names.word(s.side, s.sentence, token).text;
   const sides = sidesOf(s, head);
   const told = ({ weights, allowed }: Side, key: number): string => {
-    if (!allowed(query, key)) return "may not look";
-    return weights === null ? "may look" : percent(at(weights, s.cell(s.of("weights"), { query, key, head })));
+    if (!allowed(query, key)) return say`may not look`;
+    return weights === null ? say`may look` : percent(at(weights, s.cell(s.of("weights"), { query, key, head })));
   };
   return [
-    [`head ${head}: ${word(query)} takes from`, ...sides.map(({ title }) => title)],
+    [say`head ${head}: ${word(query)} takes from`, ...sides.map(({ title }) => title)],
     ...tokensOf(s).map((key) => [word(key), ...sides.map((side) => told(side, key))]),
   ];
 }

@@ -1,6 +1,7 @@
 /** The keys of the decoder, with its last word and without. */
 
 import { Sheet } from "../../draw/sheet.ts";
+import { say } from "../../words/say.ts";
 import { around, type Board, caption, drawGrid, drawWords, LABEL, laidOut } from "../board/board.ts";
 import { earlierOf, keysOf } from "../recomputed/earlier.ts";
 
@@ -24,7 +25,7 @@ export function drawEarlier(board: Board): number {
     const x = LABEL + (beside ? order * (columns.length * cw + LABEL + GAP) : 0);
     const y = 24 + (beside ? 0 : order * (rows.length * HEIGHT + GAP));
     const there = rows.slice(0, rows.length - order);
-    caption(board, x, y - 8, order === 0 ? "key" : "key, one step earlier", sheet.role);
+    caption(board, x, y - 8, order === 0 ? "key" : say`key, one step earlier`, sheet.role);
     drawWords(board, there, x - 8, y, HEIGHT, false);
     drawGrid(board, { sheet, base, x, y, cw, ch: HEIGHT, rows: there, columns, apart: order > 0 });
   });
@@ -32,7 +33,7 @@ export function drawEarlier(board: Board): number {
   const left = now.size("channel") - columns.length;
   const y = 24 + last + rows.length * HEIGHT;
   if (left > 0) {
-    const text = `${left} more numbers a word are not drawn`;
+    const text = say`${left} more numbers a word are not drawn`;
     board.items.push({ kind: "text", x: LABEL, y: y + 20, text, size: 12, fill: look.palette.quiet });
   }
   return y + 28;

@@ -3,6 +3,7 @@
 import { type Box, LINE, measureBox, namesColumns } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import { counted, short } from "../../numbers/written.ts";
+import { heard, say } from "../../words/say.ts";
 import { type Board, boxOf, drawText, laidOut } from "../board/board.ts";
 import { sign } from "../board/boxes.ts";
 
@@ -71,18 +72,18 @@ export function drawMatrix(whole: Board): number {
   const rotated = s.has(s.of("query_rotated")) ? "_rotated" : "";
   const scores = typeof scaled === "number" ? "scaled" : "scores";
   y = line(board, y, [
-    own(`query${rotated}`, `Q, head ${head}`, true),
+    own(`query${rotated}`, say`Q, head ${head}`, true),
     "×",
     own(`key${rotated}`, "Kᵀ", false, turned),
     by,
-    own(scores, "scores"),
+    own(scores, heard("scores")),
   ]);
-  y = line(board, y, [own("weights", "softmax of them", true), "×", own("value", "V"), "=", own("mixed", "Z")]);
+  y = line(board, y, [own("weights", say`softmax of them`, true), "×", own("value", "V"), "=", own("mixed", "Z")]);
   const d = s.size(s.of("query"), "channel");
   const says =
     typeof scaled === "number"
-      ? `Z = softmax(Q Kᵀ ÷ ${short(1 / scaled, 2)}) V; a query has ${counted(d, "number")}.`
-      : `Z = softmax(Q Kᵀ) V: this model does not divide its scores. A query has ${counted(d, "number")}.`;
+      ? say`Z = softmax(Q Kᵀ ÷ ${short(1 / scaled, 2)}) V; a query has ${counted(d, "number")}.`
+      : say`Z = softmax(Q Kᵀ) V: this model does not divide its scores. A query has ${counted(d, "number")}.`;
   return drawText(board, 0, y + 8, says);
 }
 
@@ -99,22 +100,22 @@ export function drawSplit(whole: Board): number {
     });
   const query = measureBox(
     laidOut(s, s.of("query")),
-    "Q, all heads",
+    say`Q, all heads`,
     { ...look, largest: { width: wide, height: 208 } },
     true,
   );
-  const more = s.heads > heads ? ` The first ${heads} are drawn.` : "";
+  const more = s.heads > heads ? say` The first ${heads} are drawn.` : "";
   const says = (y: number, text: string): number => drawText(board, 0, y + 14, text) - 4;
   let y = says(
     0,
-    `One product gives ${counted(s.heads * s.size(s.of("query"), "channel"), "number")} for each word; they are cut into ${counted(s.heads, "head")}.${more}`,
+    say`One product gives ${counted(s.heads * s.size(s.of("query"), "channel"), "number")} for each word; they are cut into ${counted(s.heads, "head")}.${more}`,
   );
   y = line(board, y, [query, "→", ...apart("query", "Q", false)]);
-  y = says(y, "Each head makes its own Z from its own queries, keys and values.");
+  y = says(y, say`Each head makes its own Z from its own queries, keys and values.`);
   y = line(board, y, [...apart("mixed", "Z", true)]);
-  y = says(y, "The Z of all heads are put side by side, and multiplied with W_O: the output O.");
+  y = says(y, say`The Z of all heads are put side by side, and multiplied with W_O: the output O.`);
   return line(board, y, [
-    boxOf(board, s.of("merged"), "heads joined", { words: true, most }),
+    boxOf(board, s.of("merged"), say`heads joined`, { words: true, most }),
     "×",
     tableOf(board, s.weight(s.of("output")), "W_O", most),
     "=",

@@ -3,6 +3,7 @@
 import { cut } from "../../draw/box.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { counted, short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import {
   around,
   type Board,
@@ -35,9 +36,9 @@ export function drawMixing(board: Board): number {
   const top = 56;
   const [word] = [s.names.word(s.side, s.sentence, given.query).text];
   drawLine(board, 0, 16, [
-    ["What ", look.palette.quiet],
+    [say`What `, look.palette.quiet],
     [word, look.palette.ink, true],
-    [` takes in head ${given.head}`, look.palette.quiet],
+    [say` takes in head ${given.head}`, look.palette.quiet],
   ]);
   const [xw, xv] = [left, left + cw + SIGN];
   const xp = xv + channels.length * cw + SIGN;
@@ -56,9 +57,9 @@ export function drawMixing(board: Board): number {
   });
   const values = { ...along, sheet: value, base: s.cell(value.name, given), x: xv, columns: channels, write: short };
   drawGrid(board, values);
-  caption(board, xw, top - 10, "weight", "attention");
-  caption(board, xv, top - 10, `value, head ${given.head}`, "value");
-  caption(board, xp, top - 10, "weight × value", "value");
+  caption(board, xw, top - 10, say`weight`, "attention");
+  caption(board, xv, top - 10, say`value, head ${given.head}`, "value");
+  caption(board, xp, top - 10, say`weight × value`, "value");
   const part = (key: number, channel: number): number => {
     return (
       at(weights.tensor, s.cell(weights.name, { ...given, key })) *
@@ -79,7 +80,7 @@ export function drawMixing(board: Board): number {
   const next = keys.findIndex((key) => key > given.key);
   if (next >= 0) {
     const place = { x: xp + (channels.length * cw) / 2, y: top + (next + (keys.length - next) / 2) * ch + 4 };
-    const text = cut("not added yet", channels.length * cw - 8, look.measure);
+    const text = cut(say`not added yet`, channels.length * cw - 8, look.measure);
     items.push({ kind: "text", ...place, text, size: 12, fill: look.palette.quiet, align: "center" });
   }
   const below = top + keys.length * ch + 10;
@@ -99,7 +100,7 @@ export function drawMixing(board: Board): number {
   }
   items.push({
     ...{ kind: "text", x: xp - 8, y: below + ch / 2 + 4, size: 12, align: "right", fill: look.palette.text("value") },
-    text: last ? "mixed value" : "sum so far",
+    text: last ? say`mixed value` : say`sum so far`,
     bold: true,
   });
   frame(board, xw, top + keys.indexOf(given.key) * ch, xp + channels.length * cw - xw, ch);
@@ -117,11 +118,11 @@ function says(
   const [ink, quiet] = [look.palette.ink, look.palette.quiet];
   const [word, from] = [given.query, given.key].map((token) => s.names.word(s.side, s.sentence, token).text);
   const next = drawLine(board, 0, y, [
-    [`${word} takes `, ink],
+    [say`${word} takes `, ink],
     [short(s.value(s.of("weights"), given)), look.palette.text("attention"), true],
-    [` × the value of ${from}.`, ink],
+    [say` × the value of ${from}.`, ink],
   ]);
-  const others = more > 0 ? `${counted(more, "more channel")} in the same way. ` : "";
-  const rounded = digits ? "Each number is rounded by itself; the sums are of the exact ones." : "";
+  const others = more > 0 ? say`${counted(more, "more channel")} in the same way. ` : "";
+  const rounded = digits ? say`Each number is rounded by itself; the sums are of the exact ones.` : "";
   return others + rounded === "" ? next : drawText(board, 0, next, others + rounded, quiet);
 }

@@ -4,10 +4,11 @@ import { cut } from "../../draw/box.ts";
 import { Sheet } from "../../draw/sheet.ts";
 import { MissingTensor } from "../../formulas/evaluator.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
-import { power } from "../../numbers/written.ts";
+import { grouped, power } from "../../numbers/written.ts";
 import { explainsPadded } from "../../record/commands.ts";
 import type { Side } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import { around, type Board, caption, drawGrid, drawText, drawWords, LABEL, laidOut } from "../board/board.ts";
 import { aloneOf, realPlaces } from "../recomputed/alone.ts";
 
@@ -25,8 +26,8 @@ function paddedSide(s: Scout): Side | undefined {
 
 export function padded(s: Scout): string | null {
   if (paddedSide(s) !== undefined) return null;
-  const what = s.sentences > 1 ? "The sentences of this run are equally long" : "This run has one sentence";
-  return `${what}, so nothing was filled up. Of two sentences of unequal length the shorter is filled up to the longer; this picture then shows what was filled in, the mask that hides it, and the sentence worked out again without it. Such a page is written by ${explainsPadded(s.names.run)}`;
+  const what = s.sentences > 1 ? say`The sentences of this run are equally long` : say`This run has one sentence`;
+  return say`${what}, so nothing was filled up. Of two sentences of unequal length the shorter is filled up to the longer; this picture then shows what was filled in, the mask that hides it, and the sentence worked out again without it. Such a page is written by ${explainsPadded(s.names.run)}`;
 }
 
 export function readsAlone(s: Scout): string[] {
@@ -47,7 +48,7 @@ export function drawPadding(board: Board): number {
   const cw = Math.min(80, Math.floor(width / places.length));
 
   // Every sentence with its words; what was filled in is striped and has no word.
-  caption(board, 0, 12, "the batch: 1 is a word, 0 was filled in", "residual");
+  caption(board, 0, 12, say`the batch: 1 is a word, 0 was filled in`, "residual");
   let y = 24;
   for (const sentence of sentences) {
     places.forEach((token, place) => {
@@ -81,7 +82,7 @@ export function drawPadding(board: Board): number {
     y += 52;
   }
   const hidden = real.columns - places.length;
-  if (hidden > 0) y = drawText(board, 0, y + 8, `${hidden} more places to the right.`);
+  if (hidden > 0) y = drawText(board, 0, y + 8, say`${hidden} more places to the right.`);
 
   // What the mask does to the weights of a sentence that is padded.
   const sentence = sentences.includes(s.sentence) && isPadded(s, side, s.sentence) ? s.sentence : firstPadded(s, side);
@@ -131,7 +132,7 @@ function drawMask(board: Board, side: Side, sentence: number, top: number): numb
     board,
     0,
     top,
-    `${s.names.place(found.name)}, head ${found.name.includes("cross") ? `${head}, from decoder to encoder` : head}`,
+    say`${s.names.place(found.name)}, head ${found.name.includes("cross") ? say`${head}, from decoder to encoder` : head}`,
     "attention",
   );
   const y = top + 72;
@@ -145,7 +146,7 @@ function drawMask(board: Board, side: Side, sentence: number, top: number): numb
     board,
     0,
     y + queries.length * 24 + 24,
-    "Nobody may look at what was filled in: its weight is exactly 0, and each row still adds up to 1.",
+    say`Nobody may look at what was filled in: its weight is exactly 0, and each row still adds up to 1.`,
   );
 }
 
@@ -174,9 +175,9 @@ function drawProof(board: Board, side: Side, sentence: number, top: number): num
       { length: Math.min(sheet.columns, Math.floor((width - left) / 46), 12) },
       (_, at) => at,
     );
-    caption(board, 0, top, `“${text}” after ${blocks === 0 ? "the embedding" : s.names.place(name)}`, sheet.role);
+    caption(board, 0, top, say`“${text}” after ${blocks === 0 ? say`the embedding` : s.names.place(name)}`, sheet.role);
     const both = [
-      ["in the batch", sheet, sentence, token],
+      [say`in the batch`, sheet, sentence, token],
       ["alone", new Sheet(name, alone, s.names, sheet.layout, sheet.scale), 0, place],
     ] as const;
     both.forEach(([label, drawn, row, at], order) => {
@@ -194,7 +195,7 @@ function drawProof(board: Board, side: Side, sentence: number, top: number): num
         apart: order === 1,
       });
     });
-    const said = `The sentence worked out again in this page without its padding: of ${count.toLocaleString("en")} numbers of its real words none differs by more than ${power(largest)} of the largest in its tensor: rounding.`;
+    const said = say`The sentence worked out again in this page without its padding: of ${grouped(count)} numbers of its real words none differs by more than ${power(largest)} of the largest in its tensor: rounding.`;
     return drawText(board, 0, top + 10 + 60 + 20, said, look.palette.ink);
   } catch (error) {
     if (!(error instanceof MissingTensor)) throw error;
@@ -202,7 +203,7 @@ function drawProof(board: Board, side: Side, sentence: number, top: number): num
       board,
       0,
       top,
-      `To work the sentence out alone this page would need ${error.tensor}, which it does not carry.`,
+      say`To work the sentence out alone this page would need ${error.tensor}, which it does not carry.`,
     );
   }
 }

@@ -6,6 +6,7 @@ import { unmarked } from "../../formulas/names.ts";
 import { counted } from "../../numbers/written.ts";
 import type { StackSizes } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import { arrow, type Board, caption, drawGrid, drawText, laidOut } from "../board/board.ts";
 
 const STREAM = "sentence token channel";
@@ -29,7 +30,7 @@ export function drawStages(whole: Board): number {
   const words = s.names.run.words.inputs[s.sentence] ?? [];
   const given = words.map(unmarked).join(" ");
   const out = s.guesses.map((place) => said(s.likeliest(place.given, 1)[0]?.word)).join(" ");
-  const gives = out === "" ? `${stacks.at(-1)?.width ?? 0} numbers for each word` : out;
+  const gives = out === "" ? say`${stacks.at(-1)?.width ?? 0} numbers for each word` : out;
   const box = (x: number, y: number, w: number, h: number, text: string, small = ""): void => {
     items.push({
       kind: "rect",
@@ -86,41 +87,50 @@ export function drawStages(whole: Board): number {
     });
     return y + 56;
   };
-  caption(board, 0, 12, "1  closed", "residual");
+  caption(board, 0, 12, say`1  closed`, "residual");
   let y = row(24, [["Transformer", counted(s.names.run.model.parameters, "weight")]]) + 40;
   caption(
     board,
     0,
     y - 12,
-    stacks.length > 1 ? "2  two boxes" : `2  one box: the ${stacks[0]?.side ?? "stack"}`,
+    stacks.length > 1
+      ? say`2  two boxes`
+      : stacks[0]?.side === "decoder"
+        ? say`2  one box: the decoder`
+        : say`2  one box: the encoder`,
     "residual",
   );
   y =
     row(
       y,
-      stacks.map(({ side, width: wide }) => [side, `${wide} wide`] as const),
+      stacks.map(({ side, width: wide }) => [side, say`${wide} wide`] as const),
     ) + 40;
   const told = stacks.map(({ layers }) => layers).join(" + ");
   caption(
     board,
     0,
     y - 12,
-    `3  ${told} ${stacks.reduce((sum, { layers }) => sum + layers, 0) === 1 ? "block" : "blocks"}`,
+    stacks.reduce((sum, { layers }) => sum + layers, 0) === 1 ? say`3  ${told} block` : say`3  ${told} blocks`,
     "residual",
   );
   y = columns(board, y, stacks);
   const [only] = stacks;
   if (stacks.length > 1 || only === undefined)
-    return drawText(board, 0, y + 8, "What the last block of the encoder gives goes into every block of the decoder.");
+    return drawText(
+      board,
+      0,
+      y + 8,
+      say`What the last block of the encoder gives goes into every block of the decoder.`,
+    );
   const says =
     only.side === "encoder"
-      ? "This model is an encoder alone: it has no decoder, so it writes no text of its own."
-      : "This model is a decoder alone: it has no encoder, so it reads only what comes before each word.";
+      ? say`This model is an encoder alone: it has no decoder, so it writes no text of its own.`
+      : say`This model is a decoder alone: it has no encoder, so it reads only what comes before each word.`;
   return drawText(
     board,
     0,
     y + 8,
-    `${says} A model with both: glassformer explain en-fr "I am a student." --html page.html`,
+    say`${says} A model with both: glassformer explain en-fr "I am a student." --html page.html`,
   );
 }
 
@@ -157,7 +167,7 @@ function columns(board: Board, top: number, stacks: readonly StackSizes[]): numb
         stroke: hair,
         line: 1,
       });
-      items.push({ kind: "text", x: x + 8, y: y + high / 2 + 4, text: `block ${layer}`, size: 12, fill: ink });
+      items.push({ kind: "text", x: x + 8, y: y + high / 2 + 4, text: say`block ${layer}`, size: 12, fill: ink });
       if (layer > 0)
         items.push({ kind: "path", d: `M${x + wide / 2} ${y + step}v${high - step}`, stroke: quiet, line: 1.5 });
       const sheet = laidOut(s, name);
@@ -188,7 +198,7 @@ function columns(board: Board, top: number, stacks: readonly StackSizes[]): numb
       }
     }
     const word = s.names.word(tokens, s.sentence, token).text;
-    const text = cut(`${side}, strips of ${word}`, wide, look.measure);
+    const text = cut(say`${side}, strips of ${word}`, wide, look.measure);
     items.push({ kind: "text", x, y: bottom + 14, text, size: 12, fill: quiet });
   });
   return bottom + 32;

@@ -4,13 +4,14 @@ import { Sheet } from "../../draw/sheet.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import { around, type Board, caption, drawGrid, drawLine, drawWords, laidOut } from "../board/board.ts";
 import { twinsOf } from "../recomputed/zeroed.ts";
 
 const GAP = 40;
 
 export function notTwo({ hidden }: Scout): string | null {
-  return hidden.length > 1 ? null : "Two hidden words of one sentence are compared: this sentence has fewer.";
+  return hidden.length > 1 ? null : say`Two hidden words of one sentence are compared: this sentence has fewer.`;
 }
 
 /** `both`: the second picture too. */
@@ -18,11 +19,11 @@ export function drawTwins(board: Board, both: boolean): number {
   const { s, width } = board;
   const beside = width >= 720;
   const room = beside ? (width - GAP) / 2 : width;
-  const y = column(board, 0, 0, room, "as this model does", null);
+  const y = column(board, 0, 0, room, say`as this model does`, null);
   if (!both) return y;
   const { tensors } = twinsOf(s.names, s.fetch, s.sentence);
   const x = beside ? room + GAP : 0;
-  return Math.max(y, column(board, x, beside ? 0 : y + 16, room, "zeroed after adding", tensors));
+  return Math.max(y, column(board, x, beside ? 0 : y + 16, room, say`zeroed after adding`, tensors));
 }
 
 function column(
@@ -38,9 +39,9 @@ function column(
   items.push({ kind: "text", x, y: y + 14, text: title, size: 14, fill: look.palette.ink, bold: true });
   let down = y + 44;
   for (const [name, label] of [
-    [s.embed("sum"), "word + position"],
-    [s.of("query"), `query, head ${s.example.head}`],
-    [s.of("mixed"), `mixed values, head ${s.example.head}`],
+    [s.embed("sum"), say`word + position`],
+    [s.of("query"), say`query, head ${s.example.head}`],
+    [s.of("mixed"), say`mixed values, head ${s.example.head}`],
   ] as const) {
     const usual = laidOut(s, name);
     const tensor = other?.get(name);
@@ -63,7 +64,7 @@ function column(
       apart: other !== null,
     });
     const same = equal(sheet, base, tokens);
-    const text = same ? "the same" : "different";
+    const text = same ? say`the same` : say`different`;
     const fill = same ? look.palette.text("hidden") : look.palette.quiet;
     const beside = { x: x + 72 + channels.length * cw + 8, y: down + ch + 4 };
     items.push({ kind: "text", ...beside, text, size: 12, fill, bold: same });
@@ -87,7 +88,7 @@ function guesses(board: Board, x: number, y: number, other: ReadonlyMap<string, 
   for (const { given, word } of s.guesses.slice(0, 2)) {
     const [one, two] = likeliest(s, tensor, given["place"] ?? 0);
     line = drawLine(board, x, line, [
-      [`guess at ${typeof word === "string" ? word : word.text}: `, look.palette.quiet],
+      [say`guess at ${typeof word === "string" ? word : word.text}: `, look.palette.quiet],
       [one ?? "", look.palette.text("hidden"), true],
       [`, ${two ?? ""}`, look.palette.quiet],
     ]);

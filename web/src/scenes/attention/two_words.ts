@@ -5,6 +5,7 @@ import { lastOf } from "../../formulas/names.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { counted, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { heard, say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { type Board, drawCell, drawText, laidOut } from "../board/board.ts";
 import { drawOne, drawStrip } from "../board/strip.ts";
@@ -16,10 +17,10 @@ export function TWO_WORDS(s: Scout): Ask[] {
   const { query, key, head, block } = shared(s);
   const counted = (count: number): string[] => Array.from({ length: count }, (_, each) => String(each));
   return [
-    { label: "the word that looks", options: words, usual: query },
-    { label: "a word it looks at", options: words, usual: key },
-    { label: "head", options: counted(s.heads), usual: head },
-    { label: "block", options: counted(attentions(s).length), usual: block },
+    { label: say`the word that looks`, options: words, usual: query },
+    { label: say`a word it looks at`, options: words, usual: key },
+    { label: say`head`, options: counted(s.heads), usual: head },
+    { label: say`block`, options: counted(attentions(s).length), usual: block },
   ];
 }
 
@@ -87,10 +88,10 @@ export function twoWordsTable(s: Scout, [query = 0, key = 0, head = 0, block = 0
   const left = z.map((sum, channel) => sum - products.reduce((all, row) => all + (row[channel] ?? 0), 0));
   const many = s.tokens > tokens.length;
   return [
-    [`weight × value, ${channels.length} of ${size} channels`, ...channels.map(String)],
+    [say`weight × value, ${channels.length} of ${size} channels`, ...channels.map(String)],
     ...tokens.map((token, place) => written(`${word(query)} → ${word(token)}`, products[place] ?? [])),
     ...(many ? [written(counted(s.tokens - tokens.length, "other word"), left)] : []),
-    written(`z of ${word(query)}: their sum`, z),
+    written(say`z of ${word(query)}: their sum`, z),
   ];
 }
 
@@ -147,9 +148,9 @@ export function drawTwoWords(board: Board): number {
   });
   const [input = s.embed("sum")] = s.operands(of("query"));
   vectors("x", s.names.title(input), input);
-  for (const last of ["query", "key", "value"]) vectors(last.slice(0, 1), last, of(last));
+  for (const last of ["query", "key", "value"]) vectors(last.slice(0, 1), heard(last), of(last));
 
-  heading(`${s.names.word(s.side, s.sentence, query).text} looks`);
+  heading(say`${s.names.word(s.side, s.sentence, query).text} looks`);
   const square = s.formula(of("weights"))?.axes;
   const formulas = s.names.run.formulas.filter(({ name, axes }) => {
     return name.startsWith(`${attention}.`) && axes === square && lastOf(name) !== "may_look";
@@ -169,7 +170,7 @@ export function drawTwoWords(board: Board): number {
   const others = s.all.filter((token) => !tokens.includes(token));
   const rest = others.reduce((sum, token) => sum + share(token), 0);
 
-  label("×", "weight × value", "value");
+  label("×", say`weight × value`, "value");
   const value = laidOut(s, of("value"));
   tokens.forEach((token, place) => {
     const count = Math.min(6, value.columns, Math.max(1, Math.floor((room - 16) / 40)));
@@ -181,15 +182,15 @@ export function drawTwoWords(board: Board): number {
     }
   });
   y += ROW;
-  label("z", "their sum", "value");
+  label("z", say`their sum`, "value");
   drawStrip(board, of("mixed"), given(query), left, y, room - 16);
   y += ROW;
   if (others.length > 0) {
-    const text = `In the sum: ${short(rest)} of the weight is on ${counted(others.length, "other word")}.`;
+    const text = say`In the sum: ${short(rest)} of the weight is on ${counted(others.length, "other word")}.`;
     y = drawText(board, narrow ? 0 : left, y + 14, text) - 4;
   }
 
-  heading("From z to r, with what all heads made");
+  heading(say`From z to r, with what all heads made`);
   const after = streams(s, board.at, of("output"));
   after.forEach((name, place) => {
     const last = place === after.length - 1;
@@ -197,6 +198,6 @@ export function drawTwoWords(board: Board): number {
   });
   const next = after.at(-1) ?? "";
   const unit = s.names.readers(next).find(([formula]) => formula.unit !== s.formula(next)?.unit)?.[0].unit;
-  if (unit !== undefined) y = drawText(board, narrow ? 0 : left, y + 14, `r goes into ${s.names.unit(unit)}.`);
+  if (unit !== undefined) y = drawText(board, narrow ? 0 : left, y + 14, say`r goes into ${s.names.unit(unit)}.`);
   return y;
 }

@@ -2,16 +2,17 @@
 
 import { cut } from "../../draw/box.ts";
 import type { Given, Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import { around, type Board, drawText } from "../board/board.ts";
 
 const PROBABILITIES = "head.probabilities";
 const STEPS = 10;
 
 export function writes(s: Scout): string | null {
-  const how = 'Open a decoder or an encoder–decoder: glassformer explain en-fr "I am a student." --html page.html';
-  if (!s.has(PROBABILITIES)) return `This model has no head that guesses words, so it writes nothing. ${how}`;
-  if (s.writes) return s.guesses.length > 0 ? null : "No word of this sentence was guessed.";
-  return `An encoder reads all words at once and guesses the hidden ones; it writes nothing word after word. ${how}`;
+  const how = say`Open a decoder or an encoder–decoder: glassformer explain en-fr "I am a student." --html page.html`;
+  if (!s.has(PROBABILITIES)) return say`This model has no head that guesses words, so it writes nothing. ${how}`;
+  if (s.writes) return s.guesses.length > 0 ? null : say`No word of this sentence was guessed.`;
+  return say`An encoder reads all words at once and guesses the hidden ones; it writes nothing word after word. ${how}`;
 }
 
 export function drawWriting(board: Board): number {
@@ -36,9 +37,9 @@ export function drawWriting(board: Board): number {
   const rows: { readonly base: readonly number[]; readonly ids: readonly number[] }[] = [];
   let other = 0;
   const head = { y: 12, size: 12 as const, bold: true };
-  if (!narrow) items.push({ kind: "text", x: left - 36, text: "so far", align: "right", fill: quiet, ...head });
-  items.push({ kind: "text", x: left + 8, text: "argmax", fill: look.palette.text("hidden"), ...head });
-  items.push({ kind: "text", x: left + wide + 8, text: "the next likeliest", fill: quiet, ...head });
+  if (!narrow) items.push({ kind: "text", x: left - 36, text: say`so far`, align: "right", fill: quiet, ...head });
+  items.push({ kind: "text", x: left + 8, text: say`argmax`, fill: look.palette.text("hidden"), ...head });
+  items.push({ kind: "text", x: left + wide + 8, text: say`the next likeliest`, fill: quiet, ...head });
   shown.forEach((step, order) => {
     const given: Given = all[step]?.given ?? {};
     const token = axis === "token" ? (given["token"] ?? 0) : (s.names.run.places[given["place"] ?? 0]?.[1] ?? 0);
@@ -79,7 +80,7 @@ export function drawWriting(board: Board): number {
     const best = found[0]?.word;
     if (told[token + 1] === undefined || typeof best !== "object" || best.text === text(token + 1)) return;
     other += 1;
-    const says = cut(`The text goes on with ${text(token + 1)}.`, width - left - 8, look.measure);
+    const says = cut(say`The text goes on with ${text(token + 1)}.`, width - left - 8, look.measure);
     items.push({ kind: "text", x: left + 8, y: y + 53, text: says, size: 12, fill: quiet });
   });
   panels.push({
@@ -100,10 +101,10 @@ export function drawWriting(board: Board): number {
   });
   let y = words + rows.length * high + 16;
   if (all.length > shown.length)
-    y = drawText(board, 0, y, `${all.length - shown.length} more steps: arrow down leads on.`);
+    y = drawText(board, 0, y, say`${all.length - shown.length} more steps: arrow down leads on.`);
   const says =
     other > 0
-      ? "Where the text goes on otherwise, it was given, or found by a search that keeps several texts (beam search): argmax is one way to choose (C-16)."
-      : "Each word of this text is the likeliest one at its step (C-16: argmax is one way to choose, beam search another).";
+      ? say`Where the text goes on otherwise, it was given, or found by a search that keeps several texts (beam search): argmax is one way to choose (C-16).`
+      : say`Each word of this text is the likeliest one at its step (C-16: argmax is one way to choose, beam search another).`;
   return drawText(board, 0, y, says);
 }

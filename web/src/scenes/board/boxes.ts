@@ -3,7 +3,8 @@
 import type { Box } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Arrangement } from "../../draw/sheet.ts";
-import { counted, short } from "../../numbers/written.ts";
+import { counted, grouped, short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import { arrow, type Board, boxOf, caption, drawText } from "./board.ts";
 
 /** At most so many heads are drawn; how many more there are is said. */
@@ -36,7 +37,7 @@ export function drawShared(board: Board): number {
   const most = Math.max(40, (width - 250) / 3);
   const axes = s.names.axes(s.weight(s.of("query")));
   const layout: Arrangement = { rows: axes[1] ?? null, columns: axes[0] ?? null, sheets: null, depth: null };
-  const x = put(board, boxOf(board, input, "X, the words", { words: true, most }), 0, 0);
+  const x = put(board, boxOf(board, input, say`X, the words`, { words: true, most }), 0, 0);
   const at = middle(x);
   const table = boxOf(board, s.weight(s.of("query")), "", { layout, most });
   const depth = Math.min(s.sentences, 4) * look.step;
@@ -53,13 +54,13 @@ export function drawShared(board: Board): number {
   const end = left + table.width + depth + 32;
   sign(board, end - 22, at.y, "=");
   const [rows = 1, columns = 1] = s.shape(s.weight(s.of("query")));
-  const counts = `${columns} × ${rows} = ${(columns * rows).toLocaleString("en")} weights, one table`;
+  const counts = say`${columns} × ${rows} = ${grouped(columns * rows)} weights, one table`;
   items.push({
     ...{ kind: "text", y: down + table.top + table.h + 32, size: 12, fill: look.palette.quiet },
     x: Math.max(Math.min(w.x, width - look.measure(counts, 12)), 0),
     text: counts,
   });
-  const query = boxOfAll(board, s.of("query"), "query, all heads", most);
+  const query = boxOfAll(board, s.of("query"), say`query, all heads`, most);
   const q = put(board, query, end, Math.max(0, at.y - query.top - query.h / 2));
   return Math.max(...[x, w, q].map(({ box, y }) => y + box.height)) + 32;
 }
@@ -91,9 +92,9 @@ export function drawProduct(board: Board): number {
   let bottom = 0;
   for (let head = 0; head < Math.min(s.heads, HEADS); head++) {
     const [left, y] = beside ? [head * room, 0] : [0, bottom];
-    const query = boxOf(board, s.of("query"), `query, head ${head}`, { head, words: true, most });
-    const key = boxOf(board, s.of("key"), `key ${head}, turned`, { head, layout: turned, most });
-    const scores = boxOf(board, s.of("scores"), `scores, head ${head}`, { head, most });
+    const query = boxOf(board, s.of("query"), say`query, head ${head}`, { head, words: true, most });
+    const key = boxOf(board, s.of("key"), say`key ${head}, turned`, { head, layout: turned, most });
+    const scores = boxOf(board, s.of("scores"), say`scores, head ${head}`, { head, most });
     const tall = Math.max(...[query, key, scores].map((box) => box.top + box.h / 2));
     const set = (box: Box, x: number): Set => put(board, box, x, y + tall - box.top - box.h / 2);
     const q = set(query, left);
@@ -109,7 +110,7 @@ export function drawProduct(board: Board): number {
 
 function moreHeads(board: Board, shown: number, x: number, y: number, items: Board["items"], fill: string): number {
   if (board.s.heads <= shown) return y;
-  const text = `and ${counted(board.s.heads - shown, "more head")} in the same way`;
+  const text = say`and ${counted(board.s.heads - shown, "more head")} in the same way`;
   items.push({ kind: "text", x, y: y + 12, text, size: 12, fill });
   return y + 24;
 }
@@ -120,7 +121,7 @@ function recapSaid(s: Board["s"]): string {
   const size = Math.round(1 / Number(scaled) ** 2);
   const root = Math.abs(Number(scaled) ** 2 * size - 1) < 1e-6;
   const by = scaled === undefined ? "" : root ? ` / √${size}` : ` · ${short(Number(scaled))}`;
-  return `A = softmax(Q Kᵀ${by}), row by row; Z = A V. O: the Z of all heads side by side, times W_O.`;
+  return say`A = softmax(Q Kᵀ${by}), row by row; Z = A V. O: the Z of all heads side by side, times W_O.`;
 }
 
 /** X; of each head Q and K, their weights, times V is Z; and Z of the whole. */
@@ -139,7 +140,7 @@ export function drawRecap(whole: Board): number {
   const qs: Set[] = [];
   let [y, right] = [0, 0];
   for (let head = 0; head < Math.min(s.heads, HEADS); head++) {
-    const weights = boxOf(board, s.of("weights"), `A ${head}`, { head, most });
+    const weights = boxOf(board, s.of("weights"), say`A ${head}`, { head, most });
     const centre = y + weights.top + weights.h / 2;
     let left = begin;
     const next = (last: string, title: string, gap: number): Set => {

@@ -1,6 +1,7 @@
 /** Scores built cell by cell: queries at the left, keys above, a score where they meet. */
 
 import { more, short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import { around, type Board, caption, drawGrid, drawLine, drawWords, frame, LABEL, laidOut } from "./board.ts";
 
 const GAP = 20;
@@ -40,12 +41,12 @@ export function drawCells(board: Board): number {
     ...{ sheet: scores, base: s.cell(scores.name, given), x, y, cw, ch, rows, columns },
     shown: (row, column) => row < given.query || (row === given.query && column <= given.key),
   });
-  caption(board, left, y - 8, `query, head ${given.head}`, "query");
+  caption(board, left, y - 8, say`query, head ${given.head}`, "query");
   items.push({
     kind: "text",
     x: x - 8,
     y: WORDS_ABOVE + 14,
-    text: "key",
+    text: say`key`,
     size: 12,
     fill: look.palette.text("key"),
     bold: true,
@@ -94,7 +95,7 @@ function sumLine(
       [two < 0 ? `(${short(two, 2)})` : short(two, 2), look.palette.text("key")],
     ] as const;
   }).flat();
-  const others = size > shown ? ([[` + ${more(size - shown, size)} products`, quiet]] as const) : [];
+  const others = size > shown ? ([[say` + ${more(size - shown, size)} products`, quiet]] as const) : [];
   const score = s.number(s.of("scores"), given);
   const [asks, answers] = [given.query, given.key].map((token) => s.names.word(s.side, s.sentence, token).text);
   const next = drawLine(board, x, y, [[`${asks} → ${answers}:`, ink, true]]);

@@ -4,6 +4,7 @@ import { Pen } from "../../draw/pen.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { counted } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import { around, type Board, drawGrid, drawWords, laidOut } from "./board.ts";
 
 /** The four ways of the notes to use an encoder (1:44:46). */
@@ -125,9 +126,9 @@ export function drawReading(board: Board, { x, y, width, tokens: all, focus = 0,
   drawGrid(board, { sheet, base: s.cell(name), x, y: top, cw: step, ch: CELL, rows: tokens, columns, turned: true });
   const bottom = top + columns.length * CELL;
   // What the rows are: the vectors go on below the last one.
-  pen.text(right + 6, y + WORDS + 16, `${columns.length} of ${sheet.size("channel")}`, quiet);
+  pen.text(right + 6, y + WORDS + 16, say`${columns.length} of ${sheet.size("channel")}`, quiet);
   columns.forEach((channel, row) => {
-    pen.text(right + 6, top + row * CELL + 11, `channel ${channel}`, quiet);
+    pen.text(right + 6, top + row * CELL + 11, say`channel ${channel}`, quiet);
   });
   for (let slot = 1; slot <= empty; slot++) {
     const d = `M${right - slot * step + 2} ${top + 1}h${step - 4}V${bottom - 1}h${4 - step}z`;

@@ -5,6 +5,7 @@ import { Recomputer } from "../../formulas/recompute.ts";
 import { sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import type { Formula } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 
 export interface Earlier {
   /** The keys that were computed then. */
@@ -47,9 +48,9 @@ export function tooLarge(s: Scout): boolean {
 export function noEarlier(s: Scout): string | null {
   const d = s.beside("decoder");
   if (!d.attends || !d.writes || d.tokens < 2) {
-    return 'It needs a decoder and two words: glassformer explain en-fr "I am a student." --html page.html';
+    return say`It needs a decoder and two words: glassformer explain en-fr "I am a student." --html page.html`;
   }
-  return tooLarge(d) ? "This model is too large to be computed again in a page." : null;
+  return tooLarge(d) ? say`This model is too large to be computed again in a page.` : null;
 }
 
 const known = new WeakMap<Scout, Earlier>();

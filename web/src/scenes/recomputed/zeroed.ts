@@ -5,6 +5,7 @@ import { lastOf, type Names } from "../../formulas/names.ts";
 import { recompute } from "../../formulas/recompute.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 
 export interface Twins {
   /** Every tensor of the run, computed again in this page. */
@@ -16,7 +17,7 @@ export interface Twins {
 /** Why a model has no such run; null where it has. */
 export function zeroesNothing({ names: { run } }: Scout): string | null {
   const sets = run.formulas.some(({ name, rule }) => name.endsWith(".embed.word") && isOperand(rule["masked_words"]));
-  return sets ? null : "This model reads a hidden word as a token of its vocabulary: it sets no vector to zeros.";
+  return sets ? null : say`This model reads a hidden word as a token of its vocabulary: it sets no vector to zeros.`;
 }
 
 const known = new WeakMap<Names, Map<number, Twins>>();
@@ -50,7 +51,7 @@ function zeroedAfter(names: Names, fetch: Fetch): Map<string, Tensor> {
     if (lastOf(formula.name) !== "sum" || mask === undefined) return formula;
     return { ...formula, rule: { ...formula.rule, masked_words: mask } };
   });
-  if (!isOperand(mask)) throw new Error("this model does not set hidden words to zeros");
+  if (!isOperand(mask)) throw new Error(say`this model does not set hidden words to zeros`);
   return recompute({ ...run, formulas }, fetch);
 }
 

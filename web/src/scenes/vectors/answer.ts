@@ -3,6 +3,7 @@
 import { Pen } from "../../draw/pen.ts";
 import { at } from "../../numbers/safetensors.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { heard, say } from "../../words/say.ts";
 import { around, type Board, drawGrid, drawLine, laidOut } from "../board/board.ts";
 import {
   type Asked,
@@ -21,9 +22,9 @@ const PROBABILITIES = `${HEAD}probabilities`;
 
 /** What of the vectors is read. */
 export const POOLED = {
-  first: "the first vector",
-  mean: "the mean of all vectors",
-  max: "the largest of each channel",
+  first: say`the first vector`,
+  mean: say`the mean of all vectors`,
+  max: say`the largest of each channel`,
 };
 
 /** The labels of the text, the likeliest first, each with its probability; none where the model has none for a text. */
@@ -76,8 +77,8 @@ export function drawBeside(
   const unit = (half - BEFORE_BARS - AFTER_BARS) / most;
   let y = 0;
   if (quoted !== undefined) {
-    pen.text(0, 14, "In the document", ink, { size: 14, bold: true });
-    pen.text(0, 32, `${quoted.source}; ${quoted.picture}`, quiet);
+    pen.text(0, 14, say`In the document`, ink, { size: 14, bold: true });
+    pen.text(0, 32, `${heard(quoted.source)}; ${quoted.picture}`, quiet);
     const words = frame(quoted.text, quoted.second ?? "").split(" ");
     const pieces = words.map((word) => [`${word} `, word === "[MASK]" ? text("hidden") : ink] as const);
     y = drawLine({ ...board, width: half }, 0, 60, pieces);
@@ -85,8 +86,8 @@ export function drawBeside(
   }
   if (own === null) return y;
   const [x, top] = beside ? [half + GAP, 0] : [0, y + 8];
-  pen.text(x, top + 14, "This model", ink, { size: 14, bold: true });
-  pen.text(x, top + 32, `${s.names.run.title}, its own text`, quiet);
+  pen.text(x, top + 14, say`This model`, ink, { size: 14, bold: true });
+  pen.text(x, top + 32, say`${s.names.run.title}, its own text`, quiet);
   const bars = own.above({ x, y: top + 36, width: width - x, tokens: tokensOf(own.s), focus: missing(own.s)[0] ?? 0 });
   return Math.max(y, drawShares(board, own.tensor, own.shares, x, bars, unit)) + 8;
 }
@@ -105,7 +106,9 @@ export function ownLabel(board: Board): Own {
       if (read.tokens.includes(second)) drawParting(board, read.left(second), asked.y, read.bottom);
       const pooled = `${HEAD}pooled`;
       const used = pooling === "first" ? read.tokens.slice(0, 1) : read.tokens;
-      const said = `${POOLED[pooling]}, through the ${s.has(pooled) ? "pooler" : "classifier, then softmax"}`;
+      const said = s.has(pooled)
+        ? say`${POOLED[pooling]}, through the pooler`
+        : say`${POOLED[pooling]}, through the classifier, then softmax`;
       const y = drawRead(board, read, used, said);
       if (!s.has(pooled)) return y;
       const sheet = laidOut(s, pooled);
@@ -113,7 +116,7 @@ export function ownLabel(board: Board): Own {
       const cw = Math.min(40, asked.width / 8);
       drawGrid(board, { sheet, base: s.cell(pooled), x: asked.x, y, cw, ch: 20, rows: [s.sentence], columns });
       const below = { ...read, tokens: used, bottom: y + 20 - 8 };
-      return drawRead(board, below, [], "through the classifier, then softmax");
+      return drawRead(board, below, [], say`through the classifier, then softmax`);
     },
   };
 }

@@ -1,6 +1,7 @@
 /** What each block gives for each word: all of them can be taken as features. */
 
 import { Pen } from "../../draw/pen.ts";
+import { say } from "../../words/say.ts";
 import { around, type Board, drawGrid, drawText, drawWords, frame, laidOut } from "../board/board.ts";
 import { tokensOf } from "../board/reading.ts";
 import { channelIn, layerName, layerTitle, reader, vectorsIn, widthOf } from "./vectors.ts";
@@ -32,6 +33,6 @@ export function drawBlockOutputs(given: Board): number {
   const column = tokens.indexOf(token);
   if (column >= 0) frame(board, LEFT + column * step, WORDS, step, y - GAP - WORDS);
   const { text } = s.names.word(s.side, s.sentence, token);
-  const said = `Drawn are ${channels.length} of the ${widthOf(s)} numbers of each vector, channels ${channels.join(", ")}. ${text} has ${layers.length} vectors: any of them, or several together, can be the features of another model.`;
+  const said = say`Drawn are ${channels.length} of the ${widthOf(s)} numbers of each vector, channels ${channels.join(", ")}. ${text} has ${layers.length} vectors: any of them, or several together, can be the features of another model.`;
   return drawText(board, 0, y + 12, said);
 }

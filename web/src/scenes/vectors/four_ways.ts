@@ -4,16 +4,23 @@ import { Pen } from "../../draw/pen.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { percent, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Board } from "../board/board.ts";
 import { drawRead, drawReading, labelled, poolingOf, secondFrom, tokensOf, type Way, wayOf } from "../board/reading.ts";
 import { labelsOf, POOLED } from "./answer.ts";
 
 /** Of each way its name, what it reads, what it gives, and which text it needs beside the first. */
 const WAYS: readonly (readonly [Way, string, string, string, string?])[] = [
-  ["pair", "Two texts", "the first vector", "one label, or a number, for both", "second text"],
-  ["one", "One text", "the first vector", "one label for the text"],
-  ["answer", "Question and passage", "each vector of the passage", "where the answer begins and ends", "passage"],
-  ["tags", "Tags", "the first vector of each word", "one label for each word"],
+  ["pair", say`Two texts`, say`the first vector`, say`one label, or a number, for both`, say`second text`],
+  ["one", say`One text`, say`the first vector`, say`one label for the text`],
+  [
+    "answer",
+    say`Question and passage`,
+    say`each vector of the passage`,
+    say`where the answer begins and ends`,
+    say`passage`,
+  ],
+  ["tags", say`Tags`, say`the first vector of each word`, say`one label for each word`],
 ];
 
 const [HEIGHT, GAP] = [236, 32];
@@ -29,7 +36,7 @@ export function drawFourWays(board: Board): number {
     const [x, y] = [(order % columns) * (room + GAP), Math.floor(order / columns) * HEIGHT];
     const own = wayOf(s) === way;
     pen.text(x, y + 14, title, ink, { size: 14, bold: own });
-    if (own) pen.text(x + room, y + 14, "what this model does", ink, { bold: true, align: "right" });
+    if (own) pen.text(x + room, y + 14, say`what this model does`, ink, { bold: true, align: "right" });
     pen.rect(x, y + 20, room, own ? 3 : 1, own ? ink : hair);
     const tokens = tokensOf(s).filter((token) => other !== undefined || second === null || token < second);
     const slots = other !== undefined && second === null ? other : undefined;
@@ -42,8 +49,13 @@ export function drawFourWays(board: Board): number {
       slots !== undefined && way === "answer"
         ? { ...read, left: () => read.right - 3 * read.step, step: 3 * read.step }
         : read;
-    const line = drawRead(board, after, used, pooling === "first" ? `reads ${reads}` : `reads ${POOLED[pooling]}`);
-    pen.text(x, line + 14, own ? answered(s, way, second ?? 0) : `gives ${gives}`, own ? text("hidden") : quiet, {
+    const line = drawRead(
+      board,
+      after,
+      used,
+      pooling === "first" ? say`reads ${reads}` : say`reads ${POOLED[pooling]}`,
+    );
+    pen.text(x, line + 14, own ? answered(s, way, second ?? 0) : say`gives ${gives}`, own ? text("hidden") : quiet, {
       ...(own ? { size: 14, bold: true } : {}),
     });
   });
@@ -66,7 +78,7 @@ export function answered(s: Scout, way: Way, from: number): string {
   const passage = tokensOf(s).filter((token) => token >= from);
   if (way === "answer") {
     const [first, last] = [0, 1].map((label) => word(best(passage, (token) => value(token, label))));
-    return `begins at ${first}, ends at ${last}`;
+    return say`begins at ${first}, ends at ${last}`;
   }
   const all = Array.from({ length: s.size(name, "label") }, (_, label) => label);
   const tags = labelled(s, passage).map((token) => {

@@ -1,8 +1,9 @@
 /** A word, its id, the row of the table of that number, and the vector that it is. */
 
 import { sizeOf } from "../../numbers/safetensors.ts";
-import { short } from "../../numbers/written.ts";
+import { grouped, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { around, arrow, type Board, caption, drawGrid, drawText, frame, laidOut } from "../board/board.ts";
 import { spelled } from "../board/spelled.ts";
@@ -25,9 +26,9 @@ export function drawnFrom(s: Scout): { word: string; ids: string; table: string;
 
 export function LOOK_UP(s: Scout): Ask[] {
   const side = s.formula(drawnFrom(s)?.word ?? "")?.tokens ?? s.side;
-  const words = s.names.run.words[side][s.sentence] ?? s.all.map((token) => `token ${token}`);
+  const words = s.names.run.words[side][s.sentence] ?? s.all.map((token) => say`token ${token}`);
   const options = words.map((_, token) => s.names.word(side, s.sentence, token).text);
-  return [{ label: "word", options, usual: Math.min(s.seen[0] ?? 0, options.length - 1) }];
+  return [{ label: say`word`, options, usual: Math.min(s.seen[0] ?? 0, options.length - 1) }];
 }
 
 export function drawLookUp(board: Board): number {
@@ -62,7 +63,7 @@ export function drawLookUp(board: Board): number {
   const box = { x: after + 40, y: 4, w: 72, h: 28 };
   items.push({ kind: "rect", ...box, stroke: look.palette.hair, line: 1 });
   items.push({ kind: "text", x: box.x + 36, y: 24, text: String(id), size: 18, fill: ink, align: "center" });
-  items.push({ kind: "text", x: box.x + 84, y: 23, text: "its id", size: 12, fill: quiet });
+  items.push({ kind: "text", x: box.x + 84, y: 23, text: say`its id`, size: 12, fill: quiet });
   const cell = s.cell(ids, { token });
   panels.push({
     tensor: ids,
@@ -74,16 +75,10 @@ export function drawLookUp(board: Board): number {
   });
 
   let y = 64;
-  caption(
-    board,
-    0,
-    y,
-    `row ${place.toLocaleString("en")} of the table, ${rows.toLocaleString("en")} rows × ${channels}`,
-    "residual",
-  );
+  caption(board, 0, y, say`row ${grouped(place)} of the table, ${grouped(rows)} rows × ${channels}`, "residual");
   y += 12;
   if (s.fetch(table) === undefined) {
-    y = drawText(board, 0, y + 16, "The table is larger than this page carries; the row that was read is below.");
+    y = drawText(board, 0, y + 16, say`The table is larger than this page carries; the row that was read is below.`);
   } else {
     const sheet = laidOut(s, table, {
       rows: s.names.axes(table)[0] ?? null,
@@ -101,7 +96,7 @@ export function drawLookUp(board: Board): number {
       const name = s.names.run.words.vocabulary.length > 0 ? s.names.label(table, "row", row, s.sentence).text : "";
       const [fill, bold] = [row === place ? ink : quiet, row === place];
       const at = { y: y + order * 24 + 16, size: 12 as const, fill, bold };
-      items.push({ kind: "text", x: 48, text: row.toLocaleString("en"), align: "right", ...at });
+      items.push({ kind: "text", x: 48, text: grouped(row), align: "right", ...at });
       items.push({
         kind: "text",
         x: 56,
@@ -122,15 +117,15 @@ export function drawLookUp(board: Board): number {
     y += shown.length * 24 + 16;
   }
 
-  caption(board, 0, y + 16, `${text} as ${channels.toLocaleString("en")} numbers`, "residual");
+  caption(board, 0, y + 16, say`${text} as ${grouped(channels)} numbers`, "residual");
   y += 28;
   y += drawAll(board, word, { token, query: token }, 0, y, width - 2) + 24;
   const zeroed = hidden && s.zeroesWords;
   const says = zeroed
-    ? `The word is hidden: in the place of row ${id} the model reads zeros.`
+    ? say`The word is hidden: in the place of row ${id} the model reads zeros.`
     : hidden || read !== text
-      ? `The model reads ${read}: the row of that entry.`
-      : "The same word has the same row in every sentence; attention adds the words around it.";
-  if (by !== 1) y = drawText(board, 0, y, `Each number of the row is multiplied by ${short(by, 2)}.`);
+      ? say`The model reads ${read}: the row of that entry.`
+      : say`The same word has the same row in every sentence; attention adds the words around it.`;
+  if (by !== 1) y = drawText(board, 0, y, say`Each number of the row is multiplied by ${short(by, 2)}.`);
   return drawText(board, 0, y, says);
 }

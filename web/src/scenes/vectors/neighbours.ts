@@ -5,6 +5,7 @@ import { Pen } from "../../draw/pen.ts";
 import { counted, grouped, short } from "../../numbers/written.ts";
 import { explains } from "../../record/commands.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { type Board, caption, drawText, frame } from "../board/board.ts";
 import { drawProducts, productsOf, total } from "./products.ts";
@@ -30,7 +31,7 @@ const MOST = 8;
 
 export function noIndex(s: Scout, told: unknown): string | null {
   if (told !== null) return noVectors(s);
-  return `This page has no index of texts. Make one with search build, and write: ${explains(s.names.run, "--index INDEX")}`;
+  return say`This page has no index of texts. Make one with search build, and write: ${explains(s.names.run, "--index INDEX")}`;
 }
 
 /** The vector of the text in front, and its length. */
@@ -52,7 +53,7 @@ export function NEAR_ASKED(given: Scout, told: unknown): Ask[] {
   if (told == null) return [];
   const found = ranked(reader(given), told as Neighbours);
   return [
-    { label: "beside", options: found.map(({ near }, rank) => `${rank + 1}: ${near.text.slice(0, 16)}`), usual: 0 },
+    { label: say`beside`, options: found.map(({ near }, rank) => `${rank + 1}: ${near.text.slice(0, 16)}`), usual: 0 },
   ];
 }
 
@@ -80,27 +81,27 @@ export function drawNeighbours(given: Board): number {
     if (bold) frame(board, 2, y, width - 5, ROW);
     y += ROW;
   });
-  const carried = told.near.length < told.texts ? `, of which this page has ${grouped(told.near.length)}` : "";
+  const carried = told.near.length < told.texts ? say`, of which this page has ${grouped(told.near.length)}` : "";
   y = drawText(
     board,
     0,
     y + 20,
-    `${told.index}: ${counted(told.texts, "text")}${carried}. The score is the cosine of two vectors.`,
+    say`${told.index}: ${counted(told.texts, "text")}${carried}. The score is the cosine of two vectors.`,
   );
   const near = found[chosen]?.near;
   if (near === undefined) return y;
   const { length } = question(s, told);
   const from = told.layers.map(([layer]) => layerTitle(layer)).join(", ");
-  caption(board, 0, y + 16, `The score of text ${chosen + 1}: number by number`, "attention");
+  caption(board, 0, y + 16, say`The score of text ${chosen + 1}: number by number`, "attention");
   y = drawText(
     board,
     0,
     y + 36,
-    `The text in front: ${READS[told.pooling]} of ${from}, divided by its length ${short(length)}. The other numbers are those of the index, whose vectors have length 1.`,
+    say`The text in front: ${READS[told.pooling]} of ${from}, divided by its length ${short(length)}. The other numbers are those of the index, whose vectors have length 1.`,
   );
   const products = productsOf(board, told, near.vector, 1 / length);
-  y = drawProducts(board, told, products, "number of the index", y);
-  return drawText(board, 0, y + 8, `All ${grouped(products.length)} products: score ${short(total(products))}`, ink);
+  y = drawProducts(board, told, products, say`number of the index`, y);
+  return drawText(board, 0, y + 8, say`All ${grouped(products.length)} products: score ${short(total(products))}`, ink);
 }
 
 export function neighboursTable(board: Board): string[][] {
@@ -112,5 +113,5 @@ export function neighboursTable(board: Board): string[][] {
     near.id ?? "",
     near.text,
   ]);
-  return [["rank", "score", "row", "id", "text"], ...rows];
+  return [[say`rank`, say`score`, "row", "id", "text"], ...rows];
 }

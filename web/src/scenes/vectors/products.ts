@@ -2,6 +2,7 @@
 
 import { Pen } from "../../draw/pen.ts";
 import { grouped, short } from "../../numbers/written.ts";
+import { say } from "../../words/say.ts";
 import { type Board, drawCell, drawWords, laidOut } from "../board/board.ts";
 import { type Addend, type Feature, numbersOf, pooled, summed, widthOf } from "./vectors.ts";
 
@@ -70,7 +71,7 @@ export function drawProducts(
   pen.text(
     after,
     head - 6,
-    many > 1 ? `${feature.pooling === "mean" ? "mean" : "sum"} × ${weighed}` : `× ${weighed}`,
+    many > 1 ? `${feature.pooling === "mean" ? say`mean` : say`sum`} × ${weighed}` : `× ${weighed}`,
     quiet,
   );
   const middle = after + WIDE + bar;
@@ -79,7 +80,7 @@ export function drawProducts(
     const y = head + row * ROW;
     const channel = index % widthOf(s);
     const layer = feature.concat ? `${feature.layers[Math.floor(index / widthOf(s))]?.[0] ?? 0}.` : "";
-    pen.text(NAMES - 8, y + 17, `channel ${layer}${channel}`, quiet, { align: "right" });
+    pen.text(NAMES - 8, y + 17, say`channel ${layer}${channel}`, quiet, { align: "right" });
     addends.slice(0, count).forEach((addend, column) => {
       const sheet = laidOut(s, addend.name);
       const box = { x: NAMES + column * cw + 0.5, y: y + 0.5, w: cw - 1, h: ROW - 3 };
@@ -102,9 +103,9 @@ export function drawProducts(
   if (bar > 0) pen.rect(middle, head - 2, 1, ROW * shown.length + 2, palette.hair);
   const y = head + ROW * shown.length;
   const left = products.slice(MOST);
-  if (many > count) pen.text(NAMES, y + 14, `${grouped(many - count)} more words are in each mean`, quiet);
-  const others = left.length > 0 ? `, the other ${grouped(left.length)} to ${short(total(left))}` : "";
-  const told = `These ${shown.length} products add up to ${short(total(shown))}${others}.`;
+  if (many > count) pen.text(NAMES, y + 14, say`${grouped(many - count)} more words are in each mean`, quiet);
+  const others = left.length > 0 ? say`, the other ${grouped(left.length)} to ${short(total(left))}` : "";
+  const told = say`These ${shown.length} products add up to ${short(total(shown))}${others}.`;
   pen.text(0, y + (many > count ? 32 : 16), told, quiet);
   return y + (many > count ? 48 : 32);
 }

@@ -5,6 +5,7 @@ import { Pen } from "../../draw/pen.ts";
 import { counted, grouped, percent, short } from "../../numbers/written.ts";
 import { explains } from "../../record/commands.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { type Board, caption, drawText } from "../board/board.ts";
 import { drawRead, drawReading, tokensOf } from "../board/reading.ts";
@@ -29,20 +30,20 @@ export interface Probe extends Feature {
 }
 
 export const READS: Readonly<Record<Feature["pooling"], string>> = {
-  first: "the first vector",
-  mean: "the mean of all vectors",
-  max: "the largest number of each channel",
-  "last-token": "the last vector",
+  first: say`the first vector`,
+  mean: say`the mean of all vectors`,
+  max: say`the largest number of each channel`,
+  "last-token": say`the last vector`,
 };
 
 export function noProbe(s: Scout, told: unknown): string | null {
   if (told !== null) return noVectors(s);
-  return `This page has no logistic regression. Learn one with embed compare --probe-out probe.json, and write: ${explains(s.names.run, "--probe probe.json")}`;
+  return say`This page has no logistic regression. Learn one with embed compare --probe-out probe.json, and write: ${explains(s.names.run, "--probe probe.json")}`;
 }
 
 export function LABEL_ASKED(_: Scout, told: unknown): Ask[] {
   const { labels = [], weights = [] } = (told ?? {}) as Partial<Probe>;
-  return weights.length > 1 ? [{ label: "label", options: labels, usual: 0 }] : [];
+  return weights.length > 1 ? [{ label: say`label`, options: labels, usual: 0 }] : [];
 }
 
 /** The score and the probability of each label; of two labels the second has the only score. */
@@ -71,7 +72,7 @@ export function drawRegression(given: Board): number {
     board,
     0,
     14,
-    "The encoder is frozen: the regression on top has moved none of its weights.",
+    say`The encoder is frozen: the regression on top has moved none of its weights.`,
     ink,
   );
   const read = drawReading(board, { x: 0, y: frozen - 16, width: Math.min(width, 720), tokens: tokensOf(s) });
@@ -82,18 +83,18 @@ export function drawRegression(given: Board): number {
       : probe.pooling === "last-token"
         ? read.tokens.slice(-1)
         : read.tokens;
-  let y = drawRead(board, read, used, `${READS[probe.pooling]} of ${from}`);
+  let y = drawRead(board, read, used, say`${READS[probe.pooling]} of ${from}`);
   const products = productsOf(board, probe, probe.weights[row] ?? []);
-  caption(board, 0, y + 16, `The score of ${label}: each number times its weight`, "attention");
-  y = drawProducts(board, probe, products, "weight", y + 28);
+  caption(board, 0, y + 16, say`The score of ${label}: each number times its weight`, "attention");
+  y = drawProducts(board, probe, products, say`weight`, y + 28);
   const bias = probe.bias[row] ?? 0;
   const score = total(products) + bias;
-  y = drawText(board, 0, y + 8, `${short(total(products))} + bias ${short(bias)} = score ${short(score)}`, ink);
+  y = drawText(board, 0, y + 8, say`${short(total(products))} + bias ${short(bias)} = score ${short(score)}`, ink);
   y = drawText(
     board,
     0,
     y,
-    two ? `The share of ${label} is 1 / (1 + exp(−score)).` : "The shares are the softmax of all scores.",
+    two ? say`The share of ${label} is 1 / (1 + exp(−score)).` : say`The shares are the softmax of all scores.`,
   );
   const names = Math.min(160, Math.max(...probe.labels.map((each) => look.measure(each, 12, true))) + 12);
   const answers = answersOf(board, probe).toSorted((one, other) => other.probability - one.probability);
@@ -106,7 +107,7 @@ export function drawRegression(given: Board): number {
   });
   if (answers.length > 6) {
     y += 16;
-    pen.text(names, y, `${answers.length - 6} more labels`, quiet);
+    pen.text(names, y, say`${answers.length - 6} more labels`, quiet);
   }
   return drawText(board, 0, y + 24, toldOf(s, probe));
 }
@@ -117,12 +118,12 @@ function toldOf(s: Scout, { learned, weights, bias, strategy, pooling }: Probe):
   const { from = "", texts, score = "", value, low, high, folds = 0, baselines = {} } = learned;
   const of = texts === undefined ? "" : `, ${counted(texts, "text")}`;
   const said = [
-    `Trained: ${grouped(own)} numbers, on ${strategy}.${pooling} of ${from}${of}. Not trained: ${grouped(s.names.run.model.parameters)} weights.`,
+    say`Trained: ${grouped(own)} numbers, on ${strategy}.${pooling} of ${from}${of}. Not trained: ${grouped(s.names.run.model.parameters)} weights.`,
   ];
   if (value !== undefined && low !== undefined && high !== undefined) {
     const beside = Object.entries(baselines).map(([name, each]) => `${name} ${percent(each)}`);
     said.push(
-      `On what each of ${folds} folds held out: ${score} ${percent(value)} (${percent(low)} to ${percent(high)}); ${beside.join(", ")}.`,
+      say`On what each of ${folds} folds held out: ${score} ${percent(value)} (${percent(low)} to ${percent(high)}); ${beside.join(", ")}.`,
     );
   }
   return said.join(" ");
@@ -131,7 +132,7 @@ function toldOf(s: Scout, { learned, weights, bias, strategy, pooling }: Probe):
 export function regressionTable(board: Board): string[][] {
   const rows = answersOf({ ...board, s: reader(board.s) }, board.told as Probe);
   return [
-    ["label", "score", "probability"],
+    ["label", say`score`, say`probability`],
     ...rows.map(({ label, score, probability }) => [label, short(score, 5), short(probability, 5)]),
   ];
 }

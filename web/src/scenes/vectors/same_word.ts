@@ -5,6 +5,7 @@ import { at } from "../../numbers/safetensors.ts";
 import { short } from "../../numbers/written.ts";
 import { cosineOf } from "../../run/looks.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { around, type Board, drawGrid, drawText, laidOut } from "../board/board.ts";
 import { realPlaces } from "../recomputed/alone.ts";
@@ -34,7 +35,7 @@ export function TWO_PLACES(given: Scout): Ask[] {
   const often = (token: number): number => {
     return places.filter((each) => same(each, s.names.word(s.side, s.sentence, token).text)).length;
   };
-  const [asked = { label: "word", options: [], usual: 0 }] = WORD_ASKED(s);
+  const [asked = { label: say`word`, options: [], usual: 0 }] = WORD_ASKED(s);
   const usual = often(asked.usual) > 1 ? asked.usual : (s.seen.find((token) => often(token) > 1) ?? asked.usual);
   const text = asked.options[usual] ?? "";
   const other = places.findIndex((each) => same(each, text) && !(each.sentence === s.sentence && each.token === usual));
@@ -43,7 +44,7 @@ export function TWO_PLACES(given: Scout): Ask[] {
   return [
     { ...asked, usual },
     {
-      label: more ? "beside (sentence.token)" : "beside",
+      label: more ? say`beside (sentence.token)` : say`beside`,
       options,
       usual: other >= 0 ? other : Math.min(usual + 1, options.length - 1),
     },
@@ -100,8 +101,8 @@ export function drawSameWord(given: Board): number {
   const count = Math.max(1, Math.min(widthOf(s), Math.floor((width - LEFT - bars - 24) / CELL)));
   const channels = around(channelIn(board), widthOf(s), count);
   const right = LEFT + count * CELL + 24;
-  pen.text(LEFT, 14, `channels ${channels[0]} to ${channels.at(-1)}`, quiet);
-  pen.text(right, 14, "cosine", ink, { bold: true });
+  pen.text(LEFT, 14, say`channels ${channels[0]} to ${channels.at(-1)}`, quiet);
+  pen.text(right, 14, say`cosine`, ink, { bold: true });
   let y = 28;
   for (const { layer, beside, equal, below } of turnedOf(s, own, other).toReversed()) {
     const name = layerName(s, layer);
@@ -113,12 +114,13 @@ export function drawSameWord(given: Board): number {
     });
     const wide = Math.max(0, beside) * (bars - 56);
     pen.rect(right, y + 6, Math.max(wide, 1), 12, palette.fill("attention"));
-    pen.text(right + wide + 6, y + 16, equal ? "equal" : short(beside), ink, { bold: true });
-    if (below !== null) pen.text(right, y + 36, `${narrow ? "below" : "with the layer below"} ${short(below)}`, quiet);
+    pen.text(right + wide + 6, y + 16, equal ? say`equal` : short(beside), ink, { bold: true });
+    if (below !== null)
+      pen.text(right, y + 36, `${narrow ? say`below` : say`with the layer below`} ${short(below)}`, quiet);
     y += ROW;
   }
-  const where = other.sentence === own.sentence ? "of the same sentence" : `of sentence ${other.sentence}`;
-  const said = `Above: ${own.text}, token ${own.token}. Below it: ${other.text}, token ${other.token} ${where}. The same word has the same numbers before anything is added; positions, where they are added, and blocks make them differ.`;
+  const where = other.sentence === own.sentence ? say`of the same sentence` : say`of sentence ${other.sentence}`;
+  const said = say`Above: ${own.text}, token ${own.token}. Below it: ${other.text}, token ${other.token} ${where}. The same word has the same numbers before anything is added; positions, where they are added, and blocks make them differ.`;
   return drawText(board, 0, y + 12, said);
 }
 
@@ -126,10 +128,10 @@ export function sameWordTable(given: Scout, at: readonly number[]): string[][] {
   const s = reader(given);
   const [own, other] = chosenIn(s, at);
   return [
-    ["layer", `${own.text} with ${other.text}`, "with the layer below"],
+    [say`layer`, say`${own.text} with ${other.text}`, say`with the layer below`],
     ...turnedOf(s, own, other).map(({ layer, beside, equal, below }) => [
       layerTitle(layer),
-      equal ? "equal" : short(beside, 5),
+      equal ? say`equal` : short(beside, 5),
       below === null ? "" : short(below, 5),
     ]),
   ];

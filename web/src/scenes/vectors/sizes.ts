@@ -3,9 +3,10 @@
 import { Pen } from "../../draw/pen.ts";
 import { colourOf } from "../../levels/model/model_scene.ts";
 import { KIND_WORDS, KINDS, type Kind, partsOf, rough, unread } from "../../levels/model/parts.ts";
-import { counted } from "../../numbers/written.ts";
+import { counted, grouped } from "../../numbers/written.ts";
 import type { Sizes } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Board } from "../board/board.ts";
 
 type Weights = Readonly<Record<Kind, number>>;
@@ -57,7 +58,7 @@ export function shownOf(s: Scout): Shown[] {
       for (const { side, kinds } of parts) {
         if (side === stack.side || (last && side === "end")) for (const kind of KINDS) weights[kind] += kinds[kind];
       }
-      return { ...stack, name: stacks.length > 1 ? `this model, ${stack.side}` : "this model", weights };
+      return { ...stack, name: stacks.length > 1 ? say`this model, ${stack.side}` : say`this model`, weights };
     }),
   ];
 }
@@ -73,7 +74,7 @@ export function drawSizes(board: Board): number {
   const widest = Math.max(...all.map((each) => each.width));
   const side = Math.min(BLOCK, 264 / Math.max(...all.map(({ layers }) => layers)));
   const factsOf = (each: Shown): string[] => [
-    ...[counted(each.layers, "block"), `width ${each.width}`, counted(each.heads, "head")],
+    ...[counted(each.layers, "block"), say`width ${each.width}`, counted(each.heads, "head")],
   ];
   const one = all.every((each) => measure(factsOf(each).join(", "), 12) <= room);
   const top = one ? 48 : 80;
@@ -111,7 +112,7 @@ function drawWeights(board: Board, all: readonly Shown[], top: number): number {
   const pen = new Pen(board.items);
   const labels = Math.max(...all.map(({ name }) => measure(name, 12, true))) + 12;
   const most = Math.max(...all.map(({ weights }) => sum(weights)));
-  pen.text(0, top + 12, "Weights", palette.ink, { size: 14, bold: true });
+  pen.text(0, top + 12, say`Weights`, palette.ink, { size: 14, bold: true });
   let y = top + 24;
   for (const { name, weights, side } of all) {
     const bold = side !== "";
@@ -141,7 +142,10 @@ function drawWeights(board: Board, all: readonly Shown[], top: number): number {
 export function sizesTable(s: Scout): string[][] {
   const counts = shownOf(s).map(({ name, layers, width, heads, weights }) => {
     const all = [layers, width, heads, ...KINDS.map((kind) => weights[kind]), sum(weights)];
-    return [name, ...all.map((each) => each.toLocaleString("en"))];
+    return [name, ...all.map((each) => grouped(each))];
   });
-  return [["model", "blocks", "width", "heads", ...KINDS.map((kind) => KIND_WORDS[kind]), "weights in all"], ...counts];
+  return [
+    [say`model`, say`blocks`, say`width`, say`heads`, ...KINDS.map((kind) => KIND_WORDS[kind]), say`weights in all`],
+    ...counts,
+  ];
 }

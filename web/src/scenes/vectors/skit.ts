@@ -1,7 +1,9 @@
 /** A hidden word: the vector of its place, and what the model gives each entry of the vocabulary there. */
 
 import { at } from "../../numbers/safetensors.ts";
+import { grouped } from "../../numbers/written.ts";
 import type { Given, Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Board } from "../board/board.ts";
 import { drawRead, drawReading, missing } from "../board/reading.ts";
 import { quotedOf, type Share } from "../board/shares.ts";
@@ -59,8 +61,8 @@ export function ownGuess(given: Board): Own | null {
     shares: guessesAt(s, place),
     above(asked) {
       const read = drawReading(board, { ...asked, focus: place.token });
-      const size = (s.shape(NAME).at(-1) ?? 1).toLocaleString("en");
-      return drawRead(board, read, [place.token], `a score for each of ${size} words, then softmax`);
+      const size = grouped(s.shape(NAME).at(-1) ?? 1);
+      return drawRead(board, read, [place.token], say`a score for each of ${size} words, then softmax`);
     },
   };
 }

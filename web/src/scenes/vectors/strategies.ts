@@ -4,6 +4,7 @@ import { Pen } from "../../draw/pen.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import type { Strategy } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { heard, say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { around, type Board, caption, drawGrid, drawText, frame, laidOut } from "../board/board.ts";
 import { quotedOf } from "../board/shares.ts";
@@ -23,12 +24,12 @@ import {
 } from "./vectors.ts";
 
 const TITLES: Readonly<Record<string, string>> = {
-  embedding: "the embedding",
-  last: "the last layer",
-  "second-to-last": "the second-to-last layer",
-  "sum-all": "sum of all blocks",
-  "sum-last-4": "sum of the last four",
-  "concat-last-4": "the last four side by side",
+  embedding: say`the embedding`,
+  last: say`the last layer`,
+  "second-to-last": say`the second-to-last layer`,
+  "sum-all": say`sum of all blocks`,
+  "sum-last-4": say`sum of the last four`,
+  "concat-last-4": say`the last four side by side`,
 };
 
 const CELL = 42;
@@ -41,7 +42,7 @@ export function STRATEGY_ASKED(s: Scout): Ask[] {
   const names = named(s);
   const options = names.map((name) => TITLES[name] ?? name);
   const usual = Math.max(names.indexOf("sum-last-4"), names.indexOf("sum-all"), 0);
-  return [...WORD_ASKED(s), { label: "strategy", options, usual }];
+  return [...WORD_ASKED(s), { label: say`strategy`, options, usual }];
 }
 
 export function drawStrategies(given: Board): number {
@@ -57,8 +58,8 @@ export function drawStrategies(given: Board): number {
   const count = Math.max(1, Math.min(widthOf(s), Math.floor((width - left - (narrow ? 0 : 64)) / CELL)));
   const channels = around(channelIn(board), widthOf(s), count);
   const { text } = s.names.word(s.side, s.sentence, token);
-  pen.text(narrow ? 0 : left, 14, `${text}: channels ${channels[0]} to ${channels.at(-1)} of ${widthOf(s)}`, quiet);
-  if (quoted !== undefined) pen.text(width, 14, "printed F1", quiet, { align: "right" });
+  pen.text(narrow ? 0 : left, 14, say`${text}: channels ${channels[0]} to ${channels.at(-1)} of ${widthOf(s)}`, quiet);
+  if (quoted !== undefined) pen.text(width, 14, say`printed F1`, quiet, { align: "right" });
   let y = 24;
   Object.entries(TITLES).forEach(([name, title]) => {
     const strategy = vectorsIn(s).strategies[name];
@@ -66,7 +67,9 @@ export function drawStrategies(given: Board): number {
     drawStack(board, strategy, 0, y + 2, 28, 40);
     pen.text(40, y + 16, title, strategy === undefined ? quiet : ink, { size: 14, bold: own });
     const says =
-      strategy === undefined ? "this model has too few blocks" : `${name}, ${grouped(numbersOf(s, strategy))} numbers`;
+      strategy === undefined
+        ? say`this model has too few blocks`
+        : say`${name}, ${grouped(numbersOf(s, strategy))} numbers`;
     pen.text(40, y + 34, says, quiet);
     const printed = quoted?.shares[name];
     if (printed !== undefined) pen.text(width, y + 18, (100 * printed).toFixed(1), quiet, { size: 14, align: "right" });
@@ -75,7 +78,7 @@ export function drawStrategies(given: Board): number {
     y += height;
   });
   y = drawAddends(board, vectorsIn(s).strategies[named(s)[chosen] ?? ""], token, channels, y + 16);
-  return quoted?.told === undefined ? y : drawText(board, 0, y + 12, quoted.told);
+  return quoted?.told === undefined ? y : drawText(board, 0, y + 12, heard(quoted.told));
 }
 
 /** The layers as bars, the embedding at the bottom; those that are read are filled. */
@@ -139,7 +142,7 @@ function drawAddends(
     board,
     0,
     top + 12,
-    concat ? "Side by side: nothing is added" : "Channel by channel, layer by layer",
+    concat ? say`Side by side: nothing is added` : say`Channel by channel, layer by layer`,
     "residual",
   );
   let y = top + 24;
@@ -159,7 +162,7 @@ function drawAddends(
   });
   const channel = channelIn(board);
   const addends = addendsOf(s, strategy, channel, [token]);
-  return drawText(board, 0, y + 56, `channel ${channel}: ${sumText(addends, 8)}`, ink);
+  return drawText(board, 0, y + 56, say`channel ${channel}: ${sumText(addends, 8)}`, ink);
 }
 
 /** The same as a table: the first numbers of each vector. */
@@ -178,5 +181,8 @@ export function strategiesTable(given: Scout, [token = 0]: readonly number[]): s
       ...first.map((channel) => short(summed(addendsOf(s, strategy, channel, [token])), 5)),
     ];
   });
-  return [["strategy", "layers", "numbers", "printed F1", ...first.map((channel) => `channel ${channel}`)], ...rows];
+  return [
+    [say`strategy`, say`layers`, say`numbers`, say`printed F1`, ...first.map((channel) => say`channel ${channel}`)],
+    ...rows,
+  ];
 }

@@ -5,6 +5,7 @@ import { Pen } from "../../draw/pen.ts";
 import { counted, grouped, percent, short } from "../../numbers/written.ts";
 import { explains } from "../../record/commands.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import { arrow, type Board, drawText } from "../board/board.ts";
 
 /** The weight that moved furthest; `added`: what an adapter added to it, products of two rows times a scale. */
@@ -37,7 +38,7 @@ export interface Moved {
 
 export function noStart(s: Scout, told: unknown): string | null {
   if (told !== null) return null;
-  return `This page does not have the model that this one was tuned from. Name it: ${explains(s.names.run, "--start START")}`;
+  return say`This page does not have the model that this one was tuned from. Name it: ${explains(s.names.run, "--start START")}`;
 }
 
 export function largestRead(_: Scout, __: readonly number[], told: unknown): string[] {
@@ -46,10 +47,10 @@ export function largestRead(_: Scout, __: readonly number[], told: unknown): str
 
 /** What became of a part. */
 function became({ numbers, moved, change, new: fresh }: Part): string {
-  if (numbers === 0) return fresh > 0 ? "new" : "not taken over";
-  if (moved === 0) return "did not move";
-  const more = fresh > 0 ? `, ${grouped(fresh)} new` : "";
-  return `${change === null ? "moved" : `moved by ${share(change)}`}${more}`;
+  if (numbers === 0) return fresh > 0 ? say`new` : say`not taken over`;
+  if (moved === 0) return say`did not move`;
+  const more = fresh > 0 ? say`, ${grouped(fresh)} new` : "";
+  return `${change === null ? say`moved` : say`moved by ${share(change)}`}${more}`;
 }
 
 /** ` adds 2 · (0.012 · 0.31 + 7 more)`: what the adapter of its layer has added to a weight, with so many of its products. */
@@ -58,8 +59,8 @@ function adaptedText({ added }: Largest, most: number): string {
   const { scale, up, down } = added;
   const factor = (value: number): string => (value < 0 ? `(${short(value)})` : short(value));
   const products = up.slice(0, most).map((one, at) => `${factor(one)} · ${factor(down[at] ?? 0)}`);
-  const more = up.length > products.length ? ` + ${up.length - products.length} more` : "";
-  return ` adds ${short(scale)} · (${products.join(" + ")}${more})`;
+  const more = up.length > products.length ? say` + ${up.length - products.length} more` : "";
+  return say` adds ${short(scale)} · (${products.join(" + ")}${more})`;
 }
 
 /** How far, as a share of its size: small ones too. */
@@ -110,18 +111,18 @@ export function drawTransfer(board: Board): number {
     const [x, at] = narrow ? [0, y + BOX + 14] : [beside, y + (largest === null ? 18 : 12)];
     pen.text(x, at, says, ink, { bold: true });
     const facts =
-      moved > 0 && moved < numbers ? `${grouped(moved)} of ${counted(numbers, "weight")}` : counted(count, "weight");
+      moved > 0 && moved < numbers ? say`${grouped(moved)} of ${counted(numbers, "weight")}` : counted(count, "weight");
     const more = part.adapted.length > 0 ? `, ${counted(part.adapted.length, "adapter")}` : "";
     pen.text(x + look.measure(says, 12, true) + 8, at, facts + more, quiet);
     if (largest !== null) {
       const text = `${short(largest.before, 4)} → ${short(largest.after, 4)}`;
       const down = at + 16;
-      pen.text(x, down, "most: ", quiet);
-      const from = x + look.measure("most: ", 12);
+      pen.text(x, down, say`most: `, quiet);
+      const from = x + look.measure(say`most: `, 12);
       pen.text(from, down, text, palette.text("key"));
       const after = from + look.measure(text, 12);
       const added = adaptedText(largest, 1);
-      pen.text(after, down, cut(added && `; the adapter${added}`, width - after, look.measure), quiet);
+      pen.text(after, down, cut(added && say`; the adapter${added}`, width - after, look.measure), quiet);
       const cell = [...largest.cell];
       panels.push({
         ...{
@@ -150,8 +151,8 @@ function summedUp({ parts, freeze, start }: Moved): string {
     sum((p) => p.new),
     sum((p) => p.gone),
   ];
-  const frozen = freeze.length > 0 ? ` The recipe froze ${freeze.join(", ")}.` : "";
-  return `${grouped(taken)} weights have the name and shape that they have in ${start}, ${grouped(moved)} of them another value; ${grouped(fresh)} are new, ${grouped(gone)} were left behind.${frozen} “Moved by” is the length of the difference as a share of the length before; “most” is the weight that moved furthest.`;
+  const frozen = freeze.length > 0 ? say` The recipe froze ${freeze.join(", ")}.` : "";
+  return say`${grouped(taken)} weights have the name and shape that they have in ${start}, ${grouped(moved)} of them another value; ${grouped(fresh)} are new, ${grouped(gone)} were left behind.${frozen} “Moved by” is the length of the difference as a share of the length before; “most” is the weight that moved furthest.`;
 }
 
 export function transferTable({ told, s }: Board): string[][] {
@@ -164,5 +165,8 @@ export function transferTable({ told, s }: Board): string[][] {
       ? ""
       : `${part.adapted.join(", ")}${part.largest === null ? "" : adaptedText(part.largest, 1024)}`,
   ]);
-  return [["part", "weights taken over", "moved", "new", "not taken over", "change", "largest", "adapters"], ...rows];
+  return [
+    ["part", say`weights taken over`, say`moved`, say`new`, say`not taken over`, "change", "largest", "adapters"],
+    ...rows,
+  ];
 }

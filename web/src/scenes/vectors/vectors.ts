@@ -5,6 +5,7 @@ import { at } from "../../numbers/safetensors.ts";
 import { short } from "../../numbers/written.ts";
 import type { Strategy, VectorsRecord } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { type Board, drawCell, laidOut } from "../board/board.ts";
 import { tokensOf } from "../board/reading.ts";
@@ -38,7 +39,7 @@ export function reader(s: Scout): Scout {
 
 /** Why there is no picture of vectors. */
 export function noVectors(s: Scout): string | null {
-  return vectorsIn(s).layers.length > 0 ? null : "This run has no layers to take vectors from.";
+  return vectorsIn(s).layers.length > 0 ? null : say`This run has no layers to take vectors from.`;
 }
 
 export function layersRead(s: Scout): string[] {
@@ -52,7 +53,7 @@ export function layerName(s: Scout, number: number): string {
 }
 
 export function layerTitle(number: number): string {
-  return number < 0 ? "word" : number === 0 ? "embedding" : `layer ${number}`;
+  return number < 0 ? say`word` : number === 0 ? say`embedding` : say`layer ${number}`;
 }
 
 export function widthOf(s: Scout): number {
@@ -96,7 +97,7 @@ export function WORD_ASKED(given: Scout): Ask[] {
   const s = reader(given);
   const options = s.all.map((token) => s.names.word(s.side, s.sentence, token).text);
   const help = options.findIndex((text) => text.toLowerCase() === "help");
-  return [{ label: "word", options, usual: help >= 0 ? help : Math.min(s.seen[0] ?? 0, options.length - 1) }];
+  return [{ label: say`word`, options, usual: help >= 0 ? help : Math.min(s.seen[0] ?? 0, options.length - 1) }];
 }
 
 /** The channel in hand. */
@@ -122,5 +123,5 @@ export function sumText(addends: readonly Addend[], most: number): string {
     return order === 0 ? `${value < 0 ? "−" : ""}${text}` : `${value < 0 ? "−" : "+"} ${text}`;
   });
   const left = addends.length - most;
-  return `${parts.join(" ")}${left > 0 ? ` + ${left} more` : ""} = ${short(summed(addends))}`;
+  return `${parts.join(" ")}${left > 0 ? say` + ${left} more` : ""} = ${short(summed(addends))}`;
 }

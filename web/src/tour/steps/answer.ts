@@ -2,6 +2,7 @@
 
 import { counted, short } from "../../numbers/written.ts";
 import { listed, type Said } from "../../scout/said.ts";
+import { say } from "../../words/say.ts";
 import type { Step } from "../step.ts";
 
 const vocabulary: Step = {
@@ -15,8 +16,8 @@ const vocabulary: Step = {
     const [other] = s.likeliest(second?.given ?? given, 1);
     return {
       puts: {
-        ...{ size: s.shape(name).at(-1) ?? 1, where: s.hidden.length > 0 ? "each hidden place" : "each place" },
-        ...(s.writes ? { At: "After", at: "after" } : { At: "At", at: "at" }),
+        ...{ size: s.shape(name).at(-1) ?? 1, where: s.hidden.length > 0 ? say`each hidden place` : say`each place` },
+        ...(s.writes ? { At: say`After`, at: say`after` } : { At: say`At`, at: say`at` }),
         ...{ first: first?.word, best: best?.word, share: best?.share, next: next?.word, less: next?.share },
         ...{ second: second?.word, other: other?.word, sure: other?.share },
       },

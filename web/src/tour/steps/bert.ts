@@ -10,6 +10,7 @@ import { sum, weightsOf } from "../../scenes/vectors/sizes.ts";
 import { scored } from "../../scenes/vectors/skit.ts";
 import type { Said } from "../../scout/said.ts";
 import type { Given, Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Found, Step } from "../step.ts";
 
 /** Where the vocabulary was scored at a hidden word. */
@@ -27,7 +28,7 @@ function printed(s: Scout, picture: string): Said[] {
 }
 
 const word = (s: Scout, token: number): Said => ({
-  text: written(s, token) || `token ${token}`,
+  text: written(s, token) || say`token ${token}`,
   of: s.isHidden(token) ? "hidden" : "strong",
 });
 const last = (name: string, s: Scout): string => `${s.stack}.blocks.${s.blocks - 1}.self_attention.${name}`;

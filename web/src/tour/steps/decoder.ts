@@ -5,6 +5,7 @@ import { counted, power, short } from "../../numbers/written.ts";
 import { earlierOf, earlierReads, keysOf, tooLarge } from "../../scenes/recomputed/earlier.ts";
 import { joined, type Puts, type Said } from "../../scout/said.ts";
 import type { Given, Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Found, Step } from "../step.ts";
 import { guessesOf, guessing, inRow, openPlace, PROBABILITIES, shown, sideOf } from "./guesses.ts";
 import { blockIn, livelyOf } from "./lively.ts";
@@ -73,7 +74,7 @@ const heads = masking("heads", (s) => {
   const { name, block, head, query, key } = livelyOf(s, false);
   const all = Array.from({ length: Math.min(s.heads, 3) }, (_, head): Said[] => {
     const key = s.favourite(head, query, name);
-    return [`head ${head} looks most at `, s.word(key), " (", s.share(name, { head, query, key }), ")"];
+    return [say`head ${head} looks most at `, s.word(key), " (", s.share(name, { head, query, key }), ")"];
   });
   return {
     puts: {
@@ -97,7 +98,7 @@ const far = masking("far", (s) => {
 
 const together = guessing("together", 1, (s) => {
   const all = guessesOf(s).slice(0, 3);
-  const said = all.map(({ word, best, share }): Said[] => ["after ", word, " ", best, " (", share, ")"]);
+  const said = all.map(({ word, best, share }): Said[] => [say`after `, word, " ", best, " (", share, ")"]);
   return {
     puts: { guesses: joined(said, ", "), count: s.guesses.filter(({ token }) => token < s.tokens).length },
     at: shown(s, all[0]?.share),

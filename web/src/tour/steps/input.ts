@@ -4,6 +4,7 @@ import { counted } from "../../numbers/written.ts";
 import { twinsOf } from "../../scenes/recomputed/zeroed.ts";
 import { joined, listed, type Said } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import { held, type Step } from "../step.ts";
 
 const holes: Step = {
@@ -17,7 +18,7 @@ const holes: Step = {
       puts: {
         here: s.sentences > 1 ? counted(s.sentences, "sentence") : counted(s.tokens, "token"),
         words: listed(hidden.map((token) => s.word(token))),
-        were: hidden.length === 1 ? "is" : "are",
+        were: hidden.length === 1 ? say`is` : say`are`,
         guesses: joined(
           guesses.map(({ word }) => word),
           ", ",

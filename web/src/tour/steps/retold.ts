@@ -2,6 +2,7 @@
 
 import type { Names } from "../../formulas/names.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Step } from "../step.ts";
 
 export interface Home {
@@ -17,7 +18,7 @@ export function retold(homes: readonly Home[], places: Readonly<Record<string, s
     const [name, own] = key.split(".");
     const home = homes.find((each) => each.name === name);
     const step = home?.steps.find((each) => each.key === own);
-    if (home === undefined || step === undefined) throw new Error(`no tour has the step ${key}`);
+    if (home === undefined || step === undefined) throw new Error(say`no tour has the step ${key}`);
     const there = (s: Scout): Scout => s.beside(home.stack);
     return {
       key,

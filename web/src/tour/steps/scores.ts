@@ -4,6 +4,7 @@ import { explainCell } from "../../formulas/interpreter.ts";
 import { counted, short } from "../../numbers/written.ts";
 import { joined, listed, type Said } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import { held, type Step } from "../step.ts";
 
 const lacks = (s: Scout): boolean => !s.attends;
@@ -15,7 +16,7 @@ const goal: Step = {
     const { query, head } = s.example;
     const favourites = Array.from({ length: Math.min(s.heads, 3) }, (_, each): Said[] => {
       const key = s.favourite(each);
-      return [`head ${each} looks most at `, s.word(key), " (", s.share(s.of("weights"), { head: each, key }), ")"];
+      return [say`head ${each} looks most at `, s.word(key), " (", s.share(s.of("weights"), { head: each, key }), ")"];
     });
     return {
       variant: s.isHidden(query) && s.forbidden.kind === "hidden" && "hidden",
@@ -82,7 +83,7 @@ const query: Step = {
         ...{
           word: s.word(s.example.query),
           head: s.example.head,
-          terms: bias ? `${counted(terms.length - 1, "term")} and a bias` : counted(terms.length, "term"),
+          terms: bias ? say`${counted(terms.length - 1, "term")} and a bias` : counted(terms.length, "term"),
         },
         ...{
           sum: s.number(name),

@@ -3,6 +3,7 @@
 import { counted, percent, short } from "../../numbers/written.ts";
 import { joined, type Puts, type Said } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";
+import { say } from "../../words/say.ts";
 import type { Step } from "../step.ts";
 import { end } from "./answer.ts";
 import { append, candidates, chosen, triangle } from "./decoder.ts";
@@ -222,7 +223,7 @@ const looks = guessing("looks", 1, (s) => {
   const given = all.map(({ token }) => ({ head, query: token, key: keys[token] ?? 0 }));
   const each = all.map(({ best }, place): Said[] => {
     const { key = 0, ...more } = given[place] ?? {};
-    return ["for ", best, " at ", source(s).word(key), " (", s.share(name, { ...more, key }), ")"];
+    return [say`for `, best, say` at `, source(s).word(key), " (", s.share(name, { ...more, key }), ")"];
   });
   return {
     puts: {

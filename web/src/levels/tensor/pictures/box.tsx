@@ -4,12 +4,13 @@ import { RED, shades } from "../../../draw/shades.ts";
 import { hasHidden } from "../../../draw/sheet.ts";
 import { lastOf } from "../../../formulas/names.ts";
 import { counted } from "../../../numbers/written.ts";
+import { say } from "../../../words/say.ts";
 import { BESIDE, largeBoxScene } from "./box_scene.ts";
 import { Sentences } from "./choices.tsx";
 import type { Kind } from "./kind.ts";
 
 export const box: Kind = {
-  text: "as a box",
+  text: say`as a box`,
   fits: ({ tensor }) => tensor.shape.length > 1,
   draw(context) {
     const { sheet, cell, look, names } = context;
@@ -21,17 +22,13 @@ export const box: Kind = {
       above: (
         <>
           <Sentences {...context} />
-          {some && (
-            <p class="label">
-              {BESIDE} of {counted(heads, "head")}, those around the one in hand
-            </p>
-          )}
+          {some && <p class="label">{say`${BESIDE} of ${counted(heads, "head")}, those around the one in hand`}</p>}
         </>
       ),
       below: (
         <p class="label">
           {lastOf(sheet.name) === "may_look"
-            ? "In full colour: 1, may be looked at. Pale, with a stroke: 0, may not."
+            ? say`In full colour: 1, may be looked at. Pale, with a stroke: 0, may not.`
             : shades(scene.panels)}
           {hasHidden(sheet, context.sentence) && ` ${RED}`}
         </p>

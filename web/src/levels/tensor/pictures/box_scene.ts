@@ -4,6 +4,7 @@ import { type Box, type Face, type Look, measureBox } from "../../../draw/box.ts
 import { drawBox } from "../../../draw/draw_box.ts";
 import type { Item, Panel, Scene } from "../../../draw/scene.ts";
 import type { Sheet } from "../../../draw/sheet.ts";
+import { say } from "../../../words/say.ts";
 
 /** How many heads stand beside each other, each as a square of its own. */
 export const BESIDE = 4;
@@ -63,7 +64,7 @@ function facesOf(
     const base = sheet.cell(cell, 0, 0).map((index, axis) => (axis === place ? head : index));
     const dx = (order % across) * (box.w + box.depth + APART);
     const dy = Math.floor(order / across) * (box.h + box.depth + 24);
-    return { dx, dy, base, title: heads.length > 1 ? `head ${head}` : "" };
+    return { dx, dy, base, title: heads.length > 1 ? say`head ${head}` : "" };
   });
   const last = faces.at(-1)?.dy ?? 0;
   return { faces, height: box.height - (box.faces.at(-1)?.dy ?? 0) + last };

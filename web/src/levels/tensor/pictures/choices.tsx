@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { go, state } from "../../../address/state.ts";
 import type { Sheet } from "../../../draw/sheet.ts";
+import { say } from "../../../words/say.ts";
 import { placeIn } from "../grid_scene.ts";
 import { Twin } from "../twin.tsx";
 import type { Context, Held } from "./kind.ts";
@@ -51,7 +52,7 @@ export function Sentences({ sheet, cell, names, pick }: Context): VNode | null {
     <div class="sentences">
       {Array.from({ length: count }, (_, sentence) => (
         <p class="line" data-front={cell[axis] === sentence}>
-          <span class="away">{cell[axis] === sentence ? "in front" : "behind"}</span>
+          <span class="away">{cell[axis] === sentence ? say`in front` : say`behind`}</span>
           {Array.from({ length: words }, (_, token) => {
             const { text, hidden } = names.word(side, sentence, token);
             const at = cell.map((index, place) => (place === axis ? sentence : place === down ? token : index));
@@ -91,7 +92,7 @@ export function Places({ sheet, cell, names, pick }: Context): VNode | null {
   return (
     <div class="sentences">
       <p class="line">
-        <span class="quiet">place</span>
+        <span class="quiet">{say`place`}</span>
         {places.map((place) => (
           <button type="button" aria-pressed={place.join() === own} onClick={() => pick([...place, cell.at(-1) ?? 0])}>
             {names.cell(sheet.name, place, sheet.axes.slice(0, -1))}

@@ -8,6 +8,7 @@ import type { Look } from "../../../draw/box.ts";
 import type { Sheet } from "../../../draw/sheet.ts";
 import { useOpened, usePalette, useStore, useWidth } from "../../../views/hooks.ts";
 import { measure, Picture } from "../../../views/picture.tsx";
+import { say } from "../../../words/say.ts";
 import { TwinOf } from "./choices.tsx";
 import type { Held, Kind, Row } from "./kind.ts";
 import { KINDS } from "./kinds.tsx";
@@ -23,8 +24,8 @@ export function Pictures({ sheet }: { sheet: Sheet }): VNode {
   const shown = kindOf(sheet) === null ? "" : state.value.picture;
   const offered = Object.entries(KINDS).filter(([, kind]) => kind.fits(sheet));
   return (
-    <nav class="pictures" aria-label="how it is drawn">
-      {[["", "as numbers"], ...offered.map(([name, { text }]) => [name, text])].map(([name = "", text]) => (
+    <nav class="pictures" aria-label={say`how it is drawn`}>
+      {[["", say`as numbers`], ...offered.map(([name, { text }]) => [name, text])].map(([name = "", text]) => (
         <a href={link({ picture: name, at: [] })} aria-current={name === shown} key={name}>
           {text}
         </a>
@@ -61,14 +62,14 @@ export function Drawn({ kind, ...held }: Held & { kind: Kind }): VNode {
   return (
     <>
       {opened && width > 0 && drawing === null && (
-        <p class="says plain">This picture reads tensors that this page does not carry.</p>
+        <p class="says plain">{say`This picture reads tensors that this page does not carry.`}</p>
       )}
       {drawing?.above}
       <div ref={box} class={drawing?.beside === true ? "beside" : ""}>
         {drawing !== null && (
           <Picture
             scene={drawing.scene}
-            label={`${names.title(sheet.name)} ${kind.text}. Arrow keys, Page Up and Page Down move, Enter opens the number.`}
+            label={say`${names.title(sheet.name)} ${kind.text}. Arrow keys, Page Up and Page Down move, Enter opens the number.`}
             tensor={drawing.at === undefined ? sheet.name : ""}
             cell={drawing.at ?? cell}
             step={(_, down, along) => {
@@ -105,8 +106,8 @@ function Table({ rows }: { rows: readonly Row[] }): VNode {
   const { names } = useStore();
   return (
     <details class="twin">
-      <summary>the same as a table</summary>
-      <section class="scroll" tabIndex={0} aria-label="the picture as a table">
+      <summary>{say`the same as a table`}</summary>
+      <section class="scroll" tabIndex={0} aria-label={say`the picture as a table`}>
         <table>
           <tbody>
             {rows.map(({ label, digits, tensor, cell, mark }) => (

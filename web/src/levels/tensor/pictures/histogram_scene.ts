@@ -3,7 +3,8 @@
 import type { Palette } from "../../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../../draw/scene.ts";
 import type { Sheet } from "../../../draw/sheet.ts";
-import { counted, short } from "../../../numbers/written.ts";
+import { counted, grouped, short } from "../../../numbers/written.ts";
+import { say } from "../../../words/say.ts";
 
 const [BINS, TALL, TOP, BOTTOM, LEFT] = [41, 240, 24, 28, 8];
 
@@ -108,7 +109,7 @@ export function histogramScene(sheet: Sheet, given: Counted, palette: Palette, w
 /** What cannot be seen in the columns. */
 export function besides({ filled, zero, of }: Counted): string {
   const parts = [counted(of, "number")];
-  if (zero > 0) parts.push(`${zero.toLocaleString("en")} exactly 0`);
-  if (filled > 0) parts.push(`${filled.toLocaleString("en")} filled in where looking is forbidden, not drawn`);
+  if (zero > 0) parts.push(say`${grouped(zero)} exactly 0`);
+  if (filled > 0) parts.push(say`${grouped(filled)} filled in where looking is forbidden, not drawn`);
   return parts.join("; ");
 }

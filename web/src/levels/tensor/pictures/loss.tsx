@@ -2,6 +2,7 @@
 
 import { lastOf } from "../../../formulas/names.ts";
 import { more, percent, short } from "../../../numbers/written.ts";
+import { say } from "../../../words/say.ts";
 import { type Bar, barListScene } from "./bar_list_scene.ts";
 import { placesOf } from "./choices.tsx";
 import { type Context, type Kind, ruleOf } from "./kind.ts";
@@ -12,7 +13,7 @@ import { isScored, rightEntry, told } from "./right_words.ts";
 const LISTED = 24;
 
 export const loss: Kind = {
-  text: "as loss",
+  text: say`as loss`,
   fits: (sheet) => ruleOf(sheet) === "cross_entropy" || (isScored(sheet) && lastOf(sheet.name) !== "logits"),
   reads: (sheet) => [...told(sheet), ruleOf(sheet) === "cross_entropy" ? "head.log_probabilities" : ""],
   draw(context) {
@@ -26,15 +27,9 @@ export const loss: Kind = {
       table: bars,
       above: (
         <p class="says plain" data-loss={String(sum / parts.length)}>
-          {parts.length === 0 ? (
-            "Which words would be right is not known for this text: there is no loss to share out."
-          ) : (
-            <>
-              The mean over {parts.length} places of −log of the right word's probability:{" "}
-              <b>{short(sum / parts.length)}</b>.{!own && " It is worked out here from these numbers."} A probability of
-              1 gives nothing.
-            </>
-          )}
+          {parts.length === 0
+            ? say`Which words would be right is not known for this text: there is no loss to share out.`
+            : say`The mean over ${parts.length} places of −log of the right word's probability: ${<b>{short(sum / parts.length)}</b>}.${!own && say` It is worked out here from these numbers.`} A probability of 1 gives nothing.`}
         </p>
       ),
     };
@@ -85,11 +80,11 @@ function barsOf(parts: readonly Part[], sum: number): Bar[] {
   const most = order[0]?.loss || 1;
   const bars = order.slice(0, LISTED).map(({ label, word, loss, tensor, cell }): Bar => {
     const digits = `${short(loss)}, ${percent(sum === 0 ? 0 : loss / sum)}`;
-    return { label, digits, share: loss / most, mark: word === label ? "" : `right: ${word}`, tensor, cell };
+    return { label, digits, share: loss / most, mark: word === label ? "" : say`right: ${word}`, tensor, cell };
   });
   const rest = order.slice(LISTED);
   if (rest.length === 0) return bars;
   const left = rest.reduce((all, part) => all + part.loss, 0);
   const label = more(rest.length, parts.length);
-  return [...bars, { label, digits: `${short(left)} together`, share: 0, mark: "", tensor: "", cell: [] }];
+  return [...bars, { label, digits: say`${short(left)} together`, share: 0, mark: "", tensor: "", cell: [] }];
 }

@@ -3,12 +3,13 @@
 import { RED, shades } from "../../../draw/shades.ts";
 import { hasHidden, type Sheet } from "../../../draw/sheet.ts";
 import { counted } from "../../../numbers/written.ts";
+import { say } from "../../../words/say.ts";
 import { Sentences } from "./choices.tsx";
 import { type Kind, ruleOf } from "./kind.ts";
 import { multiplied, productOf, productScene } from "./product_scene.ts";
 
 export const product: Kind = {
-  text: "as a product",
+  text: say`as a product`,
   fits: (sheet) => ["dot_product", "weighted_sum"].includes(ruleOf(sheet)) && sheet.axes.includes("head"),
   reads: (sheet) => (multiplied(sheet) ?? []).map(({ name }) => name),
   draw(context) {
@@ -31,9 +32,7 @@ export const product: Kind = {
         <>
           <Sentences {...context} />
           <p class="says plain">
-            {counted(heads, "head")}, {counted(heads, "product")} at once, in four dimensions (sentences × heads × rows
-            × columns): <b class={left.role}>{sizes(left)}</b> · <b class={right.role}>{sizes(right)}</b> ={" "}
-            <b class={made.role}>{sizes(made)}</b>. The framed row and column meet in the number in hand.
+            {say`${counted(heads, "head")}, ${counted(heads, "product")} at once, in four dimensions (sentences × heads × rows × columns): ${<b class={left.role}>{sizes(left)}</b>} · ${<b class={right.role}>{sizes(right)}</b>} = ${<b class={made.role}>{sizes(made)}</b>}. The framed row and column meet in the number in hand.`}
           </p>
         </>
       ),

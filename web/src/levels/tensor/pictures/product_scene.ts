@@ -8,6 +8,7 @@ import { isOperand } from "../../../formulas/evaluator.ts";
 import type { Tensor } from "../../../numbers/safetensors.ts";
 import { indexOf } from "../../../record/axes.ts";
 import type { Operand } from "../../../record/record.ts";
+import { say } from "../../../words/say.ts";
 import { headsShown } from "./box_scene.ts";
 
 const [BETWEEN, MARGIN] = [28, 20];
@@ -79,7 +80,7 @@ export function productScene(
   for (const head of heads) {
     const here = cell.map((index, place) => (place === axis ? head : index));
     const [atLeft, atRight] = product.operands(here);
-    const one = only(measureBox(left, `${title(left)}, head ${head}`, large, true), atLeft);
+    const one = only(measureBox(left, say`${title(left)}, head ${head}`, large, true), atLeft);
     const two = only(measureBox(right, title(right), large, right.layout.rows === "key"), atRight);
     const three = only(measureBox(made, title(made), { ...large, bare: true }, false), here);
     const [rightTop, faceY] = [two.top, two.top + two.h + 24 + three.top];

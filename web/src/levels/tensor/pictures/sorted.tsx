@@ -1,7 +1,8 @@
 /** The numbers of one place, the largest first, with the right word marked and the others added up. */
 
 import { lastOf } from "../../../formulas/names.ts";
-import { more, short } from "../../../numbers/written.ts";
+import { grouped, more, short } from "../../../numbers/written.ts";
+import { say } from "../../../words/say.ts";
 import { type Bar, barListScene } from "./bar_list_scene.ts";
 import { Places } from "./choices.tsx";
 import type { Context, Kind } from "./kind.ts";
@@ -11,7 +12,7 @@ import { isScored, rightEntry, told } from "./right_words.ts";
 const LISTED = 10;
 
 export const sorted: Kind = {
-  text: "sorted",
+  text: say`sorted`,
   fits: isScored,
   reads: told,
   draw(context) {
@@ -53,26 +54,28 @@ function sortedBars(context: Context): { bars: Bar[]; says: string } {
   const range = shares ? 1 : Math.max(...first.map(value)) - lowest || 1;
   const label = (entry: number): string => names.label(sheet.name, axis, entry, cell[0] ?? 0).text;
   const bars = first.map((entry): Bar => {
-    const mark = entry !== right ? "" : rank < LISTED ? "right" : `right, ${ordinal(rank + 1)}`;
+    const mark = entry !== right ? "" : rank < LISTED ? say`right` : say`right, ${ordinal(rank + 1)}`;
     const share = (value(entry) - lowest) / range;
     return { label: label(entry), digits: short(value(entry)), share, mark, tensor: sheet.name, cell: at(entry) };
   });
   const rest = order.filter((entry) => !first.includes(entry));
   if (rest.length > 0) {
     const sum = rest.reduce((all, entry) => all + value(entry), 0);
-    const digits = shares ? `${short(sum)} together` : `none above ${short(value(rest[0] ?? 0))}`;
+    const digits = shares ? say`${short(sum)} together` : say`none above ${short(value(rest[0] ?? 0))}`;
     const share = shares ? sum : 0;
     bars.push({ label: more(rest.length, order.length), digits, share, mark: "", tensor: "", cell: [] });
   }
-  const where = names.cell(sheet.name, cell, sheet.axes.slice(0, -1)) || "this place";
-  const begins = `At ${where} the model puts ${label(order[0] ?? 0)} first.`;
+  const where = names.cell(sheet.name, cell, sheet.axes.slice(0, -1)) || say`this place`;
+  const begins = say`At ${where} the model puts ${label(order[0] ?? 0)} first.`;
   if (right === null) return { bars, says: begins };
-  const known = rank === 0 ? "That is right." : `Right would be ${label(right)}, its ${ordinal(rank + 1)} choice.`;
+  const known =
+    rank === 0 ? say`That is right.` : say`Right would be ${label(right)}, its ${ordinal(rank + 1)} choice.`;
   return { bars, says: `${begins} ${known}` };
 }
 
 function ordinal(number: number): string {
-  const ends = ["th", "st", "nd", "rd"];
+  const [told, last] = [grouped(number), number % 10];
   const teen = number % 100 > 10 && number % 100 < 14;
-  return `${number.toLocaleString("en")}${teen ? "th" : (ends[number % 10] ?? "th")}`;
+  if (teen || last === 0 || last > 3) return say`${told}th`;
+  return last === 1 ? say`${told}st` : last === 2 ? say`${told}nd` : say`${told}rd`;
 }

@@ -5,6 +5,7 @@ import { factorLink } from "../../../address/links.ts";
 import type { Factor, Term } from "../../../formulas/evaluator.ts";
 import { counted, short } from "../../../numbers/written.ts";
 import { useStore } from "../../../views/hooks.ts";
+import { heard } from "../../../words/say.ts";
 
 /** At most so many terms are listed, the largest. */
 const LISTED = 12;
@@ -31,7 +32,7 @@ export function Worked({ title, value, terms, how }: WorkedProps): VNode {
             .filter((term) => largest.includes(term))
             .map((term) => (
               <tr>
-                <th scope="row">{term.what}</th>
+                <th scope="row">{heard(term.what)}</th>
                 {term.factors.map((factor) => (
                   <td>
                     <Operand factor={factor} />

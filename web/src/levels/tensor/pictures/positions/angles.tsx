@@ -3,8 +3,10 @@
 import type { VNode } from "preact";
 import type { Sheet } from "../../../../draw/sheet.ts";
 import { isOperand } from "../../../../formulas/evaluator.ts";
+import { spoken } from "../../../../formulas/names.ts";
 import { at as numberAt, type Tensor } from "../../../../numbers/safetensors.ts";
 import { counted, short } from "../../../../numbers/written.ts";
+import { say } from "../../../../words/say.ts";
 import { placeIn } from "../../grid_scene.ts";
 import { begin } from "../choices.tsx";
 import { type Context, type Kind, ruleOf } from "../kind.ts";
@@ -12,7 +14,7 @@ import { type Dials, dialsIn, dialsScene, type Turn } from "./angles_scene.ts";
 import { worked } from "./positions.ts";
 
 export const angles: Kind = {
-  text: "as angles",
+  text: say`as angles`,
   fits: (sheet) => ruleOf(sheet).startsWith("rotate"),
   reads: ({ names, name }) => {
     const rule = names.formulas.get(name)?.rule;
@@ -31,15 +33,16 @@ export const angles: Kind = {
     const rate = rateOf(sheet, cell, pair, turn, (token) => positionAt(places, sentence, token));
     const turns = Math.floor(Math.abs(angle) / (2 * Math.PI));
     const heads = sheet.axes.findIndex((axis) => axis.endsWith("head"));
-    const head = heads < 0 ? "" : `, ${(sheet.axes[heads] ?? "").replaceAll("_", "–")} ${cell[heads]}`;
+    const head = heads < 0 ? "" : `, ${spoken(sheet.axes[heads] ?? "")} ${cell[heads]}`;
     const at = (channel: number): number[] => sheet.cell(cell, row, channel);
     const shown = dialsOf(context, turn, width);
     const moved = (channel: number, where: string): VNode => (
       <>
-        channel {channel}, {where}: {short(numberAt(x, at(channel)))} →{" "}
-        <b class={sheet.role} data-channel={channel}>
-          {short(sheet.value(at(channel)))}
-        </b>
+        {say`channel ${channel}, ${where}: ${short(numberAt(x, at(channel)))} → ${(
+          <b class={sheet.role} data-channel={channel}>
+            {short(sheet.value(at(channel)))}
+          </b>
+        )}`}
       </>
     );
     const word = names.label(sheet.name, sheet.layout.rows ?? "", row, sentence).text;
@@ -47,24 +50,19 @@ export const angles: Kind = {
       scene: dialsScene(shown, sheet, look),
       above: (
         <p class="says plain">
-          Rotary: a position is not added to a vector; it turns each pair of channels of query and key by position ×
-          rate, so that a score depends on the distance of two words. The thin hand is the pair before, the thick one
-          after. Early pairs turn fast, late ones hardly. A hand points to the right by the first channel of its pair,
-          up by the second.
+          {say`Rotary: a position is not added to a vector; it turns each pair of channels of query and key by position × rate, so that a score depends on the distance of two words. The thin hand is the pair before, the thick one after. Early pairs turn fast, late ones hardly. A hand points to the right by the first channel of its pair, up by the second.`}
         </p>
       ),
       below: (
         <>
           <p class="worked" aria-live="polite" data-worked={String(angle)}>
-            {word}
-            {head}, position {position}; pair {pair}, {short(rate, 5)} radians a position: turned by {position} ×{" "}
-            {short(rate, 5)} = <b>{short(angle)}</b> radians, {short(((angle * 180) / Math.PI) % 360, 1)}°
-            {turns > 0 && ` after ${counted(turns, "whole turn")}`}. In this pair {moved(pair, "to the right")};{" "}
-            {moved(pair + half, "up")}.
+            {say`${word}${head}, position ${position}; pair ${pair}, ${short(rate, 5)} radians a position.`}{" "}
+            {say`Turned by ${position} × ${short(rate, 5)} = ${<b>{short(angle)}</b>} radians, ${short(((angle * 180) / Math.PI) % 360, 1)}°${turns > 0 && say` after ${counted(turns, "whole turn")}`}.`}{" "}
+            {say`In this pair ${moved(pair, say`to the right`)}; ${moved(pair + half, say`up`)}.`}
           </p>
           {shown.pairs.length < half && (
             <p class="label">
-              Pairs {shown.pairs[0]} to {shown.pairs.at(-1)} of {half}: the arrow keys ← and → lead to the others.
+              {say`Pairs ${shown.pairs[0]} to ${shown.pairs.at(-1)} of ${half}: the arrow keys ← and → lead to the others.`}
             </p>
           )}
         </>

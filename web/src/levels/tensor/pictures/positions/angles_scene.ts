@@ -5,6 +5,7 @@ import type { Palette } from "../../../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../../../draw/scene.ts";
 import type { Sheet } from "../../../../draw/sheet.ts";
 import type { Role } from "../../../../formulas/names.ts";
+import { say } from "../../../../words/say.ts";
 
 /** A pair of channels of one word: its directions before and after, and the angle between them, in radians. */
 export interface Turn {
@@ -39,7 +40,7 @@ export function dialsScene(dials: Dials, sheet: Sheet, { palette, measure }: Loo
     const x = LEFT + (column + 0.5) * DIAL;
     items.push({ kind: "text", x, y: TOP - 8, text: String(pair), size: 12, fill: palette.quiet, align: "center" });
   });
-  items.push({ kind: "text", x: LEFT - 8, y: TOP - 8, text: "pair", size: 12, fill: palette.quiet, align: "right" });
+  items.push({ kind: "text", x: LEFT - 8, y: TOP - 8, text: say`pair`, size: 12, fill: palette.quiet, align: "right" });
   words.forEach((word, row) => {
     const y = TOP + (row + 0.5) * DIAL;
     const text = cut(word, LEFT - 12, measure);

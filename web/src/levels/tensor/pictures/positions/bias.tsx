@@ -3,6 +3,7 @@
 import { toNumber } from "../../../../address/links.ts";
 import type { Sheet } from "../../../../draw/sheet.ts";
 import { short } from "../../../../numbers/written.ts";
+import { say } from "../../../../words/say.ts";
 import { type Context, type Kind, ruleOf } from "../kind.ts";
 import { readFor, worked } from "./positions.ts";
 import { type Strips, shownOf, stripsScene } from "./strips_scene.ts";
@@ -11,7 +12,7 @@ import { type Strips, shownOf, stripsScene } from "./strips_scene.ts";
 const FAR = 32;
 
 export const bias: Kind = {
-  text: "by distance",
+  text: say`by distance`,
   fits: (sheet) => ruleOf(sheet) === "relative_bias",
   reads: readFor,
   draw(context) {
@@ -25,13 +26,12 @@ export const bias: Kind = {
       cellOf: (at) => cellOfDistance(sheet, cell, at),
       above: (
         <p class="says plain">
-          Learned, by distance: what each head adds to a score for how far the key is ahead of the query (below 0:
-          before it). Near distances have a number each; far ones share one. Dots are the distances within this text.
+          {say`Learned, by distance: what each head adds to a score for how far the key is ahead of the query (below 0: before it). Near distances have a number each; far ones share one. Dots are the distances within this text.`}
         </p>
       ),
       below: (
         <p class="worked" data-worked={String(value)}>
-          head {head}, distance {short(distance)}: <a href={toNumber(sheet.name, cell, names)}>{short(value)}</a>
+          {say`head ${head}, distance ${short(distance)}: ${<a href={toNumber(sheet.name, cell, names)}>{short(value)}</a>}`}
         </p>
       ),
     };
@@ -63,7 +63,7 @@ function biasOf({ sheet, store, names }: Context, head: number, distance: number
         return work?.({ sentence: 0, head: each, query: Math.max(-far, 0), key: Math.max(far, 0) }).result ?? 0;
       });
       const dots = curve.map((value, step) => (cellOfDistance(sheet, [], [each, step]) === null ? null : value));
-      return { label: `head ${each}`, held: each === head, curve, dots };
+      return { label: say`head ${each}`, held: each === head, curve, dots };
     }),
     steps: distances.map((far) => short(far)),
     fine: 1,

@@ -1,6 +1,7 @@
 /** How far positions are from each other: every pair as a field of colours. */
 
 import { state } from "../../../../address/state.ts";
+import { say } from "../../../../words/say.ts";
 import { Choice, optionOf } from "../choices.tsx";
 import type { Context, Kind } from "../kind.ts";
 import { Worked } from "../worked.tsx";
@@ -13,13 +14,13 @@ const COMPARED = 128;
 
 /** How a measure is made of its terms. */
 const HOW: Readonly<Record<Measure, string>> = {
-  distance: "the root of the sum of the squared differences",
-  product: "the sum of the products",
-  cosine: "the sum of the products, divided by both lengths",
+  distance: say`the root of the sum of the squared differences`,
+  product: say`the sum of the products`,
+  cosine: say`the sum of the products, divided by both lengths`,
 };
 
 export const distances: Kind = {
-  text: "as distances",
+  text: say`as distances`,
   fits: isEncoding,
   reads: readFor,
   draw(context) {
@@ -32,13 +33,13 @@ export const distances: Kind = {
     const two = Math.min(second ?? one + 1, count - 1);
     const field = {
       ...{ rows: count, columns: count, row: String, column: String },
-      ...{ down: "positions", along: "positions" },
+      ...{ down: say`positions`, along: say`positions` },
       value: (row: number, column: number) => compared(encoding, row, column, measure),
     };
     const terms = Array.from({ length: encoding.width }, (_, channel) => {
       const [a, b] = [encoding.factor(one, channel), encoding.factor(two, channel)];
       const value = measure === "distance" ? (a.value - b.value) ** 2 : a.value * b.value;
-      return { what: `channel ${channel}`, factors: [a, b], value };
+      return { what: say`channel ${channel}`, factors: [a, b], value };
     });
     const value = compared(encoding, one, two, measure);
     return {
@@ -49,13 +50,13 @@ export const distances: Kind = {
         <>
           <Settings context={context} encoding={encoding} />
           <div class="controls">
-            <Choice label="what is compared" offered={MEASURES} />
+            <Choice label={say`what is compared`} offered={MEASURES} />
           </div>
         </>
       ),
       below: (
         <>
-          <Worked title={`positions ${one} and ${two}:`} value={value} terms={terms} how={HOW[measure]} />
+          <Worked title={say`positions ${one} and ${two}:`} value={value} terms={terms} how={HOW[measure]} />
           <Growth context={context} encoding={encoding} />
         </>
       ),
@@ -75,23 +76,21 @@ function Growth({ context, encoding }: { context: Context; encoding: Encoding })
   const farther = looked.filter((token) => far(token, token + 1) > far(token, token + 2)).length;
   return (
     <Correction number="C-10">
-      The lecture notes say that the distance of two positions always grows with their offset.{" "}
-      {encoding.kind === "waves"
-        ? "It depends on the offset alone: each diagonal has one colour. "
-        : "These are learned: nothing makes it depend on the offset alone. "}
-      {fall === null
-        ? "From position 0 it grows throughout, as far as this goes."
-        : `From position 0 it falls for the first time from offset ${fall - 1} to ${fall}.`}
-      {looked.length > 0 && farther > 0 && (
-        <>
-          {" "}
-          With the words added, {farther} of {looked.length} words of this text are farther from their neighbour than
-          from the word after it.
-        </>
-      )}
-      {looked.length > 0 && farther === 0 && (
-        <> With the words added, each word of this text is still nearer to its neighbour; nothing makes that so.</>
-      )}
+      {say`The lecture notes say that the distance of two positions always grows with their offset. ${
+        encoding.kind === "waves"
+          ? say`It depends on the offset alone: each diagonal has one colour. `
+          : say`These are learned: nothing makes it depend on the offset alone. `
+      }${
+        fall === null
+          ? say`From position 0 it grows throughout, as far as this goes.`
+          : say`From position 0 it falls for the first time from offset ${fall - 1} to ${fall}.`
+      }`}
+      {looked.length > 0 &&
+        farther > 0 &&
+        say`With the words added, ${farther} of ${looked.length} words of this text are farther from their neighbour than from the word after it.`}
+      {looked.length > 0 &&
+        farther === 0 &&
+        say`With the words added, each word of this text is still nearer to its neighbour; nothing makes that so.`}
     </Correction>
   );
 }

@@ -3,6 +3,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { state } from "../../../../address/state.ts";
 import { short } from "../../../../numbers/written.ts";
+import { heard, say } from "../../../../words/say.ts";
 import { Choice, optionOf } from "../choices.tsx";
 import { type Context, ruleOf } from "../kind.ts";
 import { Operand } from "../worked.tsx";
@@ -14,7 +15,9 @@ const WIDE = 512;
 /** The model's own layout first. */
 function layoutsOf({ sheet, names }: Context): (readonly [string, string])[] {
   const own = names.formulas.get(sheet.name)?.rule["layout"];
-  const first = LAYOUTS.filter(([name]) => name === own).map(([name, text]) => [name, `${text} (this model)`] as const);
+  const first = LAYOUTS.filter(([name]) => name === own).map(
+    ([name, text]) => [name, say`${text} (this model)`] as const,
+  );
   return [...first, ...LAYOUTS.filter(([name]) => name !== own)];
 }
 
@@ -43,22 +46,21 @@ export function Settings({ context, encoding }: { context: Context; encoding: En
   if (kind === "learned")
     return (
       <p class="says plain">
-        Learned: a table with {width} numbers for each position. Nothing makes near positions alike but training. The
-        first {positions} rows are drawn.
+        {say`Learned: a table with ${width} numbers for each position. Nothing makes near positions alike but training. The first ${positions} rows are drawn.`}
       </p>
     );
   const narrow = Number(context.names.formulas.get(context.sheet.name)?.rule["width"]);
-  const widths = [["narrow", `${narrow} (this model)`] as const, ["wide", String(WIDE)] as const];
+  const widths = [["narrow", say`${narrow} (this model)`] as const, ["wide", String(WIDE)] as const];
   return (
     <>
       <div class="controls">
-        <Choice label="layout" offered={layoutsOf(context)} />
-        {narrow !== WIDE && <Choice label="channels" offered={widths} />}
+        <Choice label={say`layout`} offered={layoutsOf(context)} />
+        {narrow !== WIDE && <Choice label={say`channels`} offered={widths} />}
       </div>
       <p class="says plain" data-own={own}>
         {own
-          ? "By a formula: each channel is a wave over the positions. The words of this text have these numbers; other positions get theirs from the same formula."
-          : `The same formula with ${width} channels in this layout, not of this model: its numbers are worked out here.`}
+          ? say`By a formula: each channel is a wave over the positions. The words of this text have these numbers; other positions get theirs from the same formula.`
+          : say`The same formula with ${width} channels in this layout, not of this model: its numbers are worked out here.`}
       </p>
     </>
   );
@@ -72,10 +74,11 @@ export function OneNumber({ encoding, at }: { encoding: Encoding; at: readonly n
   const angle = term.factors.map(({ value }) => short(value, 5)).join(" · ");
   return (
     <p class="worked" aria-live="polite" data-worked={String(shown.value)}>
-      position {position}, channel {channel}: {encoding.kind === "waves" && `${term.what.split(" ")[0]}(${angle}) = `}
-      <b>
-        <Operand factor={shown} />
-      </b>
+      {say`position ${position}, channel ${channel}: ${encoding.kind === "waves" && `${heard(term.what.split(" ")[0] ?? "")}(${angle}) = `}${(
+        <b>
+          <Operand factor={shown} />
+        </b>
+      )}`}
     </p>
   );
 }
@@ -90,17 +93,15 @@ export function TwoLayouts({ sheet, store, sentence }: Context): VNode | null {
   if (paper == null) return null;
   return (
     <Correction number="C-11">
-      Two tables go under one name. Position 1 with four channels is <b>{paper}</b> by the guide's formula, and{" "}
-      <b>{other}</b> in the pictures after the lecture notes: tensor2tensor puts all sines before all cosines, and
-      spaces its waves otherwise. That is two differences.
+      {say`Two tables go under one name. Position 1 with four channels is ${<b>{paper}</b>} by the guide's formula, and ${<b>{other}</b>} in the pictures after the lecture notes: tensor2tensor puts all sines before all cosines, and spaces its waves otherwise. That is two differences.`}
     </Correction>
   );
 }
 
 export function Correction({ number, children }: { number: string; children: ComponentChildren }): VNode {
   return (
-    <aside class="correction" aria-label={`correction ${number}`}>
-      <p class="label">Where a source document is imprecise ({number})</p>
+    <aside class="correction" aria-label={say`correction ${number}`}>
+      <p class="label">{say`Where a source document is imprecise (${number})`}</p>
       <p>{children}</p>
     </aside>
   );

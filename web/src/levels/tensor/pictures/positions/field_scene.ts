@@ -4,6 +4,7 @@ import { cut, type Look } from "../../../../draw/box.ts";
 import type { Palette } from "../../../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../../../draw/scene.ts";
 import { short } from "../../../../numbers/written.ts";
+import { say } from "../../../../words/say.ts";
 
 export interface Field {
   readonly rows: number;
@@ -48,7 +49,7 @@ export function fieldScene(field: Field, { palette, measure }: Look, width: numb
     items.push({ kind: "text", x, y: TOP - 6, text: field.column(column), size, fill, align: "center" });
   }
   const y = TOP + h + 28;
-  drawLegend(palette, most, y, `${field.down} downwards, ${field.along} to the right`, items);
+  drawLegend(palette, most, y, say`${field.down} downwards, ${field.along} to the right`, items);
   const panel: Panel = {
     tensor: "",
     ...{ x: LEFT, y: TOP, w, h, rows, columns },

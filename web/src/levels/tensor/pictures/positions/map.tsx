@@ -1,5 +1,6 @@
 /** All channels of all positions at once, as colours: the well-known picture of 512 channels. */
 
+import { say } from "../../../../words/say.ts";
 import type { Kind } from "../kind.ts";
 import { encodingIn, heldIn, OneNumber, Settings, TwoLayouts } from "./encoding.tsx";
 import { fieldScene } from "./field_scene.ts";
@@ -7,7 +8,7 @@ import { isEncoding, readFor } from "./positions.ts";
 import { cellIn } from "./waves.tsx";
 
 export const map: Kind = {
-  text: "as a colour map",
+  text: say`as a colour map`,
   fits: isEncoding,
   reads: readFor,
   draw(context) {
@@ -18,7 +19,7 @@ export const map: Kind = {
     const held = heldIn(encoding, context);
     return {
       scene: fieldScene(
-        { ...field, down: "positions", along: "channels" },
+        { ...field, down: say`positions`, along: say`channels` },
         context.look,
         context.width,
         context.height,

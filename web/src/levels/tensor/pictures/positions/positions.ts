@@ -7,11 +7,12 @@ import { at as numberAt, type Tensor } from "../../../../numbers/safetensors.ts"
 import type { Cell } from "../../../../record/axes.ts";
 import type { Formula, Rule } from "../../../../record/record.ts";
 import type { Store } from "../../../../run/store.ts";
+import { say } from "../../../../words/say.ts";
 
 /** Three ways to lay sines and cosines out over the channels, as the rule calls them. */
 export const LAYOUTS: readonly (readonly [string, string])[] = [
-  ["paper", "in turn"],
-  ["halves", "halves"],
+  ["paper", say`in turn`],
+  ["halves", say`halves`],
   ["tensor2tensor", "tensor2tensor"],
 ];
 
@@ -169,9 +170,9 @@ function tokensAt(places: Tensor, sentence: number): Map<number, number> {
 export type Measure = "distance" | "product" | "cosine";
 
 export const MEASURES: readonly (readonly [Measure, string])[] = [
-  ["distance", "distance"],
-  ["product", "dot product"],
-  ["cosine", "cosine"],
+  ["distance", say`distance`],
+  ["product", say`dot product`],
+  ["cosine", say`cosine`],
 ];
 
 /** The measure of two positions, from the numbers of the encoding. */

@@ -1,5 +1,6 @@
 /** Channels of position vectors as curves over the positions. */
 
+import { say } from "../../../../words/say.ts";
 import type { Kind } from "../kind.ts";
 import { encodingIn, heldIn, OneNumber, Settings, TwoLayouts } from "./encoding.tsx";
 import { type Encoding, isEncoding, readFor } from "./positions.ts";
@@ -9,7 +10,7 @@ import { CURVES, type Strips, shownOf, stripsScene } from "./strips_scene.ts";
 const FINE = 4;
 
 export const waves: Kind = {
-  text: "as waves",
+  text: say`as waves`,
   fits: isEncoding,
   reads: readFor,
   draw(context) {
@@ -25,9 +26,7 @@ export const waves: Kind = {
         <>
           <OneNumber encoding={encoding} at={at} />
           {encoding.width > CURVES && (
-            <p class="label">
-              {CURVES} of {encoding.width} channels, evenly spaced, with the one in hand
-            </p>
+            <p class="label">{say`${CURVES} of ${encoding.width} channels, evenly spaced, with the one in hand`}</p>
           )}
           <TwoLayouts {...context} />
         </>
@@ -53,7 +52,7 @@ function wavesOf(encoding: Encoding, position: number, channel: number): Strips 
   const steps = Array.from({ length: positions }, (_, step) => step);
   return {
     strips: channels.map((each) => ({
-      label: `channel ${each}`,
+      label: say`channel ${each}`,
       held: each === channel,
       curve: Array.from({ length: (positions - 1) * fine + 1 }, (_, at) => encoding.at(at / fine, each)),
       dots: steps.map((step) => (encoding.own && encoding.token(step) >= 0 ? encoding.at(step, each) : null)),
