@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -135,6 +135,9 @@ class Group:
     def weights(self) -> list[dict[str, Tensor]]:
         """What each of them has in the end."""
         return [load_file(self.folder / f"weights-{number}.safetensors") for number in range(self.count)]
+
+
+Begin = Callable[..., Group]
 
 
 @contextmanager

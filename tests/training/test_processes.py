@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,12 @@ from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS, Row
 from tests.training.runs import train as train_toy
-from tests.training.several import Group, server
+from tests.training.several import Begin
 from tests.training.toy import Toy
 
-Begin = Callable[..., Group]
 # The rows of these show what the others share: all cut a step alike.
 USUAL = {"masked-lm", "tag"}
 FLOAT64 = {"precision": "float64", "threads": 1}
-
-
-@pytest.fixture(scope="module")
-def begin() -> Iterator[Begin]:
-    """Begins processes in a folder, one for each of the works."""
-    with server() as process:
-        yield lambda folder, *works: Group(process, folder, works)
 
 
 def largest_difference(one: dict[str, Tensor], two: dict[str, Tensor]) -> float:
@@ -67,26 +59,34 @@ def test_processes_learn_what_one_learns(begin: Begin, row: Row, count: int, tmp
     assert one.facts["progress"]["best_step"] == several.facts["progress"]["best_step"]
 
 
+MUON = {"optimizer": "muon"}
+AVERAGED = {"ema": 0.9, "average": 2, "keep": 2}
+
+
 @pytest.mark.parametrize(
-    ("counts", "settings"),
+    ("first", "then", "settings"),
     [
-        ((2, 1), {}),
-        ((1, 3), {"optimizer": "muon", "patience": 9}),
-        pytest.param((4, 2), {"accumulate": 2}, marks=pytest.mark.long),
-        pytest.param((3, 4), {"ema": 0.9, "average": 2, "keep": 2}, marks=pytest.mark.long),
+        ((2, "whole"), (1, "whole"), {}),
+        ((1, "whole"), (3, "whole"), {**MUON, "patience": 9}),
+        pytest.param((4, "whole"), (2, "whole"), {"accumulate": 2}, marks=pytest.mark.long),
+        pytest.param((3, "whole"), (4, "whole"), AVERAGED, marks=pytest.mark.long),
+        ((2, "shared"), (1, "shared"), {**MUON, **AVERAGED}),
+        pytest.param((2, "shared"), (3, "shared"), {**MUON, **AVERAGED}, marks=pytest.mark.long),
+        ((1, "whole"), (2, "shared"), {**MUON, **AVERAGED}),
+        pytest.param((2, "shared"), (2, "whole"), {**MUON, **AVERAGED}, marks=pytest.mark.long),
     ],
 )
 def test_what_some_have_saved_others_go_on_with(
-    begin: Begin, tmp_path: Path, counts: tuple[int, int], settings: dict[str, Any]
+    begin: Begin, tmp_path: Path, first: tuple[int, str], then: tuple[int, str], settings: dict[str, Any]
 ) -> None:
+    """Each process with all weights, or with its part of them (`train.shard`)."""
     settings = {**FLOAT64, "checkpoint_every": 2, "evaluate_every": 3, "schedule": "constant", "warmup": 0, **settings}
     whole, _ = train_toy(tmp_path / "alone", dropout=0.3, held_out=Toy(seed=5), **settings)
-    first = begin(tmp_path / "run", *[{**settings, "steps": 4}] * counts[0])
-    assert first.end() == [0] * counts[0], first.text("errors", 0)
-    then = begin(tmp_path / "run", *[{**settings, "steps": 6}] * counts[1])
-    assert then.end() == [0] * counts[1], then.text("errors", 0)
-    assert [int(line.split()[0]) for line in then.text("printed", 0).splitlines()] == [5, 6]
-    for each in then.weights():
+    for steps, (count, weights_are) in ((4, first), (6, then)):
+        group = begin(tmp_path / "run", *[{**settings, "steps": steps, "shard": weights_are == "shared"}] * count)
+        assert group.end() == [0] * count, group.text("errors", 0)
+    assert [int(line.split()[0]) for line in group.text("printed", 0).splitlines()] == [5, 6]
+    for each in group.weights():
         assert largest_difference(whole, each) < 1e-10
 
 
@@ -118,11 +118,15 @@ def test_a_lost_process_ends_the_others_with_a_code_for_the_launcher(begin: Begi
     assert "LostProcessError" in group.text("errors", 0)
 
 
-def test_an_error_of_one_is_the_end_of_all_though_none_exits_before_the_others(begin: Begin, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shard", [False, True])
+def test_an_error_of_one_is_the_end_of_all_though_none_exits_before_the_others(
+    begin: Begin, tmp_path: Path, shard: bool
+) -> None:
     """Also where torch keeps the group of processes and its connections."""
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "checkpoints").touch()  # where the first process wants to make a folder
-    group = begin(tmp_path / "run", *[{"steps": 100_000, "checkpoint_every": 2, "evaluate_every": 100_000}] * 2)
+    settings = {**FLOAT64, "steps": 100_000, "checkpoint_every": 2, "evaluate_every": 100_000, "shard": shard}
+    group = begin(tmp_path / "run", *[settings] * 2)
     assert group.end() == [2, 2]
     said = [group.text("errors", number).splitlines()[-1] for number in (0, 1)]
     assert said[0] == said[1]

@@ -1,6 +1,5 @@
 """Processes that share out the weights learn what one learns, and any number of them goes on from their checkpoints."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +10,10 @@ from glassformer.run.train import train
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS, Row
-from tests.training.runs import train as train_toy
-from tests.training.several import Group, server
+from tests.training.several import Begin
 from tests.training.test_processes import FLOAT64, largest_difference
-from tests.training.toy import Toy
 
-Begin = Callable[..., Group]
 SHARED: dict[str, Any] = {**FLOAT64, "shard": True}
-
-
-@pytest.fixture(scope="module")
-def begin() -> Iterator[Begin]:
-    """Begins processes in a folder, one for each of the works."""
-    with server() as process:
-        yield lambda folder, *works: Group(process, folder, works)
 
 
 # Only the order of sums differs.
@@ -65,35 +54,6 @@ def test_they_learn_what_one_learns(begin: Begin, row: Row, count: int, precisio
         torch.testing.assert_close(several.tensors("optimizer")[name], tensor, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize(
-    ("first", "then"),
-    [
-        pytest.param((2, True), (1, True), id="2 to 1"),
-        pytest.param((2, True), (3, True), id="2 to 3", marks=pytest.mark.long),
-        pytest.param((1, False), (2, True), id="one to shared"),
-        pytest.param((2, True), (2, False), id="shared to whole", marks=pytest.mark.long),
-    ],
-)
-def test_what_some_have_saved_others_go_on_with(
-    begin: Begin, tmp_path: Path, first: tuple[int, bool], then: tuple[int, bool]
-) -> None:
-    settings: dict[str, Any] = {
-        **FLOAT64,
-        "checkpoint_every": 2,
-        "evaluate_every": 3,
-        "schedule": "constant",
-        "warmup": 0,
-    }
-    settings |= {"optimizer": "muon", "ema": 0.9, "average": 2, "keep": 2}
-    whole, _ = train_toy(tmp_path / "alone", dropout=0.3, held_out=Toy(seed=5), **settings)
-    for steps, (count, shard) in ((4, first), (6, then)):
-        group = begin(tmp_path / "run", *[{**settings, "steps": steps, "shard": shard}] * count)
-        assert group.end() == [0] * count, group.text("errors", 0)
-    assert [int(line.split()[0]) for line in group.text("printed", 0).splitlines()] == [5, 6]
-    for each in group.weights():
-        assert largest_difference(whole, each) < 1e-10
-
-
 def test_a_checkpoint_without_one_of_its_parts_is_refused(begin: Begin, tmp_path: Path) -> None:
     settings = {**SHARED, "checkpoint_every": 2}
     assert begin(tmp_path / "run", *[{**settings, "steps": 4}] * 3).end() == [0] * 3
@@ -109,16 +69,6 @@ def test_a_checkpoint_without_one_of_its_parts_is_refused(begin: Begin, tmp_path
             said = then.text("errors", 0).splitlines()
             assert part.name in said[-1], said
             assert not any("Traceback" in each for each in said)
-
-
-def test_an_error_of_one_is_the_end_of_all(begin: Begin, tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "checkpoints").touch()  # where the first process wants to make a folder
-    group = begin(tmp_path / "run", *[{**SHARED, "steps": 100_000, "checkpoint_every": 2}] * 2)
-    assert group.end() == [2, 2]
-    said = [group.text("errors", number).splitlines()[-1] for number in (0, 1)]
-    assert said[0] == said[1]
-    assert str(tmp_path / "run" / "checkpoints") in said[0]
 
 
 @pytest.mark.parametrize(
