@@ -1,9 +1,11 @@
 """A file of short texts classified by the verb alone and with --ray, where an actor and the command itself are killed:
-each row exactly once, and rows a second. `python -m bench corpus` takes a million and writes
-docs/results/bench-corpus.json; `--rows N` takes fewer and writes nothing. A run that was cut off goes on.
+each row exactly once, rows a second, and rows a second of processor time, in which other work on the machine counts
+less. `python -m bench corpus` takes a million and writes docs/results/bench-corpus.json; `--rows N` takes fewer and
+writes nothing. A run that was cut off, also by a kill, goes on.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import signal
@@ -14,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count, cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.turns import RUNS
 from experiments import results
@@ -22,6 +24,9 @@ from experiments import results
 COMMAND = [sys.executable, "-m", "glassformer"]
 # Of all rows, those that are written when the actor, and when the command is killed.
 ACTOR, DRIVER = 0.3, 0.6
+# prctl: the signal that a process gets when the one that has begun it ends.
+_WITH_PARENT = 1
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def sick() -> list[list[str]]:
@@ -51,57 +56,75 @@ def prepared(work: Path, rows: int) -> tuple[Path, Path]:
     return model, texts
 
 
-def below(process: int) -> Iterator[tuple[int, bytes]]:
-    """The processes that a process has begun, and those that these have, with the words of each; 1 has all."""
-    parents = dict[int, list[int]]()
+class Process(NamedTuple):
+    number: int
+    words: bytes
+    seconds: float  # of processor time so far
+
+
+def tree(process: int) -> Iterator[Process]:
+    """A process, those that it has begun, and those that these have; 1 has all."""
+    parents, seconds = dict[int, list[int]](), dict[int, float]()
     for each in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
-            parents.setdefault(parent, []).append(int(each.name))
+            facts = (each / "stat").read_text().rpartition(")")[2].split()
+            parents.setdefault(int(facts[1]), []).append(int(each.name))
+            seconds[int(each.name)] = (int(facts[11]) + int(facts[12])) / _TICKS
     left = [process]
     while left:
-        for number in parents.get(left.pop(), []):
-            left.append(number)
-            with suppress(OSError):
-                yield number, Path(f"/proc/{number}/cmdline").read_bytes()
+        left += parents.get(number := left.pop(), [])
+        with suppress(OSError, KeyError):
+            yield Process(number, Path(f"/proc/{number}/cmdline").read_bytes(), seconds[number])
 
 
-def written(out: Path) -> int:
-    """The rows that a command has written so far."""
+def written(out: Path, before: tuple[int, int]) -> tuple[int, int]:
+    """The rows that a command has written so far, and their bytes; of those `before` only the rest is read."""
     file = next((each for each in (out, out.with_name(f"{out.name}.partial")) if each.exists()), None)
     if file is None:
-        return 0
+        return 0, 0
+    count, size = before
     with file.open("rb") as handle:
-        return sum(part.count(b"\n") for part in iter(lambda: handle.read(1 << 24), b""))
+        handle.seek(size)
+        while part := handle.read(1 << 24):
+            count, size = count + part.count(b"\n"), size + len(part)
+    return count, size
 
 
-def classify(work: Path, rows: int, name: str, *more: str, stop: Callable[[int, int, float], bool]) -> None:
-    """Run the command to its end, or until `stop` says so of its process, the rows that it has written and the seconds,
-    and kill it then.
+def with_parent() -> None:
+    """End with the process that has begun this one: what nobody watches has no time."""
+    ctypes.CDLL(None).prctl(_WITH_PARENT, signal.SIGKILL)
+
+
+Stop = Callable[[list[Process], int, float], bool]
+
+
+def classify(work: Path, rows: int, name: str, *more: str, stop: Stop) -> None:
+    """Run the command to its end, or until `stop` says so of its processes, the rows that it has written and the
+    seconds, and kill it then.
     """
     out, began = work / f"{name}.jsonl", time.monotonic()
     words = ["classify", str(work / "model"), "--file", str(work / "texts.jsonl"), "--out", str(out)]
     words += ["--engine", "torch", "--resume", *more]
     with (work / f"{name}.errors").open("a") as errors:
-        process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=errors)
-    ended = False
+        process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=with_parent)
+    ended, done = False, (0, 0)
     while not ended:
         ended = process.poll() is not None
-        if stop(process.pid, written(out), time.monotonic() - began):
-            others = list(below(process.pid))
+        done, found = written(out, done), list(tree(process.pid))
+        if stop(found, done[0], time.monotonic() - began):
             process.kill()
             process.wait()
-            end(others)
+            end(found[1:])
             return
         time.sleep(max(0.2, rows / 1e6))
     assert process.returncode == 0, (work / f"{name}.errors").read_text()[-2000:]
 
 
-def end(others: list[tuple[int, bytes]]) -> None:
+def end(others: list[Process]) -> None:
     """Wait for what a killed command had begun; what is left of it after a minute is killed too."""
     for waited in count():
         alive = []
-        for number, words in others:
+        for number, words, _ in others:
             with suppress(OSError):
                 if words and Path(f"/proc/{number}/cmdline").read_bytes() == words:
                     alive.append(number)
@@ -123,22 +146,24 @@ def main() -> None:
     work = RUNS / f"bench-corpus-{rows}"
     prepared(work, rows)
     kept = work / "found.json"
-    found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {"alone": 0.0, "ray": 0.0, "kills": []}
+    nothing = {"alone": [0.0, 0.0], "ray": [0.0, 0.0], "kills": []}
+    found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else nothing
     killed: list[str] = found["kills"]
-    before, name = 0.0, "alone"
+    before, name, used = [0.0, 0.0], "alone", dict[int, float]()
 
-    def watched(process: int, done: int, seconds: float) -> bool:
-        found[name] = before + seconds
+    def watched(processes: list[Process], done: int, seconds: float) -> bool:
+        used.update((each.number, each.seconds) for each in processes)
+        found[name] = [before[0] + seconds, before[1] + sum(used.values())]
         draft = kept.with_suffix(".draft")  # this command may be cut off at any moment
         draft.write_text(json.dumps(found))
         draft.replace(kept)
         if name == "alone":
             return False
         if "actor" not in killed and done >= ACTOR * rows:
-            of = process if address == "local" else 1
-            actors = [number for number, words in below(of) if words.startswith(b"ray::") and b"Map" in words]
+            among = processes if address == "local" else tree(1)
+            actors = [each for each in among if each.words.startswith(b"ray::") and b"Map" in each.words]
             if actors:
-                os.kill(actors[0], signal.SIGKILL)
+                os.kill(actors[0].number, signal.SIGKILL)
                 killed.append("actor")
         due = "command" not in killed and rows > done >= DRIVER * rows
         if due:
@@ -147,15 +172,18 @@ def main() -> None:
 
     for name, more in (("alone", []), ("ray", ["--ray", address])):
         while not (work / f"{name}.jsonl").exists():
-            before = found[name]
+            before, used = found[name], {}
             classify(work, rows, name, *more, stop=watched)
-            print(name, round(found[name], 1), killed, flush=True)
+            print(name, [round(each, 1) for each in found[name]], killed, flush=True)
     with (work / "alone.jsonl").open() as one, (work / "ray.jsonl").open() as two:
         pairs = [(json.loads(a), json.loads(b)) for a, b in zip(one, two, strict=True)]
     once = [each["id"] for _, each in pairs] == list(range(rows))
     same = sum(a["label"] == b["label"] for a, b in pairs)
     values = {"rows": rows, "each_once_in_order": once, "same_labels": same, "kills": killed}
-    values |= {f"{name}_rows_per_second": rows / found[name] for name in ("alone", "ray")}
+    for name in ("alone", "ray"):
+        values[f"{name}_rows_per_second"], values[f"{name}_rows_per_processor_second"] = (
+            rows / of for of in found[name]
+        )
     print(json.dumps(values))
     assert once
     if rows == 1_000_000:

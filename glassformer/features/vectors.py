@@ -57,6 +57,11 @@ class Vectors:
     more: bool = False
 
     @property
+    def empty(self) -> bool:
+        """Whether the vectors are made of the special tokens alone."""
+        return not self.tokens
+
+    @property
     def words(self) -> tuple[str, ...] | None:
         """The words as they occur in the text, one for each row of vectors; None of a text as a whole."""
         return None if self.offsets is None else tuple(self.text[start:end] for start, end in self.offsets)

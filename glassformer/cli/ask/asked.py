@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,9 +12,9 @@ from glassformer.cli.ask import show
 from glassformer.cli.ask.conversation import converse
 from glassformer.cli.ask.decoding_options import check_decoding
 from glassformer.cli.ask.show import Job
-from glassformer.cli.corpus.blocks import answerable, answers_to, corpus_of, received
+from glassformer.cli.corpus.blocks import Verb, answerable, corpus_of, need_one, write_lines
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
-from glassformer.cli.terminal.destination import Output, counted, destination, digest_of, set_aside
+from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
 from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, split_model
 from glassformer.cli.terminal.options import check_megabytes, refuse_given
 from glassformer.cli.terminal.readers import Reader, reader_of
@@ -35,21 +32,20 @@ if TYPE_CHECKING:
 
 def answer_records(job: Job) -> None:
     """Answer what has no answer yet. A batch is computed whole: in another batch an answer may round otherwise."""
-    opened, verb, options, out, bad = job.opened, job.verb, job.options, job.out, job.bad
+    opened, asked, out, bad = job.opened, Verb(job.verb, job.options), job.out, job.bad
     number = empty = 0
     told, long = Few(), Few()
     for texts in batches(job.texts):
         batch = texts
         if bad is not None:
-            batch, refused = answerable(opened, verb, texts, options)
+            batch, refused = answerable(texts, asked.refusals(opened, texts))
             for error in refused:
                 bad(error)
         if number + len(batch) <= out.done:
             number += len(batch)
             continue
         before = max(number, out.done)
-        found = answers_to(opened, verb, batch, options)
-        for each, its in zip(batch, found, strict=True):
+        for each, its in zip(batch, asked.answers(opened, batch), strict=True):
             number += 1
             if number <= out.done:
                 continue
@@ -64,45 +60,21 @@ def answer_records(job: Job) -> None:
             out.whole()
         job.advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
-    _end(job, number, empty, told, long)
-
-
-def _end(job: Job, number: int, empty: int, told: Few, long: Few) -> None:
-    """Notes on so many answers, those of which are empty among them; raises DataError where no record was usable."""
-    if empty > 1:
-        note(f"{empty:,} translations are empty, in whole or in part")
+    _note_empty(empty)
     told.rest()
     long.rest()
-    if job.bad is not None and job.bad.count and not number:
-        raise DataError("a record that can be answered is needed", got=job.bad.first[0])
+    need_one(number, bad)
 
 
 def answer_blocks(job: Job) -> None:
-    """Write the answers of other processes that are not written yet, as a lone process would."""
+    """The same, each block at once."""
     assert job.spread is not None
-    out, bad, before = job.out, job.bad, job.out.done
-    corpus = replace(job.spread.corpus, digest=digest_of(job.opened), done=before)
-    messages, long = Few(), Few()
-    empty = number = 0
-    for block in map(json.loads, job.spread.run(corpus)):
-        for sentence in block["messages"]:
-            note(sentence)
-        for error in map(received, block["bad"]):
-            assert bad is not None
-            assert isinstance(error, DataError)
-            bad(error)
-        lines = list(io.StringIO(block["lines"]))
-        for line in lines:
-            out.handle.write(line)
-            out.whole()
-        for few, sentences in ((long, block["long"]), (messages, block["notes"])):
-            for sentence in sentences:
-                few(sentence)
-        number, empty = number + len(lines), empty + block["empty"]
-        job.advance(len(lines))
-        if block["error"] is not None:
-            raise received(block["error"])
-    _end(job, before + number, empty, messages, long)
+    _note_empty(write_lines(job.spread, job.opened, job.out, job.bad, job.advance))
+
+
+def _note_empty(empty: int) -> None:
+    if empty > 1:
+        note(f"{empty:,} translations are empty, in whole or in part")
 
 
 Way = Literal["records", "stream", "tree", "page", "blocks"]
@@ -175,7 +147,7 @@ def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> No
     inputs = find_inputs(texts, files, _reader(entry, opened, named, same), same)
     spread = None
     if typed["ray"] is not None:
-        whole = corpus_of(model, machine, verb, options, inputs, rejects=output.rejects is not None)
+        whole = corpus_of(model, machine, Verb(verb, options), inputs, rejects=output.rejects is not None)
         spread = spread_by_ray(whole, output, typed["ray"])
     depends = {"verb": verb, **(options if isinstance(options, Mapping) else vars(options)), **machine.options}
     with (

@@ -1,34 +1,78 @@
 """A corpus in blocks: who reads them, who answers them, and how their answers are written.
 
-A block is the batch that a lone process computes together (`texts.batches`), so that its answers are the same numbers,
+A block is the batch that a lone process computes together (`Asked.batches`), so that its answers are the same numbers,
 and the file of answers is the same, byte for byte. Blocks travel as JSON: a worker may be on another machine.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from glassformer.base.errors import CheckpointError, DataError, GlassformerError, NotFiniteError
 from glassformer.cli.terminal.destination import digest_of
 from glassformer.cli.terminal.opened import Machine
 from glassformer.cli.terminal.readers import Text
-from glassformer.cli.terminal.screen import note_windows, record
+from glassformer.cli.terminal.screen import Few, json_line, note, note_windows
 from glassformer.cli.terminal.texts import Inputs, batches, records
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
+    from glassformer.cli.terminal.partial import Answers
+    from glassformer.data.readers.lines import Skipped
     from glassformer.tasks.predictor import Options
 
 Stamp = tuple[int, int]
 """The size of a file in bytes, and the time of its last change in ns."""
+
+
+class Asked(Protocol):
+    """What is asked of each record, and how its answer travels: workers, perhaps on other machines, receive this."""
+
+    def batches(self, texts: Iterable[Text]) -> Iterator[list[Text]]:
+        """The records that are computed together."""
+        return batches(texts)
+
+    def refusals(self, opened: Model, texts: Sequence[Text]) -> Iterator[DataError | None]:
+        """Why each record cannot be answered; None for one that can."""
+
+    def answers(self, opened: Model, texts: Sequence[Text]) -> Iterator[Any]:
+        """The answers, in order; raises DataError for a record that cannot be answered."""
+
+    def packed(self, text: Text, answer: Any) -> bytes:
+        """An answer, with the id of its record: a line of JSON."""
+        return f"{json_line({**text.kept, **answer.to_dict()})}\n".encode("utf-8", "backslashreplace")
+
+
+@dataclass(frozen=True)
+class Verb(Asked):
+    """A verb that answers, with its options."""
+
+    name: str
+    options: Options
+
+    def refusals(self, opened: Model, texts: Sequence[Text]) -> Iterator[DataError | None]:
+        from glassformer.answering.answers import refusals  # not at the top: --help must not import torch
+
+        return refusals(opened, self.name, ((one.values, one.where) for one in texts), self.options)
+
+    def answers(self, opened: Model, texts: Sequence[Text]) -> Iterator[Any]:
+        """The error of a record of a file says that such records can be left out."""
+        from glassformer.answering.answers import answer
+
+        try:
+            yield from answer(opened, self.name, ((one.values, one.where) for one in texts), self.options)
+        except DataError as error:
+            of_files = [one for one in texts if one.where]
+            if any(str(why) == str(error) for why in self.refusals(opened, of_files)):
+                error.left_out_by = "rejects"
+            raise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +83,7 @@ class Corpus:
 
     model: str
     machine: Machine
-    verb: str
-    options: Options
+    asked: Asked
     inputs: Inputs
     stamps: Mapping[Path, Stamp]
     folder: str
@@ -49,13 +92,12 @@ class Corpus:
     done: int = 0
 
 
-def corpus_of(model: str, machine: Machine, verb: str, options: Options, inputs: Inputs, *, rejects: bool) -> Corpus:
+def corpus_of(model: str, machine: Machine, asked: Asked, inputs: Inputs, *, rejects: bool) -> Corpus:
     """What is to be answered; the files are looked at now, before anything of them is read."""
     return Corpus(
         model=os.path.abspath(model) if os.path.isdir(model) else model,
         machine=machine if machine.threads else replace(machine, threads=1),
-        verb=verb,
-        options=options,
+        asked=asked,
         inputs=inputs,
         stamps={path: _stamp(path) for path in inputs.files},
         folder=os.getcwd(),
@@ -63,7 +105,14 @@ def corpus_of(model: str, machine: Machine, verb: str, options: Options, inputs:
     )
 
 
-Runner = Callable[[Corpus], Iterator[str]]
+class Answered(NamedTuple):
+    """A block as JSON with what is known of its answers, and these, one after the other (`Asked.packed`)."""
+
+    block: str
+    answers: bytes
+
+
+Runner = Callable[[Corpus], Iterator[Answered]]
 """Reads the blocks of a corpus, has them answered, and gives back the answers in the order of the blocks."""
 
 
@@ -75,7 +124,7 @@ class Spread:
     run: Runner
 
 
-def in_this_process(corpus: Corpus) -> Iterator[str]:
+def in_this_process(corpus: Corpus) -> Iterator[Answered]:
     return map(Worker(corpus), read_blocks(corpus))
 
 
@@ -88,14 +137,11 @@ def read_blocks(corpus: Corpus) -> Iterator[str]:
 
     texts = records(corpus.inputs, bad=bad.append if corpus.rejects else stop_unless("rejects"), tell=messages.append)
     try:
-        for batch in batches(texts):
+        for batch in corpus.asked.batches(texts):
             _check_unchanged(corpus.stamps)
             skip = max(corpus.done - number, 0)
             if skip:  # of a block whose answers are there already, only the rejects are needed
-                options = corpus.options
-                some, refused = (
-                    answerable(worker.opened, corpus.verb, batch, options) if corpus.rejects else (batch, [])
-                )
+                some, refused = worker.answerable(batch)
                 number += len(some)
                 if number <= corpus.done:
                     bad += refused
@@ -146,17 +192,22 @@ class Worker:
             )
         return opened
 
-    def __call__(self, block: str) -> str:
-        """The answers to a block, as lines of a file of records; an error that stops the command comes with them."""
+    def answerable(self, texts: list[Text]) -> tuple[list[Text], list[DataError]]:
+        """The records to answer, and where rejects are set aside, why each other one cannot be answered."""
+        if not (self._corpus.rejects and texts):
+            return texts, []
+        return answerable(texts, self._corpus.asked.refusals(self.opened, texts))
+
+    def __call__(self, block: str) -> Answered:
+        """The answers to a block; an error that stops the command comes with them."""
         corpus, given = self._corpus, json.loads(block)
         texts = [Text(values, where, kept=kept, own=own) for values, where, kept, own in given.pop("texts")]
-        lines, long, notes = io.StringIO(), list[str](), list[str]()
+        answers, long, notes = list[bytes](), list[str](), list[str]()
         empty = skipped = 0
         try:
-            if corpus.rejects and texts:
-                texts, refused = answerable(self.opened, corpus.verb, texts, corpus.options)
-                given["bad"] += map(_sent, refused)
-            found = answers_to(self.opened, corpus.verb, texts, corpus.options) if texts else iter(())
+            texts, refused = self.answerable(texts)
+            given["bad"] += map(_sent, refused)
+            found = corpus.asked.answers(self.opened, texts) if texts else iter(())
             for one, its in zip(texts, found, strict=True):
                 skipped += 1
                 if skipped <= given["skip"]:
@@ -164,35 +215,71 @@ class Worker:
                 note_windows(one.values.get("text", ""), its.windows, self.opened.row_tokens, long.append)
                 notes += getattr(its, "notes", ())
                 empty += bool(getattr(its, "empty", 0))
-                record({**one.kept, **its.to_dict()}, lines)
+                answers.append(corpus.asked.packed(one, its))
         except GlassformerError as error:
             given["error"] = _sent(error)
-        return json.dumps({**given, "lines": lines.getvalue(), "long": long, "notes": notes, "empty": empty})
+        facts = {"count": len(answers), "long": long, "notes": notes, "empty": empty}
+        return Answered(json.dumps({**given, **facts}), b"".join(answers))
 
 
-def answerable(opened: Model, verb: str, texts: Sequence[Text], options: Options) -> tuple[list[Text], list[DataError]]:
-    """The records that can be answered, and why each other one cannot."""
-    from glassformer.answering.answers import refusals  # not at the top: --help must not import torch
+def answerable(texts: Sequence[Text], refusals: Iterable[DataError | None]) -> tuple[list[Text], list[DataError]]:
+    """The records that can be answered, and why each other one cannot; `refusals` are those of `Asked`."""
+    some: list[Text] = []
+    refused: list[DataError] = []
+    for one, error in zip(texts, refusals, strict=True):
+        if error is None:
+            some.append(one)
+        else:
+            refused.append(error.about(one.where, {**one.kept, **one.values} if one.own is None else one.own))
+    return some, refused
 
-    why = list(refusals(opened, verb, ((one.values, one.where) for one in texts), options))
-    return [one for one, error in zip(texts, why, strict=True) if error is None], [
-        error.about(one.where, {**one.kept, **one.values} if one.own is None else one.own)
-        for one, error in zip(texts, why, strict=True)
-        if error is not None
-    ]
+
+def need_one(number: int, bad: Skipped | None) -> None:
+    """Raise DataError where all records were set aside."""
+    if bad is not None and bad.count and not number:
+        raise DataError("a record that can be answered is needed", got=bad.first[0])
 
 
-def answers_to(opened: Model, verb: str, texts: Sequence[Text], options: Options) -> Iterator[Any]:
-    """The answers to a batch; the error of a record of a file says that such records can be left out."""
-    from glassformer.answering.answers import answer, refusals
+def write_blocks(
+    spread: Spread, opened: Model, done: int, bad: Skipped | None, write: Callable[[int, bytes], None]
+) -> int:
+    """Have the blocks after `done` answers answered, and `write` the answers to each: how many they are, and what
+    workers have packed. Gives back how many of all these are `empty`. Raises the error that stops the command.
+    """
+    messages, long = Few(), Few()
+    empty, number = 0, done
+    for answered in spread.run(replace(spread.corpus, digest=digest_of(opened), done=done)):
+        block = json.loads(answered.block)
+        for sentence in block["messages"]:
+            note(sentence)
+        for error in map(received, block["bad"]):
+            assert bad is not None
+            assert isinstance(error, DataError)
+            bad(error)
+        write(block["count"], answered.answers)
+        for few, sentences in ((long, block["long"]), (messages, block["notes"])):
+            for sentence in sentences:
+                few(sentence)
+        number, empty = number + block["count"], empty + block["empty"]
+        if block["error"] is not None:
+            raise received(block["error"])
+    messages.rest()
+    long.rest()
+    need_one(number, bad)
+    return empty
 
-    try:
-        yield from answer(opened, verb, ((one.values, one.where) for one in texts), options)
-    except DataError as error:
-        of_files = ((one.values, one.where) for one in texts if one.where)
-        if any(str(why) == str(error) for why in refusals(opened, verb, of_files, options)):
-            error.left_out_by = "rejects"
-        raise
+
+def write_lines(
+    spread: Spread, opened: Model, out: Answers, bad: Skipped | None, advance: Callable[[int], None]
+) -> int:
+    """`write_blocks` for a file of records."""
+
+    def write(count: int, lines: bytes) -> None:
+        out.handle.write(lines.decode())
+        out.whole(count)
+        advance(count)
+
+    return write_blocks(spread, opened, out.done, bad, write)
 
 
 def _sent(error: GlassformerError) -> dict[str, Any]:

@@ -13,14 +13,15 @@ import signal
 import socket
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError, GlassformerError, MissingExtraError, TrainingError
-from glassformer.cli.corpus.blocks import Corpus, Spread, Worker, read_blocks
+from glassformer.cli.corpus.blocks import Answered, Corpus, Spread, Worker, read_blocks
 from glassformer.cli.terminal.destination import Output, not_resumable
+from glassformer.cli.terminal.formats import RECORDS, suffix_of
 from glassformer.cli.terminal.options import LOCAL, refuse_given
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def check_ray(typed: Mapping[str, Any]) -> None:
     """Raise an error where the options exclude --ray, or its package is missing."""
     package()
     check_address(typed["ray"])
-    given = {name: typed.get(name) for name in ("stream", "tree", "html", "save")}
-    refuse_given(given, "--ray answers in blocks, as records", got="{}", do="leave one of the two out")
+    given = {name: typed.get(name) for name in ("stream", "tree", "html", "save", "per_word", "compare_word")}
+    refuse_given(given, "--ray writes a record or a vector of each text", got="{}", do="leave one of the two out")
 
 
 def check_address(address: str) -> None:
@@ -62,19 +63,19 @@ def check_address(address: str) -> None:
         )
 
 
-def spread_by_ray(corpus: Corpus, output: Output, address: str) -> Spread:
+def spread_by_ray(corpus: Corpus, output: Output, address: str, suffixes: Sequence[str] = RECORDS) -> Spread:
     """Who answers the corpus; raises DataError for what blocks cannot be read from, or answers not be written to."""
     why = "a text" if corpus.inputs.texts else not_resumable(output.out, corpus.inputs)
-    if why or not output.json:
+    if why or not (output.json or (output.out and suffix_of(output.out) in suffixes)):
         raise DataError(
-            "--ray reads files and writes records to a file",
+            "--ray reads files and writes to a file",
             got=why or f"{output.out}, which has another suffix",
-            do="add --file FILE and --out FILE, a .jsonl, .parquet, .csv or .tsv file",
+            do=f"add --file FILE and --out FILE, a file of the kind {', '.join(suffixes)}",
         )
     return Spread(corpus, partial(on_ray, address))
 
 
-def on_ray(address: str, corpus: Corpus) -> Iterator[str]:
+def on_ray(address: str, corpus: Corpus) -> Iterator[Answered]:
     """The answers to the blocks of a corpus, in order. Raises ConfigError where no Ray answers, TrainingError where
     actors die again and again.
     """
@@ -98,7 +99,7 @@ def on_ray(address: str, corpus: Corpus) -> Iterator[str]:
         )
         try:
             for row in answers.iter_rows():
-                yield row["block"]
+                yield Answered(**row)
         except ray.exceptions.RayError as error:
             raise TrainingError("the actors of Ray must live until they have answered", got=last_line(error)) from None
 
@@ -109,8 +110,8 @@ class _Actor:
     def __init__(self, corpus: Corpus) -> None:
         self._worker = Worker(corpus)
 
-    def __call__(self, row: dict[str, str]) -> dict[str, str]:
-        return {"block": self._worker(row["block"])}
+    def __call__(self, row: dict[str, str]) -> dict[str, str | bytes]:
+        return self._worker(row["block"])._asdict()
 
 
 def _source(data: ModuleType, corpus: Corpus) -> Any:

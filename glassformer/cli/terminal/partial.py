@@ -57,28 +57,28 @@ class Mark(NamedTuple):
 
 
 class Answers:
-    """Where results are written to; call `whole` after each, which does nothing here: all of them or none are kept.
-    `done`: results that were there before.
+    """Where results are written to; call `whole` after each, or after a few, which does nothing here: all of them or
+    none are kept. `done`: results that were there before.
     """
 
     def __init__(self, handle: TextIO, done: int = 0) -> None:
         self.handle, self.done = handle, done
 
-    def whole(self) -> None:
-        """The result that was just written is whole."""
+    def whole(self, count: int = 1) -> None:
+        """The results that were just written are whole."""
 
 
 class Partial(Answers):
-    """Results that are kept one by one."""
+    """Results that are kept up to the last whole one."""
 
     def __init__(self, handle: TextIO, raw: _Counted, state: io.FileIO, header: int, begin: Mark) -> None:
         super().__init__(handle, begin.results)
         self._raw, self._state, self._header, self._mark = raw, state, header, begin
         self._synced = time.monotonic()
 
-    def whole(self) -> None:
+    def whole(self, count: int = 1) -> None:
         self.handle.flush()
-        self._mark = Mark(self._mark.results + 1, self._raw.size, self._raw.checksum)
+        self._mark = Mark(self._mark.results + count, self._raw.size, self._raw.checksum)
         self._write(0)
         if time.monotonic() - self._synced > _SYNC:
             os.fsync(self._raw.fileno())

@@ -101,8 +101,13 @@ def console(handle: TextIO | None = None) -> Console:
 def record(values: Mapping[str, Any], handle: TextIO) -> None:
     """One JSON record on one line: numbers unknown to JSON as strings, control characters as escapes."""
     escapes = not is_utf8(getattr(handle, "encoding", None) or "utf-8")
+    print(json_line(values, escapes=escapes), file=handle, flush=True)
+
+
+def json_line(values: Mapping[str, Any], *, escapes: bool = False) -> str:
+    """A record as `record` writes it."""
     line = json.dumps(in_json(values), ensure_ascii=escapes, allow_nan=False)
-    print(line if line.isascii() and "\x7f" not in line else line.translate(_IN_JSON), file=handle, flush=True)
+    return line if line.isascii() and "\x7f" not in line else line.translate(_IN_JSON)
 
 
 def plain_table(*columns: str, right: slice = slice(0)) -> Table:

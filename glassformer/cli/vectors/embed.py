@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from glassformer.base.errors import ConfigError
+from glassformer.cli.corpus.blocks import Spread, corpus_of, write_lines
+from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside, told_to_go_on
 from glassformer.cli.terminal.layout import print_table
@@ -20,13 +22,15 @@ from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, plain_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
-from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, planned, usable
+from glassformer.cli.vectors.embed_fill import Embedding, fill, missing, note_unread, planned
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from glassformer.api.model import Model
+    from glassformer.base.counting import Counting
+    from glassformer.data.readers.lines import Skipped
     from glassformer.features.embed import SameWord
     from glassformer.features.pooling import Reals
     from glassformer.features.vectors import Vectors, VectorsOf
@@ -55,11 +59,14 @@ def embed(
     engine: options.Engine = "auto",
     device: options.Device = "auto",
     threads: options.Threads = None,
+    ray: options.Ray = None,
 ) -> None:
     """Compute vectors of texts or words from the hidden states of a model. glassformer embed compare ranks strategies
     (choices of layers) and poolings by how well their vectors predict your labels.
     """
     words, word = per_word, compare_word
+    if ray is not None:
+        check_ray({"ray": ray, "per_word": words, "compare_word": word})
     which, texts = split_model("embed", text, model, files=file)
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"
     if json and not table and out is not None and out.suffix.lower() in BINARY:
@@ -89,16 +96,25 @@ def embed(
         "rejects": rejects is not None,
         **machine.options,
     }
+    output, spread = Output(out, json, resume, rejects), None
+    if ray is not None:
+        corpus = corpus_of(which, machine, Embedding(maker.features, json), inputs, rejects=rejects is not None)
+        spread = spread_by_ray(corpus, output, ray, (*BINARY, ".jsonl"))
     with set_aside(rejects, inputs.order) as bad:
-        them = at_least_one(usable(maker, records(inputs, bad=bad or stop_unless("rejects")), bad), bad)
+        them = records(inputs, bad=bad or stop_unless("rejects"))
         if json or out is None:
-            output = Output(out, json, resume, rejects)
-            with destination(opened, inputs, output, {"verb": "embed", **depends}) as answers:
-                _answer(opened, maker, them, answers, out, json=json)
+            with (
+                destination(opened, inputs, output, {"verb": "embed", **depends}) as answers,
+                counted(out, answers.done, what="texts") as advance,
+            ):
+                if spread is None:
+                    _answer(opened, maker, them, answers, advance, bad, json=json)
+                else:
+                    write_lines(spread, opened, answers, bad, advance)
         else:
             total, request = planned(opened, inputs, depends, resume=resume)
             with told_to_go_on():
-                _write(opened, maker, them, out, request, total, resume=resume)
+                _write(opened, maker, them, out, bad, request, total, spread, resume=resume)
 
 
 def told_of(model: Model, poolings: Sequence[str]) -> None:
@@ -111,10 +127,12 @@ def told_of(model: Model, poolings: Sequence[str]) -> None:
 def _write(
     model: Model,
     maker: VectorsOf,
-    texts: Iterator[Text],
+    texts: Iterable[Text],
     out: Path,
+    bad: Skipped | None,
     request: dict[str, Any] | None,
     total: int | None,
+    spread: Spread | None,
     *,
     resume: bool,
 ) -> None:
@@ -124,7 +142,7 @@ def _write(
     with vectors_file(out, names, maker.widths, request, words=maker.words, resume=resume) as file:
         if resume:
             note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished vectors")
-        blank = fill(model, maker, texts, file, out, total=total)
+        blank = fill(model, maker, texts, file, out, bad, total=total, spread=spread)
         texts_told, rows = file.texts, file.rows
     if blank.count:
         what = "they have no words" if maker.words else "their vectors are those of the special tokens alone"
@@ -136,21 +154,21 @@ def _write(
 
 
 def _answer(
-    model: Model, maker: VectorsOf, texts: Iterator[Text], answers: Answers, out: Path | None, *, json: bool
+    model: Model,
+    maker: VectorsOf,
+    texts: Iterable[Text],
+    answers: Answers,
+    advance: Counting,
+    bad: Skipped | None,
+    *,
+    json: bool,
 ) -> None:
-    """Write the vectors that are missing. A batch is computed whole: in another batch vectors may round otherwise."""
+    """Write or show the vectors that are missing."""
     kept: list[Vectors] = []
-    number, long = 0, Few()
-    with counted(out, answers.done, what="texts") as advance, JsonRecords(answers.handle) as records:
-        for some in batches(texts):
-            if number + len(some) <= answers.done:
-                number += len(some)
-                continue
-            for one, each in made(model, maker, some, advance):
-                there = number < answers.done
-                number += not each.more
-                if there:
-                    continue
+    long = Few()
+    with JsonRecords(answers.handle) as records:
+        for found in missing(model, maker, batches(texts), answers.done, advance, bad):
+            for one, each in found:
                 if json:
                     records.add(one.kept, each)
                 else:

@@ -1,23 +1,28 @@
-"""Texts to vectors for the commands that write them: which records can be used, and chunk by chunk into a file."""
+"""Texts to vectors for the commands that write them: which records can be used, and chunk by chunk into a file, made
+here or by other processes (`--ray`).
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import DataError
+from glassformer.cli.corpus.blocks import Asked, answerable, need_one, write_blocks
 from glassformer.cli.terminal.destination import counted, request_of
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import Few, note, note_windows
-from glassformer.cli.terminal.texts import Inputs, records
+from glassformer.cli.terminal.texts import Inputs, batches, records
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.base.counting import Counting
+    from glassformer.cli.corpus.blocks import Spread
     from glassformer.data.readers.lines import Skipped
+    from glassformer.features.strategies import Feature
     from glassformer.features.streams import VectorsFile
     from glassformer.features.vectors import Vectors, VectorsOf
 
@@ -32,28 +37,26 @@ NAMED = 5
 _QUOTED = 20
 
 
-def usable(maker: VectorsOf, texts: Iterable[Text], bad: Callable[[DataError], object] | None) -> Iterator[Text]:
-    """The records that can be made into vectors; others go to `bad`, or stop the command."""
+def refusals(maker: VectorsOf, texts: Iterable[Text]) -> Iterator[DataError | None]:
+    """Why each record cannot be made into vectors; None for one that can."""
     for each in texts:
         try:
             maker.example(each.values, each.where)
         except DataError as error:
-            if bad is None:
-                error.left_out_by = "rejects" if each.where else ""
-                raise
-            bad(error.about(each.where, {**each.kept, **each.values} if each.own is None else each.own))
+            yield error
         else:
-            yield each
+            yield None
 
 
-def at_least_one(texts: Iterable[Text], bad: Skipped | None) -> Iterator[Text]:
-    """The same texts; raises DataError where all of them went to `bad`."""
-    some = False
-    for each in texts:
-        some = True
-        yield each
-    if not some and bad is not None and bad.count:
-        raise DataError("a text that can be made into a vector is needed", got=f"none; the first: {bad.first[0]}")
+def usable(maker: VectorsOf, texts: Sequence[Text], bad: Callable[[DataError], object] | None) -> list[Text]:
+    """The records that can be made into vectors; others go to `bad`, or stop the command."""
+    some, refused = answerable(texts, refusals(maker, texts))
+    for error in refused:
+        if bad is None:
+            error.left_out_by = "rejects" if error.where else ""
+            raise error
+        bad(error)
+    return some
 
 
 def planned(
@@ -73,18 +76,34 @@ def _ignore(said: object) -> None:
     """For the pass that only counts."""
 
 
-def made(model: Model, maker: VectorsOf, texts: Sequence[Text], advance: Counting) -> Iterator[tuple[Text, Vectors]]:
+def missing(
+    model: Model, maker: VectorsOf, read: Iterable[list[Text]], done: int, advance: Counting, bad: Skipped | None
+) -> Iterator[Iterator[tuple[Text, Vectors]]]:
+    """Of each batch that was read, the texts after the `done` first ones, with their vectors; records that cannot be
+    used go to `bad`. A batch is computed whole: in another batch vectors may round otherwise.
+    """
+    number = 0
+    for batch in read:
+        some, there = usable(maker, batch, bad), max(done - number, 0)
+        number += len(some)
+        if len(some) > there:
+            yield _made(model, maker, some, there, advance)
+    need_one(number, bad)
+
+
+def _made(
+    model: Model, maker: VectorsOf, texts: Sequence[Text], there: int, advance: Counting
+) -> Iterator[tuple[Text, Vectors]]:
     """Each text with its vectors; of a long one whose words are streamed, each time that some are known."""
     from glassformer.features.embed import embed
 
-    left = iter(texts)
-    one = next(left)
     if (characters := max(map(_characters, texts))) > _LONG:
         advance.within(f"a text of {characters:,} characters, being cut into tokens")
+    number = 0
     for each in embed(model, maker, ((one.values, one.where) for one in texts), within=advance.rows_within):
-        yield one, each
-        if not each.more:
-            one = next(left, one)
+        if number >= there:
+            yield texts[number], each
+        number += not each.more
 
 
 @dataclass
@@ -96,27 +115,93 @@ class Blank:
 
 
 def fill(
-    model: Model, maker: VectorsOf, texts: Iterator[Text], file: VectorsFile, out: Path, *, total: int | None
+    model: Model,
+    maker: VectorsOf,
+    texts: Iterable[Text],
+    file: VectorsFile,
+    out: Path,
+    bad: Skipped | None,
+    *,
+    total: int | None,
+    spread: Spread | None = None,
 ) -> Blank:
-    """Write the vectors of all texts but those that are there already. Raises DataError where there are fewer texts."""
-    there = sum(1 for _ in islice(texts, file.texts))
-    if there < file.texts:
-        raise DataError(f"{file.texts:,} texts are needed, to continue after them", got=f"{there:,}")
+    """Write the vectors that are missing, made here or by the processes of `spread`; records that cannot be used go to
+    `bad`.
+    """
     blank, long = Blank(), Few()
-    with counted(out, there, what="texts", total=total) as advance:
-        for some in _chunks(texts):
-            for one, each in made(model, maker, some, advance):
+    with counted(out, file.texts, what="texts", total=total) as advance:
+        if spread is not None:
+
+            def write(count: int, packed: bytes) -> None:
+                for each, own in _unpacked(count, packed, maker):
+                    file.put(each, own)
+                if count:
+                    file.commit()
+                advance(count)
+
+            return Blank(write_blocks(spread, model, file.texts, bad, write))
+        for found in missing(model, maker, _chunks(texts), file.texts, advance, bad):
+            for one, each in found:
                 file.put(each, one.kept.get("id"))
                 if each.more:
                     continue
                 note_windows(each.text, each.windows, model.row_tokens, long)
-                if not each.tokens:
+                if each.empty:
                     blank.count += 1
                     blank.first += [one.where] * (blank.count <= NAMED)
                 advance(1)
             file.commit()
     long.rest()
     return blank
+
+
+@dataclass(frozen=True)
+class Embedding(Asked):
+    """Vectors of whole texts as other processes are asked for them: as lines of JSON, or for a file of numbers, where a
+    vector travels as its id, a line of JSON, and its float32 numbers, the features one after another.
+    """
+
+    features: tuple[Feature, ...]
+    json: bool
+
+    def maker(self, opened: Model) -> VectorsOf:
+        from glassformer.features.vectors import VectorsOf  # not at the top: --help must not import torch
+
+        return VectorsOf(opened.module, opened.tokenizer, self.features, length=opened.row_tokens, words=False)
+
+    def batches(self, texts: Iterable[Text]) -> Iterator[list[Text]]:
+        return batches(texts) if self.json else _chunks(texts)
+
+    def refusals(self, opened: Model, texts: Sequence[Text]) -> Iterator[DataError | None]:
+        return refusals(self.maker(opened), texts)
+
+    def answers(self, opened: Model, texts: Sequence[Text]) -> Iterator[Vectors]:
+        from glassformer.features.embed import embed
+
+        maker = self.maker(opened)
+        return embed(opened, maker, ((one.values, one.where) for one in usable(maker, texts, None)))
+
+    def packed(self, text: Text, answer: Vectors) -> bytes:
+        if self.json:
+            return super().packed(text, answer)
+        numbers = (answer.vectors[feature.name].astype("<f4").tobytes() for feature in self.features)
+        return b"".join([json.dumps(text.kept.get("id")).encode(), b"\n", *numbers])
+
+
+def _unpacked(count: int, packed: bytes, maker: VectorsOf) -> Iterator[tuple[Vectors, object]]:
+    """The vectors of a block, with the id of each, as `Embedding` has packed them; the texts stay with the worker."""
+    import numpy as np
+
+    from glassformer.features.vectors import Vectors
+
+    at, total = 0, sum(maker.widths)
+    ends = np.cumsum(maker.widths)[:-1]
+    for _ in range(count):
+        line = packed.index(b"\n", at)
+        parts = np.split(np.frombuffer(packed, "<f4", total, line + 1), ends)
+        vectors = {feature.name: part for feature, part in zip(maker.features, parts, strict=True)}
+        yield Vectors("", vectors), json.loads(packed[at:line])
+        at = line + 1 + 4 * total
 
 
 def note_unread(maker: VectorsOf) -> None:
@@ -127,7 +212,8 @@ def note_unread(maker: VectorsOf) -> None:
         )
 
 
-def _chunks(texts: Iterator[Text]) -> Iterator[list[Text]]:
+def _chunks(texts: Iterable[Text]) -> Iterator[list[Text]]:
+    """The texts that are made into vectors together."""
     some: list[Text] = []
     characters = 0
     for each in texts:

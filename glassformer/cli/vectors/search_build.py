@@ -11,7 +11,7 @@ from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.terminal.texts import find_inputs, records
 from glassformer.cli.vectors.embed import told_of
-from glassformer.cli.vectors.embed_fill import NAMED, at_least_one, fill, planned, usable
+from glassformer.cli.vectors.embed_fill import NAMED, fill, planned
 from glassformer.data.readers.lines import stop_unless
 
 _FILES = f"Files with one text per line, or tables with one record per row: {options.TABLES}."
@@ -61,8 +61,7 @@ def search_build(
             if resume:
                 note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished index")
             read = records(inputs, bad=bad or stop_unless("rejects"))
-            texts = at_least_one(usable(begun.maker, read, bad), bad)
-            blank = fill(opened, begun.maker, texts, file, out, total=total)
+            blank = fill(opened, begun.maker, read, file, out, bad, total=total)
             count = file.texts
     if blank.count:
         more = f" and {blank.count - NAMED:,} more" if blank.count > NAMED else ""
