@@ -87,6 +87,9 @@ def test_the_task_of_the_page_is_one_small_folder(place: Path) -> None:
     assert [file.name for file in files] == ["__init__.py", "entry.py", "task.py"]
     assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= MOST_LINES
     assert " order " in run(place, ["--help"])
+    shown = run(place, ["train", "word-order", "--help"])  # its defaults are in no file of the package
+    assert "--text-column" in shown
+    assert "--label-column" not in shown
 
 
 def test_what_the_page_quotes_is_in_the_package(repository: Path) -> None:
