@@ -3,6 +3,7 @@ are read for a short text, above all in a virtual machine (decisions/2026-11-26-
 """
 
 import ctypes
+import mmap
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,13 +12,18 @@ from pathlib import Path
 _LARGE = 1 << 21
 # The advice of <asm-generic/mman-common.h>: pages may become large, and now (from Linux 6.1 on).
 _MAY, _NOW = 14, 25
+# Bytes of its own up to which a process is worth it: to copy 1 GB takes as long as a hundred short texts gain.
+_MOST = 1 << 30
 
 
 def join_pages() -> None:
     """Put what this process holds in memory into large pages, where the system can do that; nothing else changes. It
-    takes as long as copying these bytes.
+    takes as long as copying these bytes, so that a process of more than 1 GB, as a notebook with data, is left alone.
     """
     with suppress(OSError, AttributeError):  # no Linux
+        resident, shared = map(int, Path("/proc/self/statm").read_text(encoding="ascii").split()[1:3])
+        if (resident - shared) * mmap.PAGESIZE > _MOST:
+            return
         advise = ctypes.CDLL(None).madvise
         advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
         for start, end in _held(Path("/proc/self/maps").read_text(encoding="ascii", errors="replace")):

@@ -401,6 +401,7 @@ def test_auto_counts_the_rows_of_all_calls(vectors: Any, monkeypatch: pytest.Mon
     assert ": 5 rows" in said[0]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("pooling", ["mean", "max", "first", "last-token"])
 def test_a_text_alone_is_answered_without_torch(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = opened("english", "onnxruntime")
