@@ -103,10 +103,12 @@ def toml_of(settings: Settings) -> str:
 def _readable(error: ValidationError, kind: type[Settings], where: str, called: Mapping[str, str]) -> ConfigError:
     first = error.errors()[0]
     path = [str(step) for step in first["loc"]]
-    place = called[path[0]] if path and path[0] in called else f"{where}: {'.'.join(path)}" if path else where
+    # In a sentence lists are counted from 1, as everywhere.
+    spoken = "".join(f" number {step + 1}" if isinstance(step, int) else f".{step}" for step in first["loc"])[1:]
+    place = called[path[0]] if path and path[0] in called else f"{where}: {spoken}" if path else where
     if first["type"] == "extra_forbidden":
         hint = did_you_mean(path[-1], _known_keys(kind, path[:-1]))
-        return ConfigError(f"{where} has no setting {'.'.join(path)!r}", do=hint)
+        return ConfigError(f"{where} has no setting {spoken!r}", do=hint)
     if first["type"] == "missing":
         return ConfigError(f"{place} is needed", got="nothing")
     if first["type"] == "too_short" and first["ctx"]["min_length"] == 1:
