@@ -48,7 +48,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "an endless penalty": ({"method": "beam", "length_penalty": math.inf}, "length_penalty", "inf", ""),
     "no heat": ({"method": "sample", "temperature": 1e-30}, "temperature", "1e-30", ""),
     "an endless answer": ({"max_tokens": 10**9}, "max_tokens", str(10**9), ""),
-    "no words": ({"stop": [""]}, "stop number 1", "''", ""),
+    "no words": ({"stop": [""]}, "stop.0", "''", ""),
     "unknown": ({"beems": 2}, "'beems'", "", "'beams'"),
     "no number": ({"beams": "2"}, "beams", "'2'", ""),
 }
