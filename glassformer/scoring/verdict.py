@@ -1,6 +1,7 @@
 """Whether a model is better than another or than a baseline, in words: the paired bootstrap on the same examples."""
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -186,15 +187,15 @@ def mean_difference(pairs: Sequence[tuple[Measure, Measure]], score: str, *, sam
 @dataclass(frozen=True)
 class Verdict:
     """How a model compares with its best baseline, on `count` examples: of tags these are sentences. `facts` are those
-    of its training: `steps`, and `best_step`, after which it did best on held-out text. `probe`: the model is the
-    linear probe that its training began with, and is compared with other baselines.
+    of its training: `steps`, and `best_step`, after which it did best on held-out text. `kept`: says that the
+    model is the linear probe that its training began with, which is compared with other baselines.
     """
 
     baseline: str
     difference: Difference
     count: int
     facts: Mapping[str, Any] = field(default_factory=dict)
-    probe: bool = False
+    kept: str = ""
 
     @property
     def sentence(self) -> str:
@@ -204,8 +205,7 @@ class Verdict:
             "not different": f"no clear improvement over the baseline {self.baseline} ({self.count:,} examples)",
         }[self.difference.verdict]
         few = f"; {self.count:,} examples are few: {_MORE}" if self.count < _FEW else ""
-        kept = f"the model kept is the linear probe of {FROZEN}; " if self.probe else ""
-        return f"{kept}{told}: {self.difference.told}{few}{self._advice}"
+        return f"{self.kept}{told}: {self.difference.told}{few}{self._advice}"
 
     @property
     def _advice(self) -> str:
@@ -234,7 +234,12 @@ def verdict(scores: Scores, best: str, facts: Mapping[str, Any] | None = None) -
     sign = -1 if best.startswith("-") else 1
     baseline = max(sorted(others), key=lambda system: sign * others[system])  # of equal ones the first by name
     found = differences(scores.measures[THIS_MODEL], scores.measures[baseline])
-    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]), facts or {}, probe)
+    kept = ""
+    if probe:
+        mine, its = (measured[system].get("loss", 0.0) for system in (THIS_MODEL, FROZEN))
+        before = "" if math.isclose(mine, its, rel_tol=1e-4) else ", measured here before calibration"
+        kept = f"the model kept is the linear probe ({FROZEN}{before}); "
+    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]), facts or {}, kept)
 
 
 def systems(scores: Scores) -> Iterator[tuple[str, Mapping[str, Interval]]]:

@@ -77,15 +77,25 @@ def test_of_equal_baselines_always_the_same_one_is_named() -> None:
         assert found.baseline.startswith("TF")
 
 
-@pytest.mark.parametrize(("best_step", "baseline"), [(0, "TF-IDF"), (4, "frozen features")])
-def test_the_linear_probe_is_not_compared_with_itself(best_step: int, baseline: str) -> None:
+def test_the_linear_probe_is_not_compared_with_itself() -> None:
     of = scores(this_model=flags(0.9), frozen_features=flags(0.9), tfidf=flags(0.7))
-    found = verdict(of, "accuracy", {"steps": 9, "best_step": best_step})
+    tuned, kept = (verdict(of, "accuracy", {"steps": 9, "best_step": step}) for step in (4, 0))
+    assert tuned is not None
+    assert kept is not None
+    assert (tuned.baseline, kept.baseline) == ("frozen features", "TF-IDF")
+    assert (tuned.kept, "calibration" in kept.kept) == ("", False)
+    assert kept.sentence.startswith(kept.kept)
+    assert verdict(scores(this_model=flags(0.9), frozen_features=flags(0.9)), "accuracy", {"best_step": 0}) is None
+
+
+def test_of_the_linear_probe_is_told_that_its_loss_is_before_calibration() -> None:
+    def losses(value: float) -> Measure:
+        return Measure(np.full((50, 1), value), lambda sums: {"loss": sums[..., 0] / 50})
+
+    measures = {THIS_MODEL: losses(0.7), "frozen features": losses(0.8), "most frequent": losses(1.0)}
+    found = verdict(Scores(50, "texts", {}, measures=measures), "-loss", {"best_step": 0})
     assert found is not None
-    assert (found.baseline, found.probe) == (baseline, best_step == 0)
-    assert ("linear probe" in found.sentence) == found.probe
-    alone = scores(this_model=flags(0.9), frozen_features=flags(0.9))
-    assert (verdict(alone, "accuracy", {"best_step": best_step}) is None) == found.probe
+    assert "calibration" in found.kept
 
 
 def test_a_single_example_has_neither_interval_nor_verdict() -> None:
