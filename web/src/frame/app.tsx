@@ -107,7 +107,7 @@ function Page(): VNode {
   useEffect(() => {
     main.current?.scrollTo(0, 0);
     // A link in the rail leads to the picture; it is drawn a moment later.
-    if (document.activeElement?.closest(".rail nav")) setTimeout(toPicture, 200);
+    setTimeout(() => document.activeElement?.closest(".rail nav") && toPicture(), 200);
     if (level === "number") store.pointed.value = null;
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   // What does not show the answer is not drawn again when it comes.

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { link, state } from "../../address/state.ts";
-import { isMark, unmarked } from "../../formulas/names.ts";
+import { isMark, quoted, unmarked } from "../../formulas/names.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Lens } from "../../record/sums.ts";
@@ -56,7 +56,7 @@ function Steps(): VNode | null {
                 <small>{headOf(place, step)}</small>
                 <small
                   class={layer.rank === 1 ? "hidden" : ""}
-                >{say`guess: ${unmarked(layer.top[0]?.text ?? "")}`}</small>
+                >{say`guess: ${quoted(unmarked(layer.top[0]?.text ?? ""))}`}</small>
               </a>
             </li>
           );
