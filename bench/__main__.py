@@ -2,8 +2,6 @@
 one row; what follows the name is given to it: `python -m bench engines-vectors --try`.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -3,8 +3,6 @@ each row exactly once, and rows a second. `python -m bench corpus` takes a milli
 docs/results/bench-corpus.json; `--rows N` takes fewer and writes nothing. A run that was cut off goes on.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

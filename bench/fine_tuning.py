@@ -9,8 +9,6 @@ default). Each batch is as long as its longest row, so batches differ in size: w
 padding, per second. A step in which something is compiled does not count.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

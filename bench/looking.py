@@ -7,8 +7,6 @@ where the vocabulary is scored at one place, and once with none, where it is sco
 all formulas in the first. A forward is shorter than a training step, so the share is an upper bound.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

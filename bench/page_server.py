@@ -1,7 +1,5 @@
 """The server of a page, as other rows ask it: an answer, and what its process uses."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

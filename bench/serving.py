@@ -3,8 +3,6 @@ served by uvicorn, batched by tokens. `python -m bench serving` writes
 docs/results/bench-serving.json; with --try it writes nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import statistics

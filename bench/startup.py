@@ -4,8 +4,6 @@ first answer of a model in the package, from each engine: `auto` answers one tex
 python -m bench.startup        # writes docs/results/bench-startup.json
 """
 
-from __future__ import annotations
-
 import os
 import random
 import statistics

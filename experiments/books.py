@@ -7,8 +7,6 @@ All rows read the same tokens: one WordPiece vocabulary learned on the fifty boo
 tokens masked by one fixed draw. Ours and the peer have the same size, batch, learning rate, schedule and minutes.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

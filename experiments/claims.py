@@ -4,8 +4,6 @@ python -m experiments.claims.
 A verdict is made from docs/results/*.json by the rule that the page states; nothing is typed by hand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sections of docs/measured/claims.md on what decoders are said to do, X-2, X-3, X-9: from docs/results/*.json."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 The rows are `glassformer/page/pictures.toml`, which the page lists too: *Pictures of the documents*, at the left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

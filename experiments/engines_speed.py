@@ -1,7 +1,5 @@
 """The first table of docs/measured/bench.md, and the part on engines, from docs/results/bench-*.json and gpu.json."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -2,8 +2,6 @@
 from docs/results/claim-*.json; and how many seeds, splits, sets or models each verdict rests on.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

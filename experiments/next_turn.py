@@ -8,8 +8,6 @@ Its training part could not be obtained: the validation part is learned from, an
 dialogues that are in both.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

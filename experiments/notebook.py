@@ -3,8 +3,6 @@
 Its cells, text and code by turns, are run one after the other, and it keeps what they print. Jupyter is not needed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

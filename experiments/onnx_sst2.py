@@ -3,8 +3,6 @@
 Built from docs/results/onnx-sst2.json; the experiment is finished.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

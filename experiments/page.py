@@ -1,7 +1,5 @@
 """What the generated pages of docs/ have in common: how a table, a score, and the making of a row are written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

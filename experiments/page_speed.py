@@ -1,7 +1,5 @@
 """The part of docs/measured/bench.md on the page of the explorer, from docs/results/bench-page-*.json."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from experiments import results

@@ -4,8 +4,6 @@ Needs Chromium, playwright and Pillow (the extra `dev`). Run it again when the p
 person would see; nothing is drawn into it but the mouse pointer.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import sys

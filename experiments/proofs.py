@@ -4,8 +4,6 @@ python -m experiments.proofs long FILE.xml      # docs/results/long-proofs.json:
 python -m experiments.proofs slowest FILE.xml   # docs/results/slowest-tests.json: the fifty slowest of `make test`
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -8,8 +8,6 @@ The last one writes docs/results/rerank-SET-MODEL.json. Reviews are learned from
 measured and not learned from. ENCODER is a folder or a name, such as `sentences`.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

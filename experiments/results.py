@@ -1,7 +1,5 @@
 """Where measured rows are kept, one JSON file each, with the command and the machine that made them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

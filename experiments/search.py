@@ -6,8 +6,6 @@ Writes docs/results/search-SET-MODEL.json. The index is kept in runs/search, so 
 computing the vectors of the paragraphs. python -m experiments.tables puts the rows into docs/do/search.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

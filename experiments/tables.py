@@ -1,7 +1,5 @@
 """The tables of docs/, built from docs/results/*.json and from nothing else: python -m experiments.tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

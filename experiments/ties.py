@@ -8,8 +8,6 @@ follows what "it" means follows it there. Beside the weights stand the cosines o
 the head on sentences that no model has learned from.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import glassformer as gf

@@ -1,7 +1,5 @@
 """The section of docs/measured/claims.md on X-17: does a head tie "it" to "animal"? From docs/results/ties.json."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

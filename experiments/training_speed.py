@@ -2,8 +2,6 @@
 docs/results/bench-translation-*.json and bench-language-model.json.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from experiments import results

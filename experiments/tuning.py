@@ -7,8 +7,6 @@ Each row goes on where it was stopped. `--minutes 0.3` tries the chain and write
 E test rows · F numbers of a vector
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """One view of docs/look/views.md: the models on which it is tested, the tensors that have it, and why one has none."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field

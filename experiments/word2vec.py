@@ -6,8 +6,6 @@ and one drawn at random a small one; all pairs of a step share what is drawn. Fo
 P pairs · N negatives · W width
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import time

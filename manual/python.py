@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -86,7 +87,7 @@ def _entry(name: str) -> str:
 
 def _text(found: Any) -> str:
     of = found.fget if isinstance(found, property) else getattr(found, "func", found)
-    return inspect.getdoc(of) or ""
+    return re.sub(r"`?docs/([\w-]+)/([\w-]+)\.md`?", r"[\2](../\1/\2.md)", inspect.getdoc(of) or "")
 
 
 def _constructor(name: str, kind: type) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
+import glassformer.bundled
 from experiments.page import write as write_page
-from manual import commands, formulas, python, recipes
+from manual import commands, defaults, formulas, python, recipes
 from manual.stage import DOCS
 from manual.teaching import quiz
 
@@ -21,7 +24,15 @@ GENERATED: dict[str, Callable[[], str]] = {
 
 
 def write() -> None:
-    """Write each page anew."""
+    """Write each page anew, and the defaults that --help shows."""
+    write_defaults()
     for place, built in GENERATED.items():
         (DOCS / place).parent.mkdir(parents=True, exist_ok=True)
         write_page(DOCS / place, built())
+
+
+def write_defaults() -> None:
+    """Write the table of `manual/defaults.py` into the package."""
+    (folder,) = glassformer.bundled.__path__
+    lines = (f"{json.dumps(setting)}: {json.dumps(of, ensure_ascii=False)}" for setting, of in defaults.table().items())
+    (Path(folder) / "defaults.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

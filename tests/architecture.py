@@ -1,7 +1,5 @@
 """The picture and the table of docs/how/architecture.md, drawn from the imports: python -m tests.architecture."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """What every test starts from: one thread, fixed seeds, and the data sets where they are present."""
 
-from __future__ import annotations
-
 import gc
 import os
 import random
@@ -32,6 +30,7 @@ FROZEN, MANY = pytest.StashKey[int](), 200
 def pytest_configure(config: pytest.Config) -> None:
     """One thread for each process, so that parallel test workers do not fight over two cores."""
     torch.set_num_threads(1)
+    gc.disable()  # until the first test: modules and items that are made by then stay
     for warning in THIRD_PARTY_WARNINGS:
         config.addinivalue_line("filterwarnings", warning)
 
@@ -49,6 +48,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if len(sys.modules) > item.config.stash.get(FROZEN, 0) + MANY:
         gc.collect()
         gc.freeze()
+        gc.enable()
         item.config.stash[FROZEN] = len(sys.modules)
 
 

@@ -1,7 +1,5 @@
 """Damage as disks do it: one bit of a file is another one."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path

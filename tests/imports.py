@@ -1,9 +1,8 @@
 """The imports of the package, read from the syntax trees, and the order of its rooms."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Container, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
@@ -44,9 +43,15 @@ def module_of(path: Path) -> str:
     return ".".join(steps[:-1] if steps[-1] == "__init__" else steps)
 
 
+@cache
+def importing(source: str) -> list[ast.Import | ast.ImportFrom | ast.Call]:
+    """What imports in a text, or may: kept, since to parse all files takes seconds and several tests ask."""
+    return [each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Import | ast.ImportFrom | ast.Call)]
+
+
 def imports(source: str, module: str, *, package: bool) -> Iterator[tuple[int, str]]:
     """Line and target of each import of ours, those inside functions and type-checking blocks too."""
-    for node in ast.walk(ast.parse(source)):
+    for node in importing(source):
         if isinstance(node, ast.Import):
             for name in node.names:
                 if name.name.split(".")[0] == "glassformer":
@@ -65,7 +70,7 @@ def imports(source: str, module: str, *, package: bool) -> Iterator[tuple[int, s
 
 def lazy_imports(source: str) -> Iterator[tuple[int, str]]:
     """Modules of ours named in text, as `importlib.import_module("glassformer.look")` does."""
-    for node in ast.walk(ast.parse(source)):
+    for node in importing(source):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute | ast.Name)

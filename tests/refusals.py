@@ -1,7 +1,5 @@
 """What an error says is checked by the values its fields carry; the wording stands in `golden/messages.json`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Tiny decoders with random weights that chat, in float64."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

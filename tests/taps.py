@@ -1,7 +1,5 @@
 """The smallest watcher: records every tensor a model taps, by its public name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The page about the rooms is what the imports say, and what it names exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Atomic writes: a process is killed between any two steps, and the next one finds the old files or the new ones."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`python -m bench`: its help measures nothing, and where there is no browser the end says so."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +114,7 @@ def test_lengths_and_numbers_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engines_speed.section().count("### ") == len(engines_speed.ENGINES) + 1
 
 
+@pytest.mark.long
 def test_the_run_of_a_gpu_finds_nothing_wrong_on_the_cpu() -> None:
     found = gpu.measured(torch.device("cpu"), dry=True)
     assert found["wrong"] == []

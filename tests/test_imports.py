@@ -1,7 +1,5 @@
 """The order of the rooms, and what else keeps the package easy to hold in the head: read from the syntax trees."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

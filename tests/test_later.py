@@ -1,7 +1,5 @@
 """A sequence that is made when it is first read is a tuple to whoever reads it."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

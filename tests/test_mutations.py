@@ -2,8 +2,6 @@
 here: `python -m tests.mutations run` does that.
 """
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from collections import Counter
@@ -53,6 +51,7 @@ def test_total():
 """
 
 
+@pytest.mark.long
 def test_the_runner_tells_what_escapes_and_leaves_the_checkout_as_it_was(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     checkout.mkdir()

@@ -1,7 +1,5 @@
 """The judge of errors is tried itself: a value has to stand in a field whole."""
 
-from __future__ import annotations
-
 import pytest
 
 from glassformer.base.errors import ConfigError, DataError, GlassformerError, MissingColumnError

@@ -1,7 +1,5 @@
 """The wheel holds every file that the package needs, the models too, and works from where it is unpacked."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -64,6 +62,7 @@ def source(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_wheel_holds_all_and_answers_where_it_is_unpacked(source: Path, tmp_path: Path) -> None:
     built = subprocess.run([sys.executable, "-c", BUILD], cwd=source, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr

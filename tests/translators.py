@@ -1,7 +1,5 @@
 """A tiny encoder–decoder with random weights and a vocabulary of two languages, for tests of translation."""
 
-from __future__ import annotations
-
 import torch
 
 from glassformer.api.model import Model

@@ -1,7 +1,5 @@
 """Tiny language models with random weights and a vocabulary of byte pairs, in float64."""
 
-from __future__ import annotations
-
 import torch
 
 import glassformer as gf

@@ -6,7 +6,7 @@ import { dirname, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { generated } from "./addresses.mjs";
-import { faultsOf, keysOfPage, named, spoken, tableOf } from "./words.mjs";
+import { faultsOf, keysOfPage, named, spoken, tablesOfAll } from "./words.mjs";
 
 /** Where the package has the page: the one place that names it. */
 const PAGE = "../glassformer/page";
@@ -132,7 +132,12 @@ for (const name of files.keys()) {
   if (/^script\/(?!core\.)/.test(name)) measure(name, [name], limits);
 }
 
-for (const fault of check ? faultsOf(tableOf("de"), keysOfPage()) : []) fail(`web/words/de.json: ${fault}`);
+if (check) {
+  const keys = keysOfPage();
+  for (const [language, table] of Object.entries(tablesOfAll())) {
+    for (const fault of faultsOf(table, keys)) fail(`web/words/${language}.json: ${fault}`);
+  }
+}
 
 const licences = CONTAINED.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim()}\n`);
 files.set("LICENSES.txt", licences.join("\n\n"));

@@ -1,5 +1,5 @@
 // The words of the page: which sentences are marked in the sources, and the table of each language.
-import { existsSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -75,12 +75,17 @@ function escaped(text) {
 }
 
 export function tableOf(language) {
-  const path = `${TABLES}/${language}.json`;
-  return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : {};
+  return JSON.parse(readFileSync(`${TABLES}/${language}.json`, "utf8"));
+}
+
+/** The table of each language that has one. */
+export function tablesOfAll() {
+  const languages = readdirSync(TABLES).flatMap((name) => /^([a-z]{2})\.json$/.exec(name)?.[1] ?? []);
+  return Object.fromEntries(languages.sort().map((language) => [language, tableOf(language)]));
 }
 
 /** The chunk of each language, made by the options of the other chunks. */
-export async function spoken(options, tables = { de: tableOf("de") }) {
+export async function spoken(options, tables = tablesOfAll()) {
   const filled = {
     name: "filled",
     setup(made) {

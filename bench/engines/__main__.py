@@ -7,8 +7,6 @@ nothing. Needs `pip install 'glassformer[bench,test,fast]'`. All systems have as
 OMP_NUM_THREADS.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ every weight once.
 B texts · S tokens of the prompt · N new tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

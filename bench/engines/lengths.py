@@ -5,8 +5,6 @@ those of a call from texts to an array. Each length is a row: `python -m bench.e
 B texts · S tokens of each · W width
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from functools import cache, partial

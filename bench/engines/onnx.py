@@ -3,8 +3,6 @@
 B rows · S tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

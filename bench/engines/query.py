@@ -1,7 +1,5 @@
 """The vector of one short query at a time, with the encoder loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

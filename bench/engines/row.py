@@ -15,6 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from bench.turns import RUNS, Given, forget_peak, in_turn, medians, peak_megabytes, times
+from glassformer.base.machine import VNNI, features
 from glassformer.runtime.device import has_fast_bfloat16
 
 if TYPE_CHECKING:
@@ -120,12 +121,6 @@ def _seconds(done: Callable[[], object]) -> float:
     return min(found)
 
 
-def flags() -> set[str]:
-    """The instructions of the processor, as Linux reports them."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    return {word for line in lines if line.startswith(("flags", "Features")) for word in line.split()}
-
-
 def measured(name: str, *, tried: bool) -> dict[str, Any]:
     """All systems of a row in turn: how much a second, ratios within each turn, equal answers, shares of the limit."""
     row = row_of(name)
@@ -155,7 +150,7 @@ def measured(name: str, *, tried: bool) -> dict[str, Any]:
         "cases": cases,
         "limits": most,
         "left_out": left,
-        "vnni": bool(flags() & {"avx512_vnni", "avx_vnni", "amx_int8", "i8mm"}),
+        "vnni": bool((features() or frozenset()) & VNNI),
         "threads": torch.get_num_threads(),
         "peak_megabytes": {system: max(of["peak_megabytes"][system] for of in cases.values()) for system in systems},
         "ready_after_seconds": ready,

@@ -5,8 +5,6 @@ speed. onnxruntime is fed as its users feed it: 32 texts at a time in the order 
 B rows · S tokens
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from itertools import groupby

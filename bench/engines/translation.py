@@ -4,8 +4,6 @@ All search alike: scores divided by the number of tokens, and an end at as many 
 its manual advises: sentences sorted by length, batches by tokens, and the threads divided among batches or within each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ the peers have 32 rows, which is the default of sentence-transformers.
 B rows · S tokens · W width
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The models whose pages are measured, each served by a process of its own, and pages as files."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -6,8 +6,6 @@ Writes docs/results/bench-translation-training.json. A run that was stopped goes
 compiled, and writes nothing. Needs `pip install 'glassformer[bench,test]'`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The pairs of multi30k, a vocabulary for both sides, and an untrained model that all sides begin with."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The section on chat in docs/measured/results.md, from docs/results/*.json alone."""
 
-from __future__ import annotations
-
 from experiments.page import NOT_YET, table
 from experiments.writing.table import Row, longest, made, one_line, shown
 

@@ -7,8 +7,6 @@ A seed above 0 whose run with seed 0 is not here has a file of its own, encoder-
 Each row is resumable: the same command goes on where it was stopped, and does nothing when it is done.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

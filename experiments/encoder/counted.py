@@ -1,7 +1,5 @@
 """Baselines without a network: what is most frequent in training, and TF-IDF with a linear model."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

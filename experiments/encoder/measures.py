@@ -3,8 +3,6 @@
 E examples · K statistics of an example · L labels
 """
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

@@ -1,7 +1,5 @@
 """Our side: `glassformer.train` from the same encoder, and the verbs of the model that it gives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

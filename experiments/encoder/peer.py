@@ -4,8 +4,6 @@ The Trainer's own defaults (AdamW, linear decay, no warm-up, no weight decay, cl
 batch and learning rate.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 S tokens of a window
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What each row of the tables is trained with, the same on both sides; where runs and results are kept."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ choose: text, choices, label (the number of the right choice) · tag: words, tag
 answer: question, context, answers [{text, answer_start}], none where the passage has no answer
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The sections on the encoder's tasks in docs/measured/{results,bench}.md, from docs/results/*.json alone."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The sections on features and search of docs/measured/{results,claims}.md, from docs/results/*.json alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from experiments import results

@@ -1,7 +1,5 @@
 """X-11 in docs/measured/{results,claims}.md: six vectors of a word, from docs/results/features-words-*.json."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

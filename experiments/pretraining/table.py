@@ -1,7 +1,5 @@
 """The sections on pre-training of docs/measured/{results,claims}.md, from docs/results/pretraining.json alone."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

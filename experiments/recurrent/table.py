@@ -1,7 +1,5 @@
 """The section on recurrent networks in docs/measured/results.md and its picture, from docs/results/*.json alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate

@@ -8,8 +8,6 @@
 `score` follow it. The other models are `sentences`, `en-fr`, `writer`, `chat` and `next-sentence`.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from experiments import results

@@ -1,7 +1,5 @@
 """Dialogues as `train chat` reads text: a turn a line, a blank line between two. For what no shared file holds so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """From the data to the folder in the package: training, packing in bfloat16, scores and card."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

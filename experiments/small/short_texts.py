@@ -1,7 +1,5 @@
 """Documents of two to four short sentences in a row, from books, speeches and dialogues, for `next-sentence`."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

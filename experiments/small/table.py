@@ -1,7 +1,5 @@
 """The sections on `writer` and `chat` in docs/measured/results.md, from docs/results/*.json alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Single words and their translations, for `en-fr`: a person's first try is one word, and Tatoeba has sentences."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

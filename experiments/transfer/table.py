@@ -1,7 +1,5 @@
 """The sections on transfer of docs/measured/{results,claims}.md, from docs/results/transfer-*.json alone."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping
 from typing import Any

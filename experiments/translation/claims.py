@@ -1,7 +1,5 @@
 """The claims about translation in docs/measured/claims.md, each with the rule by which figures become a verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

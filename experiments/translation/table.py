@@ -1,7 +1,5 @@
 """The sections on translation in docs/measured/{results,claims}.md, from docs/results/*.json alone."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The section on writing in docs/measured/results.md, from docs/results/*.json alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -73,22 +73,11 @@ class Model(Answering, Writing):
         from glassformer.runtime.device import check_float64
 
         check_float64(self.device, dtype)
-        return Trace.of(
-            trace(
-                self,
-                text,
-                pair,
-                scored_at=scored_at,
-                labels=labels,
-                keep=keep,
-                dtype=dtype,
-                predicts_in=predicts_in,
-                interventions=interventions,
-                gradients=gradients,
-                choices=choices,
-                target_ids=target_ids,
-            )
-        )
+        found = trace(
+            self, text, pair, scored_at=scored_at, labels=labels, keep=keep, dtype=dtype, predicts_in=predicts_in,
+            interventions=interventions, gradients=gradients, choices=choices, target_ids=target_ids,
+        )  # fmt: skip
+        return Trace.of(found)
 
     def embed(
         self,
@@ -109,6 +98,10 @@ class Model(Answering, Writing):
         opened). Raises ConfigError for a strategy that needs layers which the model does not have, DataError for
         anything but texts or words.
         """
+        from glassformer.features.alone import alone
+
+        if words is False and (vector := alone(self, text, strategy, pooling, fast=fast)) is not None:
+            return vector
         from glassformer.features.embed import embed, vectors_of
         from glassformer.features.mix import Mix
         from glassformer.features.strategies import listed as listed_features
@@ -131,8 +124,6 @@ class Model(Answering, Writing):
 
     def info(self) -> dict[str, Any]:
         """Family, sizes, parameters by part, tokenizer, task, precision, data: plain lists and strings."""
-        from glassformer.saved.info import describe
-
         return describe(self)
 
     def _repr_html_(self) -> str:

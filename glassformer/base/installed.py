@@ -13,7 +13,7 @@ from glassformer.base.errors import MissingExtraError, PackageError
 # The first torch with torch.optim.Muon, as in pyproject.toml: here so that no command reads metadata for it (50 ms).
 OLDEST_TORCH = "2.9"
 # Extras for people who work on glassformer itself.
-OF_DEVELOPERS = ("test", "dev", "bench")
+OF_DEVELOPERS = ("test", "dev", "bench", "docs", "release")
 
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;.*extra == ['\"]([\w-]+)['\"])?")
 

@@ -16,6 +16,9 @@ UNKNOWN = (
 FAST_BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 """Features with which bfloat16 products are native, and so faster than float32."""
 
+VNNI = frozenset({"avx512_vnni", "avx_vnni"})
+"""Features with which products of 8 bits are added in 32 bits; without them x86 adds two in 16 bits, which overflow."""
+
 
 def features() -> frozenset[str] | None:
     """The processor's features as Linux reports them (x86 `flags`, ARM `Features`); None on other systems."""

@@ -109,6 +109,8 @@ def _readable(error: ValidationError, kind: type[Settings], where: str, called: 
         return ConfigError(f"{where} has no setting {'.'.join(path)!r}", do=hint)
     if first["type"] == "missing":
         return ConfigError(f"{place} is needed", got="nothing")
+    if first["type"] == "too_short" and first["ctx"]["min_length"] == 1:
+        return ConfigError(f"{place} must hold at least one", got="none")
     message = str(first["msg"]).removeprefix("Value error, ")
     given = first.get("input")
     shown = "" if isinstance(given, dict | list) else repr(given)

@@ -208,25 +208,17 @@ def _quietly(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the option --quiet: without progress and notes, but with errors and what Ctrl-C has kept."""
     import typer
 
-    from glassformer.cli.terminal.options import signed
+    from glassformer.cli.terminal.options import keyword, signed
 
-    quiet = inspect.Parameter(
-        "quiet",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False,
-        annotation=Annotated[
-            bool, typer.Option("--quiet", "-q", help="Print only results and errors, no progress or notes.")
-        ],
-    )
+    option = typer.Option("--quiet", "-q", help="Print only results and errors, no progress or notes.")
 
     def quietly(*, quiet: bool, **options: object) -> None:
         # All notes and all progress go to standard error, and errors are printed where this has ended.
         with contextlib.redirect_stderr(_Nowhere()) if quiet else contextlib.nullcontext():
             command(**options)
 
-    every = [*inspect.signature(command, eval_str=True).parameters.values(), quiet]
-    result: Callable[..., None] = signed(quietly, command, every)
-    return result
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    return signed(quietly, command, [*parameters, keyword("quiet", Annotated[bool, option], False)])
 
 
 class _Nowhere(io.TextIOBase):

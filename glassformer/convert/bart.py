@@ -2,7 +2,7 @@
 
 from glassformer.convert.family import ACTIVATIONS, SHARED, Family
 from glassformer.convert.settings import Count, Only, Setting, Unused
-from glassformer.convert.table import Ignore, Row, Same
+from glassformer.convert.table import Ignore, Row, Same, attention
 
 # What Marian has in common with BART.
 BODY_SETTINGS = (
@@ -40,15 +40,9 @@ BODY_SETTINGS = (
 def _layers(side: str) -> tuple[Same, ...]:
     block, layer = f"{side}.blocks.{{}}", f"model.{side}.layers.{{}}"
     return (
-        Same(f"{block}.self_attention.body.query.*", f"{layer}.self_attn.q_proj.*"),
-        Same(f"{block}.self_attention.body.key.*", f"{layer}.self_attn.k_proj.*"),
-        Same(f"{block}.self_attention.body.value.*", f"{layer}.self_attn.v_proj.*"),
-        Same(f"{block}.self_attention.body.output.*", f"{layer}.self_attn.out_proj.*"),
+        *attention(f"{block}.self_attention", f"{layer}.self_attn"),
         Same(f"{block}.self_attention.norm.*", f"{layer}.self_attn_layer_norm.*"),
-        Same(f"{block}.cross_attention.body.query.*", f"{layer}.encoder_attn.q_proj.*"),
-        Same(f"{block}.cross_attention.body.key.*", f"{layer}.encoder_attn.k_proj.*"),
-        Same(f"{block}.cross_attention.body.value.*", f"{layer}.encoder_attn.v_proj.*"),
-        Same(f"{block}.cross_attention.body.output.*", f"{layer}.encoder_attn.out_proj.*"),
+        *attention(f"{block}.cross_attention", f"{layer}.encoder_attn"),
         Same(f"{block}.cross_attention.norm.*", f"{layer}.encoder_attn_layer_norm.*"),
         Same(f"{block}.feed_forward.body.hidden.*", f"{layer}.fc1.*"),
         Same(f"{block}.feed_forward.body.output.*", f"{layer}.fc2.*"),

@@ -14,7 +14,7 @@ from glassformer.convert.family import (
     with_label_heads,
 )
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values, at
-from glassformer.convert.table import Ignore, Same
+from glassformer.convert.table import Ignore, Same, attention
 
 BLOCK = "encoder.blocks.{}"
 LAYER = "bert.encoder.layer.{}"
@@ -51,14 +51,13 @@ BODY_SETTINGS = (
             "pooler_size_per_head", "directionality"), "about heads that are not read"),
 )  # fmt: skip
 
-BODY_TENSORS = (
+BODY_TENSORS: tuple[Same | Ignore, ...] = (
     Same("encoder.embed.position.weight", "bert.embeddings.position_embeddings.weight"),
     Same("encoder.embed.segment.weight", "bert.embeddings.token_type_embeddings.weight"),
     Same("encoder.embed.norm.*", "bert.embeddings.LayerNorm.*"),
-    Same(f"{BLOCK}.self_attention.body.query.*", f"{LAYER}.attention.self.query.*"),
-    Same(f"{BLOCK}.self_attention.body.key.*", f"{LAYER}.attention.self.key.*"),
-    Same(f"{BLOCK}.self_attention.body.value.*", f"{LAYER}.attention.self.value.*"),
-    Same(f"{BLOCK}.self_attention.body.output.*", f"{LAYER}.attention.output.dense.*"),
+    *attention(
+        f"{BLOCK}.self_attention", f"{LAYER}.attention", ("self.query", "self.key", "self.value", "output.dense")
+    ),
     Same(f"{BLOCK}.self_attention.norm.*", f"{LAYER}.attention.output.LayerNorm.*"),
     Same(f"{BLOCK}.feed_forward.body.hidden.*", f"{LAYER}.intermediate.dense.*"),
     Same(f"{BLOCK}.feed_forward.body.output.*", f"{LAYER}.output.dense.*"),

@@ -13,7 +13,7 @@ from glassformer.convert.family import (
     with_label_heads,
 )
 from glassformer.convert.settings import Count, Only, Setting, Unused
-from glassformer.convert.table import Ignore, Same
+from glassformer.convert.table import Ignore, Same, attention
 
 BLOCK = "encoder.blocks.{}"
 LAYER = "distilbert.transformer.layer.{}"
@@ -54,10 +54,7 @@ _DISTILBERT = Family(
         ),
         Same("encoder.embed.position.weight", "distilbert.embeddings.position_embeddings.weight"),
         Same("encoder.embed.norm.*", "distilbert.embeddings.LayerNorm.*"),
-        Same(f"{BLOCK}.self_attention.body.query.*", f"{LAYER}.attention.q_lin.*"),
-        Same(f"{BLOCK}.self_attention.body.key.*", f"{LAYER}.attention.k_lin.*"),
-        Same(f"{BLOCK}.self_attention.body.value.*", f"{LAYER}.attention.v_lin.*"),
-        Same(f"{BLOCK}.self_attention.body.output.*", f"{LAYER}.attention.out_lin.*"),
+        *attention(f"{BLOCK}.self_attention", f"{LAYER}.attention", ("q_lin", "k_lin", "v_lin", "out_lin")),
         Same(f"{BLOCK}.self_attention.norm.*", f"{LAYER}.sa_layer_norm.*"),
         Same(f"{BLOCK}.feed_forward.body.hidden.*", f"{LAYER}.ffn.lin1.*"),
         Same(f"{BLOCK}.feed_forward.body.output.*", f"{LAYER}.ffn.lin2.*"),

@@ -13,8 +13,7 @@ LAYER = "transformer.h.{}"
 
 def _write_division(config: ModelConfig) -> dict[str, Any]:
     """A single layer has the number 1, by which nothing changes."""
-    assert config.decoder is not None
-    divided = config.decoder.blocks[-1].self_attention.body.divided_by != 1
+    divided = config.output_stack.blocks[-1].self_attention.body.divided_by != 1
     return {"scale_attn_by_inverse_layer_idx": divided}
 
 

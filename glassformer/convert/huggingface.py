@@ -12,41 +12,11 @@ from glassformer.base.atomic import current
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.paths import check_path
 from glassformer.config import ModelConfig
+from glassformer.convert import files, heads, tokenizer_files
 from glassformer.convert.families import FAMILY_TABLES, family_of, full_names, parameter_shapes, read_config
 from glassformer.convert.family import GENERATION, TOKEN_SETTINGS, Family
-from glassformer.convert.files import (
-    SETTINGS,
-    WEIGHTS,
-    read_object,
-    read_shapes,
-    read_weights,
-    refuse_other_than_files,
-    write_whole,
-)
-from glassformer.convert.heads import (
-    NO_LABELS,
-    LabelUse,
-    architectures,
-    as_told,
-    free_length,
-    left_behind,
-    read_use,
-    table_for,
-    table_of_source,
-    with_use,
-    without_crf,
-    write_use,
-)
 from glassformer.convert.settings import differences, write_values
 from glassformer.convert.table import read_tensors, write_tensors
-from glassformer.convert.tokenizer_files import (
-    has_tokenizer,
-    left_unread,
-    role_ids,
-    told_length,
-    write_json,
-    write_tokenizer,
-)
 from glassformer.text.chat_template import ChatTemplates, read_templates, write_templates
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
@@ -69,7 +39,7 @@ def read_generation(directory: Path, values: Mapping[str, Any]) -> tuple[dict[st
     """
     said = {key: values[key] for key in GENERATION.keys if values.get(key) is not None}
     if (directory / GENERATION_FILE).is_file():
-        found = read_object(directory / GENERATION_FILE)
+        found = files.read_object(directory / GENERATION_FILE)
         kept = {key: value for key, value in found.items() if key not in _BOOKKEEPING}
         return kept, dict.fromkeys(said, f"{GENERATION_FILE} says how to search for a text")
     if not said:
@@ -97,7 +67,7 @@ class Report:
     tensors_aside: Mapping[str, str] = field(default_factory=dict)
     token_settings: Mapping[str, Any] = field(default_factory=dict)
     generation: Mapping[str, Any] = field(default_factory=dict)
-    use: LabelUse = NO_LABELS
+    use: heads.LabelUse = heads.NO_LABELS
     length: int | None = None
 
     @property
@@ -125,26 +95,26 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     if not directory.is_dir():
         raise CheckpointError(f"a folder is needed at {directory}", got="no such folder")
     directory = current(directory)
-    refuse_other_than_files(directory)
-    where = str(directory / SETTINGS)
-    values = read_object(directory / SETTINGS)
-    names = read_shapes(directory)
-    family = table_of_source(family_of(values, where), values, names, where)
+    files.refuse_other_than_files(directory)
+    where = str(directory / files.SETTINGS)
+    values = files.read_object(directory / files.SETTINGS)
+    names = files.read_shapes(directory)
+    family = heads.table_of_source(family_of(values, where), values, names, where)
     stored = full_names(family, names)
     config, settings_aside = read_config(family, values, stored, where=where, vocabulary_head=vocabulary_head)
-    use = read_use(family, config, values, where)
+    use = heads.read_use(family, config, values, where)
     generation, ignored = read_generation(directory, values)
     settings_aside = {key: reason for key, reason in settings_aside.items() if key not in GENERATION.keys} | ignored
-    settings_aside |= left_unread(directory)
+    settings_aside |= tokenizer_files.left_unread(directory)
     shapes = parameter_shapes(config)
     read_tensors(family.tensors, shapes, stored, config, where=str(directory))  # before a number is read
-    source = full_names(family, read_weights(directory))
+    source = full_names(family, files.read_weights(directory))
     start = values.get("decoder_start_token_id")
     if family.unfold is not None and isinstance(start, int):
         source = family.unfold(config, source, start)
     state, tensors_aside = read_tensors(family.tensors, shapes, source, config, where=str(directory))
     report = Report(
-        architecture=", ".join(name[:80] for name in architectures(values)[:3]),
+        architecture=", ".join(name[:80] for name in heads.architectures(values)[:3]),
         settings_aside={
             key: reason for key, reason in settings_aside.items() if use.head is None or key not in _OF_LABELS
         },
@@ -152,15 +122,17 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
         token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
         generation=generation,
         use=use,
-        length=free_length(family, config, values, where) if family.free_length else told_length(directory),
+        length=heads.free_length(family, config, values, where)
+        if family.free_length
+        else tokenizer_files.told_length(directory),
     )
-    tokenizer = load_tokenizer(directory) if has_tokenizer(directory) else None
+    tokenizer = load_tokenizer(directory) if tokenizer_files.has_tokenizer(directory) else None
     alone = config.encoder is None and config.decoder is not None
     templates = read_templates(directory, tokenizer) if alone and tokenizer is not None else None
     # The state under all names that `load_state_dict` asks for: shared tables stand twice.
     if config.share_embeddings:
         state["decoder.embed.word.weight"] = state["encoder.embed.word.weight"]
-    return Imported(with_use(config, use), state, tokenizer, report, templates)
+    return Imported(heads.with_use(config, use), state, tokenizer, report, templates)
 
 
 class Described(NamedTuple):
@@ -179,7 +151,7 @@ def write_huggingface(
     *,
     token_settings: Mapping[str, Any] | None = None,
     generation: Mapping[str, Any] | None = None,
-    use: LabelUse = NO_LABELS,
+    use: heads.LabelUse = heads.NO_LABELS,
     length: int | None = None,
     start: int | None = None,
     templates: ChatTemplates | None = None,
@@ -197,16 +169,16 @@ def write_huggingface(
     described = describe(config, state, tokenizer, token_settings=token_settings, use=use, length=length, start=start)
 
     def fill(folder: Path) -> None:
-        save_file(described.tensors, folder / WEIGHTS, metadata={"format": "pt"})
-        write_json(folder / SETTINGS, described.settings)
+        save_file(described.tensors, folder / files.WEIGHTS, metadata={"format": "pt"})
+        tokenizer_files.write_json(folder / files.SETTINGS, described.settings)
         if generation:
-            write_json(folder / GENERATION_FILE, generation)
+            tokenizer_files.write_json(folder / GENERATION_FILE, generation)
         if tokenizer is not None:
             write_tokenizer_of(folder, config, tokenizer, length)
             if templates is not None:
                 write_templates(folder, templates)
 
-    write_whole(Path(directory), fill)
+    files.write_whole(Path(directory), fill)
     return described.left
 
 
@@ -214,7 +186,7 @@ def write_tokenizer_of(folder: Path, config: ModelConfig, tokenizer: Tokenizer, 
     """Write the tokenizer of a model for texts of this length, or of as many tokens as it has positions."""
     segments = config.encoder is not None and config.encoder.embed.segments > 1
     limits = [each for each in (config.output_stack.max_length, length) if each is not None]
-    write_tokenizer(folder, tokenizer, min(limits, default=None), segments=segments)
+    tokenizer_files.write_tokenizer(folder, tokenizer, min(limits, default=None), segments=segments)
 
 
 def describe(
@@ -223,7 +195,7 @@ def describe(
     tokenizer: Tokenizer | None = None,
     *,
     token_settings: Mapping[str, Any] | None = None,
-    use: LabelUse = NO_LABELS,
+    use: heads.LabelUse = heads.NO_LABELS,
     length: int | None = None,
     start: int | None = None,
 ) -> Described:
@@ -233,8 +205,8 @@ def describe(
             f"a Hugging Face folder has one of the families {', '.join(FAMILY_TABLES)}",
             got=f"the family {config.family!r}",
         )  # fmt: skip
-    family = table_for(FAMILY_TABLES[config.family], config, use)
-    whole, config = config, without_crf(config)
+    family = heads.table_for(FAMILY_TABLES[config.family], config, use)
+    whole, config = config, heads.without_crf(config)
     named, values = family.class_of(config), write_values(family.settings, config)
     shapes = parameter_shapes(config)
     tensors = write_tensors(family.tensors, {name: state[name] for name in shapes if name in state}, shapes)
@@ -245,8 +217,8 @@ def describe(
         tensors = {name.removeprefix(family.prefix): tensor for name, tensor in tensors.items()}
     if family.free_length and length is not None:
         values = {"max_position_embeddings": length, **values}  # a stretch may have said it
-    values |= write_use(family, config, use)
-    roles = {**role_ids(None if tokenizer is None else tokenizer.target), **(token_settings or {})}
+    values |= heads.write_use(family, config, use)
+    roles = {**tokenizer_files.role_ids(None if tokenizer is None else tokenizer.target), **(token_settings or {})}
     # RoBERTa's positions start after the id of its padding: there a tokenizer has no choice.
     for key, id_ in roles.items():
         if values.get(key, id_) != id_:
@@ -264,7 +236,7 @@ def describe(
         **values,
         **roles,
     }
-    return Described(settings, tensors, left_behind(whole, back))
+    return Described(settings, tensors, heads.left_behind(whole, back))
 
 
 def _check_nothing_lost(
@@ -278,7 +250,7 @@ def _check_nothing_lost(
     except (KeyError, CheckpointError) as error:
         raise ConfigError(f"Hugging Face's {family.name} must be able to say this model", got=str(error)) from None
     # How weights were once drawn is no part of the model they have become.
-    config = as_told(config, back)
+    config = heads.as_told(config, back)
     lost = differences(config.model_dump(exclude={"initial"}), back.model_dump(exclude={"initial"}))
     if lost:
         raise ConfigError(

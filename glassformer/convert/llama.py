@@ -6,7 +6,7 @@ from glassformer.config import ModelConfig, RotaryConfig
 from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family
 from glassformer.convert.rotary import dynamic_length, read_rotary, write_rotary
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
-from glassformer.convert.table import Ignore, Same
+from glassformer.convert.table import Ignore, Same, attention
 
 BLOCK = "decoder.blocks.{}"
 LAYER = "model.layers.{}"
@@ -22,8 +22,7 @@ def _read_rotary(values: Values) -> dict[str, Any]:
 
 
 def _write_rotary(config: ModelConfig) -> dict[str, Any]:
-    assert config.decoder is not None
-    rotary = config.decoder.blocks[0].self_attention.body.rotary or RotaryConfig(base=BASE)
+    rotary = config.output_stack.blocks[0].self_attention.body.rotary or RotaryConfig(base=BASE)
     length = dynamic_length(rotary)
     return {"rope_parameters": write_rotary(rotary), **({} if length is None else {"max_position_embeddings": length})}
 
@@ -62,10 +61,7 @@ LLAMA = Family(
     tensors=(
         Same("head.weight", "lm_head.weight"),
         Same("decoder.embed.word.weight", "model.embed_tokens.weight", copies=("lm_head.weight",)),
-        Same(f"{BLOCK}.self_attention.body.query.*", f"{LAYER}.self_attn.q_proj.*"),
-        Same(f"{BLOCK}.self_attention.body.key.*", f"{LAYER}.self_attn.k_proj.*"),
-        Same(f"{BLOCK}.self_attention.body.value.*", f"{LAYER}.self_attn.v_proj.*"),
-        Same(f"{BLOCK}.self_attention.body.output.*", f"{LAYER}.self_attn.o_proj.*"),
+        *attention(f"{BLOCK}.self_attention", f"{LAYER}.self_attn", ("q_proj", "k_proj", "v_proj", "o_proj")),
         Same(f"{BLOCK}.self_attention.norm.*", f"{LAYER}.input_layernorm.*"),
         Same(f"{BLOCK}.feed_forward.body.gate.*", f"{LAYER}.mlp.gate_proj.*"),
         Same(f"{BLOCK}.feed_forward.body.hidden.*", f"{LAYER}.mlp.up_proj.*"),

@@ -18,9 +18,8 @@ from glassformer.parts.position import halves
 
 def _positions(config: ModelConfig) -> Tensor:
     """All sines before all cosines, for each position their table has: [P, W]."""
-    assert config.encoder is not None
-    length = config.encoder.embed.position.max_length
-    return halves(torch.arange(length), config.encoder.width)
+    stack = config.output_stack  # both have the same
+    return halves(torch.arange(stack.embed.position.max_length), stack.width)
 
 
 _SHARED = "share_encoder_decoder_embeddings"
@@ -59,8 +58,7 @@ def _words(config: ModelConfig) -> str:
 
 
 def _scale(config: ModelConfig) -> float:
-    assert config.encoder is not None
-    return sqrt(config.encoder.width) if config.encoder.embed.scaled else 1.0
+    return sqrt(config.output_stack.width) if config.output_stack.embed.scaled else 1.0
 
 
 def _fold(config: ModelConfig, tensors: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:

@@ -39,15 +39,13 @@ def _read_layers(values: Values) -> dict[str, Any]:
 
 
 def _write_layers(config: ModelConfig) -> dict[str, Any]:
-    assert config.encoder is not None
-    windows = [block.self_attention.body.window for block in config.encoder.blocks]
+    windows = [block.self_attention.body.window for block in config.output_stack.blocks]
     return {"layer_types": [GLOBAL if window is None else LOCAL for window in windows]}
 
 
 def _write_reach(config: ModelConfig) -> dict[str, Any]:
     """They count the whole window, we count to one side."""
-    assert config.encoder is not None
-    windows = [block.self_attention.body.window for block in config.encoder.blocks]
+    windows = [block.self_attention.body.window for block in config.output_stack.blocks]
     reach = next((window for window in windows if window is not None), None)
     return {} if reach is None else {"local_attention": 2 * reach}
 
@@ -79,9 +77,8 @@ def _read_rotary(values: Values) -> dict[str, Any]:
 
 
 def _write_rotary(config: ModelConfig) -> dict[str, Any]:
-    assert config.encoder is not None
     found = {GLOBAL: RotaryConfig(base=GLOBAL_BASE), LOCAL: RotaryConfig(base=LOCAL_BASE)}
-    for block in config.encoder.blocks:
+    for block in config.output_stack.blocks:
         attention = block.self_attention.body
         if attention.rotary is not None:
             found[GLOBAL if attention.window is None else LOCAL] = attention.rotary

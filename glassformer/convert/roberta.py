@@ -17,8 +17,7 @@ def _read_positions(values: Values) -> dict[str, Any]:
 
 
 def _write_positions(config: ModelConfig) -> dict[str, Any]:
-    assert config.encoder is not None
-    position = config.encoder.embed.position
+    position = config.output_stack.embed.position
     return {"max_position_embeddings": position.max_length + position.offset, "pad_token_id": position.offset - 1}
 
 

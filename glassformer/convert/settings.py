@@ -13,6 +13,16 @@ from glassformer.config import ModelConfig
 Values = Mapping[str, Any]
 
 
+class _Row:
+    """A row that says nothing, unless it overrides this."""
+
+    def read(self, values: Values) -> dict[str, Any]:
+        return {}
+
+    def write(self, config: ModelConfig) -> dict[str, Any]:
+        return {}
+
+
 @dataclass(frozen=True)
 class Setting:
     """Their `theirs` is the keyword `ours`, found at `at` in our tree. `default` is theirs, for old files without it. A
@@ -73,7 +83,7 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class Only:
+class Only(_Row):
     """A setting that would change the numbers, of which we have one value. The first is told and written nowhere."""
 
     theirs: str
@@ -92,12 +102,9 @@ class Only:
             )
         return {}
 
-    def write(self, config: ModelConfig) -> dict[str, Any]:
-        return {}
-
 
 @dataclass(frozen=True)
-class Unused:
+class Unused(_Row):
     """Keys that say nothing about the model's numbers. `told`: a report names those that a file has, which need not be
     where what they say is kept or known in another way.
     """
@@ -105,12 +112,6 @@ class Unused:
     keys: tuple[str, ...]
     reason: str
     told: bool = True
-
-    def read(self, values: Values) -> dict[str, Any]:
-        return {}
-
-    def write(self, config: ModelConfig) -> dict[str, Any]:
-        return {}
 
 
 SettingRow = Setting | Joint | Only | Unused

@@ -5,7 +5,7 @@ from typing import Any
 from glassformer.config import ModelConfig
 from glassformer.convert.family import ACTIVATIONS, SHARED, Family, Presence
 from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
-from glassformer.convert.table import Ignore, Same
+from glassformer.convert.table import Ignore, Same, attention
 
 _PATH = "encoder.blocks.0.feed_forward.body.activation"
 
@@ -41,23 +41,15 @@ def _write_head(config: ModelConfig) -> dict[str, Any]:
     return {"tie_word_embeddings": config.head.tied, "scale_decoder_outputs": config.head.scaled}
 
 
-def _attention(ours: str, theirs: str, norm: str) -> tuple[Same, ...]:
-    return (
-        Same(f"{ours}.body.query.*", f"{theirs}.q.*"),
-        Same(f"{ours}.body.key.*", f"{theirs}.k.*"),
-        Same(f"{ours}.body.value.*", f"{theirs}.v.*"),
-        Same(f"{ours}.body.output.*", f"{theirs}.o.*"),
-        Same(f"{ours}.norm.*", f"{norm}.layer_norm.*"),
-    )
-
-
 def _stack(side: str, last: int) -> tuple[Same, ...]:
     """One side's rows; `last` is the number of the feed-forward sublayer in a layer."""
     block, layer = f"{side}.blocks.{{}}", f"{side}.block.{{}}.layer"
     feed_forward, gate = f"{layer}.{last}.DenseReluDense", f"{block}.feed_forward.body.gate.weight"
     return (
-        *_attention(f"{block}.self_attention", f"{layer}.0.SelfAttention", f"{layer}.0"),
-        *_attention(f"{block}.cross_attention", f"{layer}.1.EncDecAttention", f"{layer}.1"),
+        *attention(f"{block}.self_attention", f"{layer}.0.SelfAttention", "qkvo"),
+        Same(f"{block}.self_attention.norm.*", f"{layer}.0.layer_norm.*"),
+        *attention(f"{block}.cross_attention", f"{layer}.1.EncDecAttention", "qkvo"),
+        Same(f"{block}.cross_attention.norm.*", f"{layer}.1.layer_norm.*"),
         Same(f"{block}.feed_forward.body.hidden.weight", f"{feed_forward}.wi.weight", without=gate),
         Same(f"{block}.feed_forward.body.hidden.weight", f"{feed_forward}.wi_1.weight", beside=gate),
         Same(gate, f"{feed_forward}.wi_0.weight"),

@@ -48,6 +48,12 @@ class Same:
         return state[self.ours]
 
 
+def attention(ours: str, theirs: str, names: Sequence[str] = ("q_proj", "k_proj", "v_proj", "out_proj")) -> list[Same]:
+    """The four layers of an attention, which are called so there."""
+    own = ("query", "key", "value", "output")
+    return [Same(f"{ours}.body.{mine}.*", f"{theirs}.{its}.*") for mine, its in zip(own, names, strict=True)]
+
+
 @dataclass(frozen=True)
 class Transpose(Same):
     """They store the matrix the other way round (GPT-2)."""
@@ -90,9 +96,9 @@ class Split(Same):
     def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
         """[3·Out, In] to three times [Out, In]."""
         tensor = tensor.T if self.transposed and tensor.dim() > 1 else tensor
-        # cloned, so that no two of our tensors live in one token of memory
-        tokens = [token.clone() for token in tensor.split([shapes[part][0] for part in self.parts])]
-        return dict(zip(self.parts, tokens, strict=True))
+        # Cloned, so that no two of our tensors live in one piece of memory.
+        pieces = [piece.clone() for piece in tensor.split([shapes[part][0] for part in self.parts])]
+        return dict(zip(self.parts, pieces, strict=True))
 
     def write(self, state: Mapping[str, Tensor]) -> Tensor:
         """Three times [Out, In] to [3·Out, In]."""

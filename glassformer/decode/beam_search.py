@@ -116,7 +116,7 @@ class Search:
         if self.recorder is not None:
             within = self.complete(over, candidates)  # [R, C]
             chosen = Chosen(
-                candidates=candidates,
+                *candidates,
                 log_probability=log_probability,
                 score=score,
                 penalty=length_penalty(answer, self.settings),

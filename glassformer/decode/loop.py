@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.decode.attention import Seen
 from glassformer.decode.beam_search import Search, TextOf
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.record import Recorder
@@ -27,10 +26,9 @@ from glassformer.decode.request import Finished, Request, SpecialIds, check_requ
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Step, Wanted
 from glassformer.decode.words import IdsOf, forbidden_ids, forced_words
-from glassformer.models.alignment import CrossWeights, cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.models.weights import all_weights
+from glassformer.models.weights import Weights, all_weights, cross_weights
 from glassformer.parts.cache import Cache, SlotCache
 from glassformer.runtime.matrices import laid_out
 
@@ -179,19 +177,19 @@ class Loop:
                 memory_real=self.memory_real,
             )  # [R, B, W]
         hypotheses.look, hypotheses.places = may_look, self.cache.positions[:, : may_look.shape[2]]
-        if self.attention is not None:
-            self.attention.add(self.rows, hypotheses, seen)
+        if self.attention is not None and seen is not None:
+            self.attention.add(self.rows, hypotheses, seen.seen)
         if weights is not None:
             hypotheses.attend(weights.mean().to(hypotheses.score.dtype), self.cache.own.newest)
         return self.scores(states)
 
-    def watching(self) -> AbstractContextManager[CrossWeights | None]:
+    def watching(self) -> AbstractContextManager[Weights | None]:
         """Within, the attention that is asked for is kept."""
         return cross_weights(self.stack, self.blocks, self.attention_head) if self.blocks else nullcontext()
 
-    def keeping(self) -> AbstractContextManager[Seen]:
+    def keeping(self) -> AbstractContextManager[Weights | None]:
         """Within, the weights of all attentions are kept where a recorder wants them."""
-        return all_weights(self.stack) if self.attention is not None else nullcontext({})
+        return all_weights(self.stack) if self.attention is not None else nullcontext()
 
     def scores(self, states: Tensor) -> Tensor:
         """Logits in float32, or in float64 of such a model; minus infinity for tokens that no answer has."""
@@ -285,8 +283,8 @@ class Loop:
         cache = self.model.new_cache()
         with self.keeping() as seen, self.watching() as weights:
             states = self.stack(Inputs(ids=tokens, real=real), cache=cache, memory=memory, memory_real=memory_real)
-        if self.attention is not None:
-            self.attention.begin(sentences, lengths.tolist(), seen)
+        if self.attention is not None and seen is not None:
+            self.attention.begin(sentences, lengths.tolist(), seen.seen)
         last = states[torch.arange(len(states), device=self.device), lengths - 1][:, None]  # [N, 1, W]
         logits = self.scores(last)  # [N, 1, V]
         hypotheses = self.search.begin(requests, tokens, lengths, logits)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from glassformer.decode.attention import AttentionKeeper
-from glassformer.decode.choose import Candidates, best_candidates, filtered, largest
+from glassformer.decode.choose import best_candidates, filtered, largest
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.settings import DecodeSettings
 
@@ -73,19 +73,33 @@ class Node:
 
 
 class Chosen(NamedTuple):
-    """One step of the search: each candidate [R, C] with what was decided about it, and which go on, [R, B]."""
+    """One step of the search: each candidate [R, C] with what was decided about it, and which go on, [R, B]: tensors;
+    lists of one row.
+    """
 
-    candidates: Candidates
-    log_probability: Tensor
-    score: Tensor
-    penalty: Tensor
-    coverage: Tensor
-    over: Tensor
-    answers: Tensor
-    repeated: Tensor
-    wordless: Tensor
-    going_on: Tensor
-    alive: Tensor
+    total: Any
+    parent: Any
+    token: Any
+    log_probability: Any
+    score: Any
+    penalty: Any
+    coverage: Any
+    over: Any
+    answers: Any
+    repeated: Any
+    wordless: Any
+    going_on: Any
+    alive: Any
+
+    def fate(self, place: int) -> Fate:
+        """What became of a candidate of one row."""
+        if self.answers[place]:
+            return "answer"
+        if self.over[place]:
+            return "repeated" if self.repeated[place] else "wordless" if self.wordless[place] else "ended"
+        if place not in self.going_on:
+            return "below"
+        return "kept" if self.alive[self.going_on.index(place)] else "hopeless"
 
 
 @dataclass(frozen=True)
@@ -167,18 +181,16 @@ class Recorder:
                     self.beside.setdefault(row, []).append(Beside(beam, each, of_token, total, fate, part, start))
 
     def record(self, chosen: Chosen, sentences: Sequence[Sentence | None]) -> None:
-        score, parent, token = (each.tolist() for each in chosen.candidates)
-        facts = [each.tolist() for each in chosen[1:]]
         for row, sentence in enumerate(sentences):
-            if sentence is None or all(each == -inf for each in score[row]):
+            of_row = Chosen(*(each[row].tolist() for each in chosen))
+            if sentence is None or all(each == -inf for each in of_row.total):
                 continue
             number = sentence.request.number
             nodes = self.nodes.setdefault(number, [])
-            tips = self.tips.get(number) or [None] * len(score[row])
+            tips = self.tips.get(number) or [None] * len(of_row.total)
             step = self.steps.get(number, 0)
             self.steps[number] = step + 1
             first = len(nodes)
-            of_row = _Row(*(each[row] for each in (score, parent, token, *facts)))
             made = [place for place, value in enumerate(of_row.total) if value > -inf]
             numbers: dict[int, int] = {}
             for rank, place in enumerate(made, start=1):
@@ -209,7 +221,7 @@ class Recorder:
         self.beside, self.shares = {}, None
 
     def _node(
-        self, of: _Row, place: int, number: int, step: int, tips: Sequence[int | None], rank: int, row: int
+        self, of: Chosen, place: int, number: int, step: int, tips: Sequence[int | None], rank: int, row: int
     ) -> Node:
         parent, penalty = of.parent[place], of.penalty[0]
         share = draw = None
@@ -234,31 +246,3 @@ class Recorder:
             draw=draw,
             start=None if draw is None else draw[1],
         )
-
-
-class _Row(NamedTuple):
-    """One row of a step, in lists."""
-
-    total: list[float]
-    parent: list[int]
-    token: list[int]
-    log_probability: list[float]
-    score: list[float]
-    penalty: list[float]
-    coverage: list[float]
-    over: list[bool]
-    answers: list[bool]
-    repeated: list[bool]
-    wordless: list[bool]
-    going_on: list[int]
-    alive: list[bool]
-
-    def fate(self, place: int) -> Fate:
-        """What became of a candidate."""
-        if self.answers[place]:
-            return "answer"
-        if self.over[place]:
-            return "repeated" if self.repeated[place] else "wordless" if self.wordless[place] else "ended"
-        if place not in self.going_on:
-            return "below"
-        return "kept" if self.alive[self.going_on.index(place)] else "hopeless"

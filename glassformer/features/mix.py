@@ -8,8 +8,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -50,6 +52,11 @@ class Mix:
         for weight, layer in zip(self.weights[1:], layers[1:], strict=True):
             total = total + weight * layer
         return total * self.scale
+
+    def of_pooled(self, layers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The vectors of all layers, [E, K, W], to one of each example, [E, W]."""
+        found: npt.NDArray[Any] = np.einsum("k,ekw->ew", np.array(self.weights, np.float32) * self.scale, layers)
+        return found
 
 
 def learn_mix(layers: Tensor, labels: Tensor, *, seed: int = 0) -> Mix:

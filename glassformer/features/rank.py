@@ -93,7 +93,8 @@ def rank(
         found = (_mixed(each, of, groups, cut, score) for cut in cuts)
         measured[f"mix.{pooling}"] = _measure(found, cuts, of, groups, len(names), advance)
         mixes[pooling] = _mix_of(each, of)
-    beside = {"most frequent": _measure((_frequent(of, *cut) for cut in cuts), cuts, of, groups, len(names), advance)}
+    frequent = (np.full(len(test), np.bincount(of[train]).argmax()) for train, test in cuts)
+    beside = {"most frequent": _measure(frequent, cuts, of, groups, len(names), advance)}
     if texts is not None:
         found = (_tfidf(texts, of, groups, cut, score) for cut in cuts)
         beside["TF-IDF"] = _measure(found, cuts, of, groups, len(names), advance)
@@ -184,14 +185,7 @@ def _mixed(layers: Reals, of: Integers, groups: Integers, cut: Cut, score: str) 
     """The same for a mix that is learned from what the fold learns from."""
     train, _ = cut
     _, own = np.unique(of[train], return_inverse=True)
-    mix = _mix_of(layers[train], own)
-    weights = np.array(mix.weights, np.float32) * mix.scale  # [K]
-    vectors = np.einsum("k,ekw->ew", weights, layers)  # [E, W]
-    return _learned(vectors, of, groups, cut, score)
-
-
-def _frequent(of: Integers, train: Integers, test: Integers) -> Integers:
-    return np.full(len(test), np.bincount(of[train]).argmax())
+    return _learned(_mix_of(layers[train], own).of_pooled(layers), of, groups, cut, score)
 
 
 def _tfidf(texts: Sequence[str], of: Integers, groups: Integers, cut: Cut, score: str) -> Integers:

@@ -68,7 +68,9 @@ def vectors_file(
     format = Format(WRITERS[kind_of(out, features, words=words)]) if format is None else format
     folder = out.with_name(f"{out.name}.partial")
     try:
-        writing = _begun(out, folder, tuple(features), tuple(widths), request, format, words=words, resume=resume)
+        plain = json.loads(json.dumps(request))
+        writing = VectorsFile(folder, tuple(features), tuple(widths), words, plain, format)
+        _begin(writing, out, resume=resume)
         with _locked(folder, out):
             try:
                 yield from _written(writing, out)
@@ -83,9 +85,7 @@ def vectors_file(
     except OSError as error:
         kept = "what is written is kept: free disk space, then add --resume" if (folder / STATE).is_file() else ""
         raise DataError(
-            f"cannot write {format.what} to {out}",
-            got=error.strerror or str(error),
-            do=kept or "choose another path",
+            f"cannot write {format.what} to {out}", got=error.strerror or str(error), do=kept or "choose another path"
         ) from None
 
 
@@ -122,26 +122,16 @@ def _locked(folder: Path, out: Path) -> Iterator[None]:
         yield
 
 
-def _begun(
-    out: Path,
-    folder: Path,
-    features: tuple[str, ...],
-    widths: tuple[int, ...],
-    request: Mapping[str, Any] | None,
-    format: Format,
-    *,
-    words: bool,
-    resume: bool,
-) -> VectorsFile:
-    """From where to go on; raises DataError where that is not possible, or was not asked for."""
-    if out.exists() and not (format.is_folder or out.is_file()):
+def _begin(new: VectorsFile, out: Path, *, resume: bool) -> None:
+    """Go on from what is whole; raises DataError where that is not possible, or was not asked for."""
+    if out.exists() and not (new.format.is_folder or out.is_file()):
         raise DataError("vectors need a file", got=f"{out}, which is something else", do="choose another --out")
-    new = VectorsFile(folder, features, widths, words, json.loads(json.dumps(request)), format)
+    folder = new.folder
     if not (folder / STATE).exists():
         if folder.exists() and not (folder / _LOCK).is_file() and (not folder.is_dir() or any(folder.iterdir())):
             raise not_left_here(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        return new
+        return
     try:
         known = read_sealed_json(folder / STATE)
         if known.get("made_for") != MADE_FOR:
@@ -151,7 +141,7 @@ def _begun(
     except (OSError, ValueError, KeyError, TypeError):
         raise not_left_here(folder) from None
     if known["request"] is None:  # of a command that was killed and cannot go on
-        return new
+        return
     if not resume:
         raise DataError(
             f"vectors for {out} must not replace those of another command",
@@ -166,4 +156,3 @@ def _begun(
         if not stream.is_whole():
             raise not_left_here(folder)
     new.texts, new.rows, new.kept, new.with_ids = texts, rows, texts, bool(known["with_ids"])
-    return new

@@ -34,7 +34,7 @@ ENDS = "concat:0,-1"
 """The default of `TextFeatures`: the embeddings and the last layer."""
 
 # The blocks that a named strategy needs.
-_BLOCKS = {"last": 1, "second-to-last": 2, "sum-all": 1, "sum-last-4": 4, "concat-last-4": 4}
+BLOCKS = {"last": 1, "second-to-last": 2, "sum-all": 1, "sum-last-4": 4, "concat-last-4": 4}
 
 _LISTED = re.compile(r"(sum|mean|concat):([-\d,.]+)")
 _RANGE = re.compile(r"(-?\d+)(?:\.\.(-?\d+))?")
@@ -106,7 +106,7 @@ def resolve(asked: object, blocks: int) -> Strategy:
             do=f'a layer too is given as a string: "{asked}"' if number else f"one of: {_SYNTAX}",
         )
     if asked in NAMED:
-        needed = _BLOCKS.get(asked, 0)
+        needed = BLOCKS.get(asked, 0)
         if blocks < needed:
             raise ConfigError(
                 f"the strategy {asked} needs a model with at least {needed} blocks",

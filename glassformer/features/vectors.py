@@ -157,6 +157,10 @@ class VectorsOf(Predictor[Sentence, Vectors]):
                 whole = self._whole(ids)
                 yield example, self._rows_of(example, np.array(ids, np.int32)) if whole is None else (whole,)
 
+    def whole(self, example: Sentence) -> Row | None:
+        """The only row of a text; None for one that has several, or is too long to be cut at once."""
+        return None if len(example.text) > PART else self._whole(self.tokenizer.ids(example.text))
+
     def _whole(self, ids: list[int]) -> Row | None:
         """The only row of a text whose tokens fit into one, as `rows` makes it; None for another text."""
         before, after = self.tokenizer.frame_ids
@@ -322,8 +326,9 @@ def note_of(model: Transformer, poolings: Iterable[str]) -> str:
     """A note on the features of this model; "" for an encoder."""
     if model.encoder is not None:
         return "" if model.decoder is None else "features are the states of the encoder, which reads the text"
-    said = "a token of a decoder depends on itself and the tokens before it: only the last one depends on the whole "
-    "text"
+    said = (
+        "a token of a decoder depends on itself and the tokens before it: only the last one depends on the whole text"
+    )
     if "first" in poolings:
         return f"{said}, and the first (pooling first) only on itself; --pooling last-token takes the last"
     return f"{said} (--pooling last-token takes it)"

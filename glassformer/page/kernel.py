@@ -89,7 +89,7 @@ class Kernel:
             "overview": lambda: gzip.decompress(run.overview),
             "honesty": lambda: gzip.decompress(run.honesty()),
             "numbers": run.all_numbers,
-            "page": run.page,
+            "page": lambda: run.page(query.get("language", "en")),
             "tensor": lambda: run.part(name, part),
             "picture": lambda: run.picture(
                 name,

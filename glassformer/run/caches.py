@@ -75,18 +75,13 @@ class Cache:
 
 def caches(folders: Sequence[str | Path] = ("runs",)) -> list[Cache]:
     """What is kept for this user, and the tokens of all runs below these folders; raises DataError."""
-    found = [
-        Cache(
-            "compiled kernels, shared with other programs that use torch.compile", path, _size(path), why=_foreign(path)
-        )
-        for path in (kernels(),)
-        if path.is_dir()
-    ]
-    found += [
-        Cache("models of the hub, shared", path, _size(path), why="huggingface_hub's own command clears it")
-        for path in (hub_models(),)
-        if path.is_dir()
-    ]
+    found = []
+    if (path := kernels()).is_dir():
+        what = "compiled kernels, shared with other programs that use torch.compile"
+        found.append(Cache(what, path, _size(path), why=_foreign(path)))
+    if (path := hub_models()).is_dir():
+        why = "huggingface_hub's own command clears it"
+        found.append(Cache("models of the hub, shared", path, _size(path), why=why))
     with suppress(OSError):  # no home
         own = cache_folder()
         for name, what in OWN.items():
@@ -136,12 +131,8 @@ def _stores(folder: Path, in_use: Mapping[str, Path]) -> Iterator[Cache]:
                 continue
             run = path.parent.parent
             if path.parent.name != "tokens" or not (run / RECIPE).is_file():
-                run_of_it = in_use.get(os.path.realpath(path.parent))
-                why = (
-                    ""
-                    if run_of_it is None
-                    else f"the run in {run_of_it} is unfinished, and continues with these tokens"
-                )
+                user = in_use.get(os.path.realpath(path.parent))
+                why = "" if user is None else f"the run in {user} is unfinished, and continues with these tokens"
                 yield Cache("tokens of a text", path, _size(path), why=why)
             else:
                 open_run = "" if store.is_ours(run) else "its run is unfinished, and continues with these tokens"

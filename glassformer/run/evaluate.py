@@ -86,19 +86,10 @@ def evaluate(
                 "the unigram baseline is counted on the measured text: that of the training text is not known"
             )
         preparation = Preparation(
-            data=_with_rejects(data, rejects),
-            tokenizer=model.tokenizer,
-            body=model.config,
-            cache=cache,
-            shares=shares,
-            seed=data.seed,
-            facts=model.metrics,
-            log=progress.note,
-            stage=progress.reading,
-            measuring=True,
-            search=model.search[0],
-            templates=model.templates,
-        )
+            data=_with_rejects(data, rejects), tokenizer=model.tokenizer, body=model.config, cache=cache,
+            shares=shares, seed=data.seed, facts=model.metrics, log=progress.note, stage=progress.reading,
+            measuring=True, search=model.search[0], templates=model.templates,
+        )  # fmt: skip
         task, sources = kind.prepared(section, preparation)
         source = sources.get("train" if files else split)
         if source is None:
@@ -132,7 +123,7 @@ def evaluate(
 
 
 def _with_rejects(data: DataSection, rejects: str | Path | None) -> DataSection:
-    """The data without the file of the training's own rejects, and with one of this measurement where it is named."""
+    """The data with a file of rejects of this measurement where one is named, else without one."""
     if not isinstance(data, RecordSection):
         if rejects is not None:
             raise ConfigError("only records of tables can be set aside", got="running text", do="leave --rejects out")
@@ -154,7 +145,7 @@ def _affordable(model: Artefact, source: Source, progress: Progress) -> int | No
 def _training_source(model: Artefact, asked: Preparation, progress: Progress) -> Source | None:
     """The training records of a model, read again for the baselines; a note where that is not possible."""
     try:
-        data = _with_rejects(_own_text(model, "train"), None)
+        data = _own_text(model, "train")
         again = replace(asked, data=data, shares=data.shares, log=silent)
         return task_of(model.measured_as.name, model.config).prepared(model.measured_as, again)[1]["train"]
     except (ConfigError, DataError) as error:
@@ -232,7 +223,10 @@ def _learned_from(model: Artefact, asked: DataSection) -> list[Path]:
 
 
 def _own_text(model: Artefact, split: Split) -> DataSection:
+    """The data of the training; the rows that it set aside are left out again, and its file of them stays as it is."""
     data = model.data
+    if isinstance(data, RecordSection) and data.rejects is not None:
+        data = data.model_copy(update={"rejects": None, "on_bad_row": "skip"})
     if data is None:
         raise ConfigError(
             "files to measure on are needed", got="none", do="the model does not know the text it was trained on"

@@ -1,12 +1,13 @@
-"""The formats that a model can be exported to: one row of a table each."""
+"""The formats that a model can be exported to."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.run.onnx_folder import ExportOptions, OnnxExport, write_onnx
 from glassformer.saved.artefact import Artefact
+from glassformer.saved.foreign import write_foreign
 from glassformer.training.progress import NoProgress, Progress
 
 
@@ -19,42 +20,23 @@ class Export(NamedTuple):
     onnx: OnnxExport | None = None
 
 
-class Format(NamedTuple):
-    """How a format is written, and which options it has."""
-
-    write: Callable[[Artefact, Path, ExportOptions, Progress], Export]
-    options: tuple[str, ...] = ()
-
-
-def _huggingface(model: Artefact, folder: Path, options: ExportOptions, progress: Progress) -> Export:
-    from glassformer.saved.foreign import write_foreign
-
-    return Export(folder, "huggingface", write_foreign(model, folder))
-
-
-def _onnx(model: Artefact, folder: Path, options: ExportOptions, progress: Progress) -> Export:
-    found = write_onnx(model, folder, options, progress)
-    return Export(folder, "onnx", found.left_behind, found)
-
-
-FORMATS: Mapping[str, Format] = {
-    "huggingface": Format(_huggingface),
-    "onnx": Format(_onnx, ("features", "pooling", "int8", "texts", "data")),
-}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"huggingface": (), "onnx": ("features", "pooling", "int8", "texts", "data")}
+"""The formats, each with the options that it has."""
 
 
 def export(
     model: Artefact, folder: str | Path, to: str, options: ExportOptions, progress: Progress | None = None
 ) -> Export:
     """Write a model in a format; raises ConfigError for an unknown format or option."""
-    if to not in FORMATS:
-        raise ConfigError(f"there is no format {to!r}", do=did_you_mean(to, FORMATS))
+    if to not in OPTIONS:
+        raise ConfigError(f"there is no format {to!r}", do=did_you_mean(to, OPTIONS))
     for name in options.chosen:
-        if name not in FORMATS[to].options:
-            having = [other for other, its in FORMATS.items() if name in its.options]
-            raise ConfigError(
-                f"{name} is an option of an export to {' or '.join(having)}",
-                got=f"an export to {to}",
-                do="leave it out",
-            )
-    return FORMATS[to].write(model, Path(folder), options, progress or NoProgress())
+        if name not in OPTIONS[to]:
+            having = " or ".join(other for other, its in OPTIONS.items() if name in its)
+            wanted = f"{name} is an option of an export to {having}"
+            raise ConfigError(wanted, got=f"an export to {to}", do="leave it out")
+    folder = Path(folder)
+    if to == "huggingface":
+        return Export(folder, to, write_foreign(model, folder))
+    found = write_onnx(model, folder, options, progress or NoProgress())
+    return Export(folder, to, found.left_behind, found)

@@ -48,8 +48,12 @@ def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
     teacher = open_model(section.teacher, Artefact, "cpu")
     if section.vectors:
         check_encoder(teacher.config, "sentence vectors are learned from an encoder")
-    else:
-        _check_task(teacher, section, task)
+    elif teacher.task is None or teacher.task.name != task.name:
+        raise ConfigError(
+            f"a student of {task.name} needs a teacher of {task.name}",
+            got=f"{section.teacher}, a model of {teacher.task_name or 'no task'}",
+            do="name a model that was trained for it, or learn its sentence vectors with --vectors 1",
+        )
     print_of = fingerprint(teacher.module)
     if section.fingerprint not in ("", print_of):
         raise ConfigError(
@@ -61,15 +65,6 @@ def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
     if section.vectors or teacher.task is None:
         return Teacher(teacher, task, found)
     return Teacher(teacher, task.model_copy(update=_in_common(teacher.task, task)), found)
-
-
-def _check_task(teacher: Artefact, section: DistilSection, task: TaskSection) -> None:
-    if teacher.task is None or teacher.task.name != task.name:
-        raise ConfigError(
-            f"a student of {task.name} needs a teacher of {task.name}",
-            got=f"{section.teacher}, a model of {teacher.task_name or 'no task'}",
-            do="name a model that was trained for it, or learn its sentence vectors with --vectors 1",
-        )
 
 
 def _in_common(teacher: TaskSection, student: TaskSection) -> dict[str, Any]:
@@ -126,14 +121,8 @@ def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str
     with torch.no_grad():
         for name, tensor in module.state_dict().items():
             tensor.copy_(theirs[_BLOCK.sub(lambda found: f"encoder.blocks.{chosen[int(found[1])]}.", name)])
-    student = Artefact(
-        module,
-        teacher.tokenizer,
-        task=teacher.task,
-        length=teacher.length,
-        data=teacher.data,
-        templates=teacher.templates,
-    )
+    same = {name: getattr(teacher, name) for name in ("task", "length", "data", "templates")}
+    student = Artefact(module, teacher.tokenizer, **same)
     layers = ", ".join(str(number) for number in chosen)
     return student, f"the student starts with {wanted} of the teacher's {count} layers: {layers}"
 

@@ -254,28 +254,17 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
                 lost = check.lost(*sessions)
             scores = [] if measured is None else check.scores(measured, options.data, sessions, progress)
             report = OnnxExport(
-                head.name,
-                session.inputs,
-                session.outputs,
-                written.nodes,
-                _bytes(draft),
-                checked,
-                lost,
-                tuple(scores),
-                left,
-            )
+                head.name, session.inputs, session.outputs, written.nodes, _bytes(draft), checked, lost,
+                tuple(scores), left,
+            )  # fmt: skip
             write_tokenizer_of(draft, exported.config, exported.tokenizer, exported.length)
             write_json(draft / FACTS, {**report.to_dict(), **facts(exported, head), "opset": OPSET})
             with contextlib.suppress(ConfigError):  # a model that transformers has no class for
                 state = dict(exported.module.named_parameters())
                 described = describe(
-                    exported.config,
-                    state,
-                    exported.tokenizer,
-                    token_settings=exported.token_settings,
-                    use=use_of(exported),
-                    length=exported.length,
-                )
+                    exported.config, state, exported.tokenizer, token_settings=exported.token_settings,
+                    use=use_of(exported), length=exported.length,
+                )  # fmt: skip
                 write_json(draft / "config.json", described.settings)
             text = write_card(exported, head, list(report.bytes), report.left_behind, directory.name)
             (draft / CARD).write_text(text, encoding="utf-8")

@@ -1,8 +1,7 @@
 """From a recipe to what training needs: tokenizer, data, task, and a model with its initial weights.
 
-Each step makes a record from those before it: what was checked, what the run starts from, its vocabulary, its task with
-the examples, and in the end the model. The recipe of each record is that of the one before, with what this step has
-found.
+Each step makes a record from those before it: what the run starts from, its vocabulary, its task with the examples, and
+in the end the model. The recipe of each record is that of the one before, with what this step has found.
 """
 
 import math
@@ -17,22 +16,11 @@ from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
+from glassformer.run import vocabulary as tokens
 from glassformer.run.first_weights import adapt, check_pair, student_of, teacher_of, use_vectors
 from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
-from glassformer.run.vocabulary import (
-    body_config,
-    check_blank,
-    check_length,
-    check_memory,
-    check_row,
-    check_sides,
-    check_unused,
-    learn_tokenizer,
-    planned_sizes,
-    read_tokenizer,
-    sizes_of,
-)
+from glassformer.run.vocabulary import body_config, check_length, check_memory, sizes_of
 from glassformer.runtime.device import choose_machine, use_threads
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
@@ -44,6 +32,7 @@ from glassformer.tasks.records import RecordSource, RecordTask
 from glassformer.tasks.sentence_vectors import SentenceTeacher, SentenceVectorsFeed, with_vectors_head
 from glassformer.tasks.task import Preparation, Source, Task
 from glassformer.text.compatible import check_compatible
+from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.progress import Progress
 from glassformer.training.run import check
@@ -52,15 +41,6 @@ from glassformer.training.tune import check_without_start, rate_by_weights
 
 # The files whose lines stand beside those of other files, where a task reads such.
 _TARGETS = {"files": "target_files", "validation_files": "validation_target_files"}
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A recipe checked before any text is read: its task `kind`, and the `size` of its files in bytes."""
-
-    recipe: Recipe
-    kind: type[Task]
-    size: int
 
 
 @dataclass(frozen=True)
@@ -109,9 +89,9 @@ class Prepared:
 def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: Tokenizer | None = None) -> Prepared:
     """Prepare data and model; `folder` keeps the tokens, `tokenizer` is an earlier one. Raises GlassformerError."""
     kind = task_named(recipe.task.name)
-    checked = Checked(recipe, kind, _check(kind, recipe, progress))
-    start = _start(checked, progress)
-    vocabulary = _vocabulary(checked, start, tokenizer, progress)
+    size = _check(kind, recipe, progress)
+    start = _start(recipe, kind, progress)
+    vocabulary = _vocabulary(start, kind, size, tokenizer, progress)
     lesson = _lesson(start, vocabulary, folder, progress)
     found = _probed(start, lesson, folder, tokenizer is not None, progress)
     if found is not None:
@@ -120,15 +100,11 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     if found is not None:
         found.begin(module)
     return Prepared(
-        recipe=lesson.recipe,
-        tokenizer=vocabulary.tokenizer,
-        module=module,
-        task=lesson.task,
+        recipe=lesson.recipe, tokenizer=vocabulary.tokenizer, module=module, task=lesson.task,
         feed=_feed(start, lesson, vocabulary.tokenizer, found, progress),
         held_out=TaskFeed(lesson.task, lesson.sources["validation"]) if "validation" in lesson.sources else None,
-        teacher=start.teacher,
-        probe=found,
-    )
+        teacher=start.teacher, probe=found,
+    )  # fmt: skip
 
 
 def _check(kind: type[Task], recipe: Recipe, progress: Progress) -> int:
@@ -152,8 +128,8 @@ def _size(data: DataSection, which: str, progress: Progress) -> int:
     return sum(path.stat().st_size for path in found.used)
 
 
-def _start(checked: Checked, progress: Progress) -> Start:
-    asked, length = checked.recipe, checked.recipe.data.length
+def _start(asked: Recipe, kind: type[Task], progress: Progress) -> Start:
+    length = asked.data.length
     taught = None if asked.distil.teacher is None else teacher_of(asked.distil, asked.task)
     own = None if asked.model.start is None else _opened(asked.model.start, asked.model, length)
     if taught is None:
@@ -163,7 +139,7 @@ def _start(checked: Checked, progress: Progress) -> Start:
         return Start(_with_rate(recipe, own, progress), own, taught.model)
     if own is not None:
         check_length(taught.model.config, length)
-        check_pair(taught.model, own, asked.distil, pairs=checked.kind.reads_pairs(asked.data))
+        check_pair(taught.model, own, asked.distil, pairs=kind.reads_pairs(asked.data))
         return Start(_with_rate(recipe, own, progress), own, taught.model)
     student, which = student_of(taught.model, asked.distil)
     check_length(student.config, length)
@@ -192,15 +168,17 @@ def _with_rate(recipe: Recipe, model: Artefact | None, progress: Progress) -> Re
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"learning_rate": rate})})
 
 
-def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:
+def _vocabulary(start: Start, kind: type[Task], size: int, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:
     recipe, section = start.recipe, start.recipe.tokenizer
     known = earlier if start.model is None else start.model.tokenizer
-    known = read_tokenizer(section) if known is None else known  # None where the tokens are to be learned
-    sizes = planned_sizes(section) if known is None else sizes_of(known)
-    check_sides(len(sizes), checked.kind, recipe.task.name)
-    check_blank(section, checked.kind, recipe.task.name)
-    check_unused(section, start=recipe.model.start is not None)
-    check_row(recipe.data.length, known, special=section.special)
+    if known is None and section.file is not None:
+        known = load_tokenizer(Path(section.file))
+    # Text that needs more tokens than are to be learned gets more.
+    sizes = [section.vocabulary] * (2 - section.shared) if known is None else sizes_of(known)
+    tokens.check_sides(len(sizes), kind, recipe.task.name)
+    tokens.check_blank(section, kind, recipe.task.name)
+    tokens.check_unused(section, start=recipe.model.start is not None)
+    tokens.check_row(recipe.data.length, known, special=section.special)
     # An impossible model must be refused before an hour of reading.
     kind = _planned(recipe, sizes, progress) if start.model is None else _checked_kind(recipe, start.model.config)
     # A resumed run keeps its split, also where the text has changed since.
@@ -208,7 +186,9 @@ def _vocabulary(checked: Checked, start: Start, earlier: Tokenizer | None, progr
     data = recipe.data.model_copy(update=dict(shares))
     if recipe.data.holds_out and not data.holds_out:
         progress.note("so few records are all learned, and none is held out; hold out a part with --validation 0.3")
-    tokenizer = learn_tokenizer(section, kind, data, shares, checked.size, progress) if known is None else known
+    tokenizer = known
+    if tokenizer is None:
+        tokenizer = tokens.learn_tokenizer(section, kind, data, shares, size, progress)
     if start.model is None:
         body = body_config(recipe.model, data.length, *sizes_of(tokenizer), pad_id=tokenizer.pad_id)
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 from glassformer.base.atomic import atomic_write, current
 from glassformer.saved import store
-from glassformer.saved.recipe import Recipe, read_saved_recipe
+from glassformer.saved.recipe import read_saved_recipe
 from glassformer.scoring.verdict import shown
 from glassformer.training.settings import TrainSection
 
@@ -68,10 +68,6 @@ def lines(found: Mapping[str, Any]) -> list[Sequence[str]]:
 
 def folder(seed: int) -> str:
     return f"seed-{seed}"
-
-
-def recipe_of(recipe: Recipe, seed: int) -> Recipe:
-    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"seed": seed, "seeds": 1})})
 
 
 def is_finished(out: Path, train: TrainSection) -> bool:

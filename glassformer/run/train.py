@@ -166,7 +166,8 @@ def _train_seeds(recipe: Recipe, out: Path, progress: Progress, processes: Proce
     kind = task_named(recipe.task.name)
     name = recipe.task.kept_by
     for seed in range(recipe.train.seeds):
-        folder, its = out / seeds.folder(seed), seeds.recipe_of(recipe, seed)
+        own = recipe.train.model_copy(update={"seed": seed, "seeds": 1})
+        folder, its = out / seeds.folder(seed), recipe.model_copy(update={"train": own})
         if resume and seeds.is_finished(folder, its.train):
             model = store.read(folder, Artefact)
             progress.note(f"seed {seed} is finished: {folder}")
@@ -279,15 +280,9 @@ def planned(recipe: Recipe, folder: Path, progress: Progress, began: float) -> P
         return time.monotonic() - began - few + (more if slow else 0.0)
 
     return plan(
-        prepared.module,
-        prepared.feed,
-        recipe.train,
-        tune=recipe.tune,
-        held_out=prepared.held_out,
-        end=end,
-        began=began,
-        log=progress.note,
-    )
+        prepared.module, prepared.feed, recipe.train, tune=recipe.tune, held_out=prepared.held_out, end=end,
+        began=began, log=progress.note,
+    )  # fmt: skip
 
 
 def _watched(prepared: Prepared) -> Sentences | None:
@@ -296,11 +291,7 @@ def _watched(prepared: Prepared) -> Sentences | None:
     if not sentences:
         return None
     model = Artefact(
-        prepared.module,
-        prepared.tokenizer,
-        task=prepared.task.section,
-        length=data.length,
-        data=data,
+        prepared.module, prepared.tokenizer, task=prepared.task.section, length=data.length, data=data,
         templates=prepared.task.templates,
-    )
+    )  # fmt: skip
     return Sentences(model, sentences)

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Mapping
 from itertools import islice
-from pathlib import Path
 
 import torch
 
@@ -15,7 +14,6 @@ from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import choose_device, memory_of
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks.task import Task
-from glassformer.text.load import load_tokenizer
 from glassformer.text.special import NONE
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
@@ -82,18 +80,8 @@ def check_memory(config: ModelConfig, device: str, *, freeze_vectors: bool) -> N
         )
 
 
-def read_tokenizer(section: TokenizerSection) -> Tokenizer | None:
-    """The tokenizer of the file that the settings name, None where they name none; raises TokenizerError."""
-    return None if section.file is None else load_tokenizer(Path(section.file))
-
-
 def sizes_of(tokenizer: Tokenizer) -> list[int]:
     return [side.vocabulary_size for side in tokenizer.sides]
-
-
-def planned_sizes(section: TokenizerSection) -> list[int]:
-    """The sizes of the vocabularies that are to be learned: text that fewer tokens can encode may want more."""
-    return [section.vocabulary] * (2 - section.shared)
 
 
 def check_sides(sides: int, task: type[Task], name: str) -> None:
@@ -153,16 +141,11 @@ def learn_tokenizer(
             f"learning a vocabulary of {section.vocabulary:,} tokens{of}", characters // sides
         ) as advance:
             learned = train_tokenizer(
-                section.kind,
-                islice(task.training_texts(data, shares), side, None, sides),
-                vocabulary=section.vocabulary,
-                lowercase=section.lowercase,
-                leading_blank=section.leading_blank,
-                special=task.special if section.special else NONE,
-                marks=task.marks if section.special else (),
-                advance=advance,
-                note=progress.note,
-            )
+                section.kind, islice(task.training_texts(data, shares), side, None, sides),
+                vocabulary=section.vocabulary, lowercase=section.lowercase, leading_blank=section.leading_blank,
+                special=task.special if section.special else NONE, marks=task.marks if section.special else (),
+                advance=advance, note=progress.note,
+            )  # fmt: skip
         size = learned.vocabulary_size
         if size > section.vocabulary:
             progress.note(

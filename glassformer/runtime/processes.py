@@ -4,18 +4,15 @@ The first one, number 0, is the only one that writes, evaluates and shows anythi
 they exchange goes through torch's process group: gloo on processors, NCCL between GPUs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from math import prod
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor
@@ -42,132 +39,72 @@ class LostProcessError(TrainingError):
     exit_code: ClassVar[int] = 75
 
 
-class Processes(Protocol):
-    """The processes of a training, as one of them sees them. Each method but the properties is called by all of them,
-    in the same order. `number` counts from 0; `first`: this is number 0, the one that writes; `restarted`: they were
-    begun again after one of them was lost.
+class Processes:
+    """The processes of a training, as one of them sees them; without a launcher that is one, which has nothing to
+    exchange. Each method is called by all of them, in the same order. `number` counts from 0; `first`: this is number
+    0, the one that writes; `restarted`: they were begun again after one of them was lost.
     """
 
-    @property
-    def number(self) -> int: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def first(self) -> bool: ...
-    @property
-    def restarted(self) -> bool: ...
+    def __init__(self, number: int = 0, count: int = 1, *, restarted: bool = False) -> None:
+        self.number, self.count, self.restarted = number, count, restarted
+        self.first = number == 0
 
     def sums(self, *values: Mapping[str, float]) -> list[dict[str, float]]:
         """The sums over all processes, name by name; the names are the same in all of them."""
-        ...
-
-    def highest(self, *values: float) -> list[float]:
-        """Of each value the highest in any process."""
-        ...
-
-    def of_first(self, value: Any) -> Any:
-        """What the first one has: anything that JSON can hold."""
-        ...
-
-    def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Replace each tensor by its sum over all processes; shapes are the same in all of them."""
-        ...
-
-    def copy_of_first(self, tensors: Sequence[Tensor]) -> None:
-        """Replace each tensor by that of the first one."""
-        ...
-
-    def gathered(self, mine: Tensor | None, like: Sequence[Tensor]) -> list[Tensor]:
-        """The tensors of the first `len(like)` processes, in order, with the shapes of `like`."""
-        ...
-
-    def check_same(self, facts: Mapping[str, str]) -> None:
-        """Raise ConfigError unless each fact is the same in all processes."""
-        ...
-
-    def meet(self) -> None:
-        """Wait for all others."""
-        ...
-
-    def any_of(self, wish: bool) -> bool:
-        """Whether any process has this wish, where all must do together what only the first does otherwise."""
-        ...
-
-    def whole(self, tensor: Tensor) -> Tensor:
-        """The whole tensor of which each process holds a part."""
-        ...
-
-    def part(self, whole: Tensor, like: Tensor) -> Tensor:
-        """Of a whole tensor, which all have, the part that this process holds of `like`."""
-        ...
-
-    def together(self, work: Callable[[], _T]) -> _T:
-        """The result of work in which torch itself exchanges tensors. Raises as the methods above."""
-        ...
-
-
-class _Holding:
-    """A process that holds all tensors itself, as those of `runtime/sharing.py` do not."""
-
-    def any_of(self, wish: bool) -> bool:
-        return wish
-
-    def whole(self, tensor: Tensor) -> Tensor:
-        return tensor
-
-    def part(self, whole: Tensor, like: Tensor) -> Tensor:
-        return whole
-
-    def together(self, work: Callable[[], _T]) -> _T:
-        return work()
-
-
-@dataclass(frozen=True)
-class Alone(_Holding):
-    """One process: nothing to exchange."""
-
-    restarted: bool = False
-    number: int = 0
-    count: int = 1
-    first: bool = True
-
-    def sums(self, *values: Mapping[str, float]) -> list[dict[str, float]]:
         return [dict(each) for each in values]
 
     def highest(self, *values: float) -> list[float]:
+        """Of each value the highest in any process."""
         return list(values)
 
     def of_first(self, value: Any) -> Any:
+        """What the first one has: anything that JSON can hold."""
         return value
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """They are the sums."""
+        """Replace each tensor by its sum over all processes; shapes are the same in all of them."""
 
     def copy_of_first(self, tensors: Sequence[Tensor]) -> None:
-        """They are its own."""
+        """Replace each tensor by that of the first one."""
 
     def gathered(self, mine: Tensor | None, like: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors of the first `len(like)` processes, in order, with the shapes of `like`."""
         assert mine is not None
         return [mine]
 
     def check_same(self, facts: Mapping[str, str]) -> None:
-        """There is no other."""
+        """Raise ConfigError unless each fact is the same in all processes."""
 
     def meet(self) -> None:
-        """There is no other."""
+        """Wait for all others."""
+
+    def any_of(self, wish: bool) -> bool:
+        """Whether any process has this wish, where all must do together what only the first does otherwise."""
+        return wish
+
+    def whole(self, tensor: Tensor) -> Tensor:
+        """The whole tensor of which each process holds a part, where they share it out."""
+        return tensor
+
+    def part(self, whole: Tensor, like: Tensor) -> Tensor:
+        """Of a whole tensor, which all have, the part that this process holds of `like`."""
+        return whole
+
+    def together(self, work: Callable[[], _T]) -> _T:
+        """The result of work in which torch itself exchanges tensors. Raises as the methods above."""
+        return work()
 
 
-ALONE = Alone()
+ALONE = Processes()
 
 
-class Several(_Holding):
+class Several(Processes):
     """Processes that a launcher has begun. A process that ends with a sentence leaves it in the `store`, where the
     others find it when their connection to it breaks.
     """
 
     def __init__(self, number: int, count: int, store: Store, *, restarted: bool) -> None:
-        self.number, self.count, self.restarted = number, count, restarted
-        self.first = number == 0
+        super().__init__(number, count, restarted=restarted)
         self._store = store
 
     def sums(self, *values: Mapping[str, float]) -> list[dict[str, float]]:
@@ -261,7 +198,7 @@ def joined(device: str, kind: type[Several] = Several) -> Iterator[Processes]:
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     restarted = attempt != "0"
     if not is_one_of_several():
-        yield Alone(restarted)
+        yield Processes(restarted=restarted)
         return
     backend = "gloo"
     if choose_device(device).type == "cuda":

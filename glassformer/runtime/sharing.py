@@ -2,8 +2,6 @@
 the tensors of a block when they compute it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from glassformer.saved.recipe import Recipe
 
 
-def _to_stderr(sentence: str) -> None:
-    print(sentence, file=sys.stderr)
-
-
 class Described(NeverPickled):
     """Weights, tokenizer, task and provenance together. Only the module is required; what is unknown is None or empty.
 
@@ -43,7 +39,7 @@ class Described(NeverPickled):
     `tell` hears which one answers.
     """
 
-    tell: Callable[[str], None] = staticmethod(_to_stderr)
+    tell: Callable[[str], None] = staticmethod(lambda sentence: print(sentence, file=sys.stderr))
     # What answers rows; None: torch, or one of the engines that are compared with it.
     rows_by: Engine | None = None
 

@@ -1,7 +1,5 @@
 """What a saved model says of itself in files other than its weights; reading them needs no torch."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Mapping

@@ -19,7 +19,7 @@ from glassformer.tasks import TASKS, VERBS, predictor_of, task_named, task_where
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.writing.settings import TargetSection
 from glassformer.tasks.writing.writers import special_ids
-from glassformer.text.tokenizer import TARGET_FILE, Tokenizer
+from glassformer.text.tokenizer import TARGET_FILE
 
 Kind = TypeVar("Kind", bound=Artefact)
 LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
@@ -40,15 +40,9 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     module.load_state_dict(found.state, assign=True)
     report = found.report
     saved = kind(
-        module,
-        found.tokenizer,
-        task=section_of(found.config, report.use),
-        length=report.length,
-        token_settings=report.token_settings,
-        generation=report.generation,
-        templates=found.templates,
-        source=folder,
-    )
+        module, found.tokenizer, task=section_of(found.config, report.use), length=report.length,
+        token_settings=report.token_settings, generation=report.generation, templates=found.templates, source=folder,
+    )  # fmt: skip
     return saved, report
 
 
@@ -90,16 +84,12 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
         directory, model.config, state, tokenizer, token_settings=said.tokens, generation=said.generation,
         use=use_of(model), length=model.length, start=said.start, templates=model.templates,
     )  # fmt: skip
-    return (*left, *said.told, *_of_two_vocabularies(tokenizer), *applied_after(model.task))
-
-
-def _of_two_vocabularies(tokenizer: Tokenizer | None) -> tuple[str, ...]:
-    if tokenizer is None or len(tokenizer.sides) == 1:
-        return ()
-    return (
+    two = (
         f"the tokenizer of translations is {TARGET_FILE}, for PreTrainedTokenizerFast of transformers; ctranslate2 "
-        f"reads only one vocabulary, and would give wrong words",
+        f"reads only one vocabulary, and would give wrong words"
     )
+    of_two = () if tokenizer is None or len(tokenizer.sides) == 1 else (two,)
+    return (*left, *said.told, *of_two, *applied_after(model.task))
 
 
 class Searched(NamedTuple):

@@ -14,6 +14,7 @@ from glassformer.saved.store import changed_files
 def describe(model: Artefact) -> dict[str, Any]:
     """Family, task, sizes, parameters by part, tokenizer, precision and data of a model."""
     config = model.config
+    saved = None if model.saved_as is None else str(model.saved_as).removeprefix("torch.")
     facts: dict[str, Any] = {
         "family": config.family,
         "task": None if model.task is None else model.task.name,
@@ -24,7 +25,7 @@ def describe(model: Artefact) -> dict[str, Any]:
         "parameters": _parameters(model),
         "tokenizer": _tokenizer(model),
         "reads_at_once": model.max_text_tokens if model.has_tokenizer else model.length,
-        "prediction": {"device": str(model.device), "precision": _precision(model), "saved_in": _saved_in(model)},
+        "prediction": {"device": str(model.device), "precision": _precision(model), "saved_in": saved},
         "data": None if model.data is None else model.data.model_dump(mode="json", exclude_none=True),
         "scores": model.metrics.get("scores"),
         "notes": list(model.notes),
@@ -106,10 +107,6 @@ def _precision(model: Artefact) -> str:
     if model.only_emulated:
         return f"{kept} (not fast: this machine has no fast bfloat16)"
     return f"bfloat16 (fast), weights {kept}" if model.fast else kept
-
-
-def _saved_in(model: Artefact) -> str | None:
-    return None if model.saved_as is None else str(model.saved_as).removeprefix("torch.")
 
 
 # How the options that the slides do not draw are read from a config; the others are parts of training.

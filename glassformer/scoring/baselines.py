@@ -129,16 +129,20 @@ def chosen_strength(
     return sorted(strengths)[int(np.argmax(found))]
 
 
+class Knowing(Protocol[Example]):
+    """A task that knows its examples again."""
+
+    def known_by(self, example: Example) -> str | None:
+        """The text by which an example is known again; None where it has no label."""
+        ...
+
+
 class Learner(Protocol[Example, Prediction]):
     """A task that says what the baseline learns, and how its output becomes a prediction."""
 
     @property
     def section(self) -> Settings:
         """The settings, with the names of the labels where there are any."""
-        ...
-
-    def known_by(self, example: Example) -> str | None:
-        """The text by which an example is known again; None where it has no label."""
         ...
 
     def lesson(self, example: Example) -> Lesson | None:
@@ -175,7 +179,7 @@ def beside_tfidf(
     return scores.beside(TFIDF, task.scores_of_stream(pairs))
 
 
-def repeated(task: Learner[Example, Any], train: Sequence[Example], measured: Sequence[Example]) -> int:
+def repeated(task: Knowing[Example], train: Sequence[Example], measured: Sequence[Example]) -> int:
     hashes = [
         [text_hash(text) for each in examples if (text := task.known_by(each)) is not None]
         for examples in (train, measured)

@@ -15,17 +15,17 @@ from glassformer.scoring.score import Reals
 # The bins of equal width of a reliability table, and the range in which a temperature is looked for.
 BINS = 10
 COLDEST, HOTTEST = 0.05, 20.0
-_GOLDEN = (math.sqrt(5) - 1) / 2
+_GOLDEN, _TOLERANCE = (math.sqrt(5) - 1) / 2, 1e-4
 
 
-def fitted_temperature(log_loss: Callable[[float], float], *, tolerance: float = 1e-4) -> float:
+def fitted_temperature(log_loss: Callable[[float], float]) -> float:
     """The temperature T of softmax(logits / T) with the least loss (Guo et al. 2017, §4.2), by golden-section search
     over log T: with one window for each text the loss has a single minimum.
     """
     low, high = math.log(COLDEST), math.log(HOTTEST)
     inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
     losses = [log_loss(math.exp(place)) for place in inner]
-    while high - low > tolerance:
+    while high - low > _TOLERANCE:
         if losses[0] <= losses[1]:
             high, inner[1], losses[1] = inner[1], inner[0], losses[0]
             inner[0] = high - _GOLDEN * (high - low)

@@ -100,8 +100,8 @@ def cosine_loss(states: Tensor, teacher: Tensor, real: Tensor | None, weights: T
     return torch.where(counted, 1 - cosine, torch.zeros((), dtype=cosine.dtype)).sum()
 
 
-# Scores of a block, tokens times vocabulary: 16 MB in float32.
-_SCORES = 1 << 22
+# Scores of a block, tokens times vocabulary: 16 MB in float32; tokens that are compared together.
+_SCORES, _TOGETHER = 1 << 22, 512
 
 
 def token_cross_entropy(
@@ -220,6 +220,22 @@ def block_rows(count: int, vocabulary: int) -> int:
     """The tokens of a block: equal blocks, as few as keep the scores of each small."""
     blocks = -(-count * vocabulary // _SCORES)
     return -(-count // blocks)
+
+
+def compared_in_parts(
+    model: Transformer, states: Tensor, labels: Tensor, *, never: Sequence[int] = ()
+) -> tuple[Tensor, Tensor]:
+    """`compared` of a model's last states [n, W] with labels [n], some at a time, so that memory holds the scores of
+    few: [n], [n]. The tokens of `never` have a probability of 0.
+    """
+    assert model.head is not None
+    left_out = torch.tensor(never, dtype=torch.int64, device=labels.device)
+    found = []
+    for some, right in zip(states.split(_TOGETHER), labels.split(_TOGETHER), strict=True):
+        logits = model.head(some, model.word_table)  # [n, V]
+        found.append(compared(logits.index_fill(-1, left_out, -torch.inf) if never else logits, right))
+    losses, agreed = (torch.cat(each) for each in zip(*found, strict=True))
+    return losses, agreed
 
 
 def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:

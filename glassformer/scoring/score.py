@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -158,6 +159,20 @@ class Scores:
     measures: Mapping[str, Measure] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def measured(
+        cls,
+        unit: str,
+        measures: Mapping[str, Measure],
+        *,
+        count: int | None = None,
+        shares: tuple[str, ...] = ("accuracy",),
+        report: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Scores:
+        """Those of measures of the same examples, which are `count` things, or each example one."""
+        of = {name: measure.values() for name, measure in measures.items()}
+        return cls(len(measures[THIS_MODEL]) if count is None else count, unit, of, shares, measures, report)
+
     def __getitem__(self, name: str) -> float:
         return self.flat()[name]
 
@@ -271,6 +286,16 @@ class Unigram:
             counts = more
         return cls(counts)
 
+    @classmethod
+    def saved(cls, facts: Mapping[str, Any]) -> Unigram | None:
+        """That of the facts that a task has saved, None where it has saved none."""
+        counts = facts.get("unigram_counts")
+        return None if counts is None else cls(np.array(counts, np.int64))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"unigram_counts": self.counts.tolist()}
+
     def without(self, ids: Collection[int]) -> Unigram:
         """The same without these tokens, which are never masked."""
         counts = self.counts.copy()
@@ -290,55 +315,3 @@ class Unigram:
 
     def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
         return -np.log(self.probability(labels)), labels == self.counts.argmax()
-
-
-class Trigram:
-    """How likely a token is after the two before it, from counts in a text. Two tokens back off to the last of them,
-    which backs off to the frequency of the token, with the weights of Witten & Bell (1991): (count(context, token) +
-    kinds · lower) / (count(context) + kinds), where `kinds` is how many different tokens the context was seen with. The
-    probabilities of all tokens after any two add up to 1.
-    """
-
-    name = "trigram"
-
-    def __init__(self, ids: Integers, vocabulary: int) -> None:
-        self._base = vocabulary
-        # One more of each: a token that was never seen has a probability too, and all together have 1.
-        counts = Unigram.count(ids, vocabulary).counts + 1
-        self._unigram: Reals = counts / counts.sum()  # [V]
-        self._one = _Contexts(ids[:-1], ids[1:], vocabulary)
-        self._two = _Contexts(ids[:-2] * vocabulary + ids[1:-1], ids[2:], vocabulary)
-
-    def probability(self, before: Integers, last: Integers, tokens: Integers) -> Reals:
-        """How likely each token is after `before` and `last`, in this order; each [N], `before` -1 where there is only
-        one token before it.
-        """
-        lower = self._one.probability(last, tokens, self._unigram[tokens])
-        both: Reals = self._two.probability(before * self._base + last, tokens, lower)
-        return np.where(before >= 0, both, lower)
-
-
-class _Contexts:
-    """Which tokens were seen after which context, and how often."""
-
-    def __init__(self, contexts: Integers, tokens: Integers, base: int) -> None:
-        self._base = base
-        self._keys, self._counts = np.unique(contexts * base + tokens, return_counts=True)
-        self._contexts, first = np.unique(self._keys // base, return_index=True)
-        self._totals = np.add.reduceat(self._counts, first) if len(first) else self._counts
-        self._kinds = np.diff(np.append(first, len(self._keys)))
-
-    def probability(self, contexts: Integers, tokens: Integers, lower: Reals) -> Reals:
-        """How likely each token is after its context, mixed with `lower`; [N] each."""
-        total, kinds = _of(self._contexts, contexts, self._totals), _of(self._contexts, contexts, self._kinds)
-        count = _of(self._keys, contexts * self._base + tokens, self._counts)
-        seen = total > 0
-        found: Reals = np.where(seen, (count + kinds * lower) / np.maximum(total + kinds, 1), lower)
-        return found
-
-
-def _of(keys: Integers, wanted: Integers, values: Integers) -> Integers:
-    if not len(keys):
-        return np.zeros_like(wanted)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], 0)

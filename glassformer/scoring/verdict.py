@@ -97,6 +97,7 @@ FROZEN = "frozen features"
 """The baseline of a model that was tuned from another one: the linear probe that the run began with."""
 # Below so many examples an interval says little.
 _FEW = 30
+_MORE = "measure on more, as after a training with --validation 0.3"
 
 
 def lower_is_better(score: str) -> bool:
@@ -200,7 +201,7 @@ class Verdict:
             "worse": f"worse than the baseline {self.baseline}",
             "not different": f"no clear improvement over the baseline {self.baseline} ({self.count:,} examples)",
         }[self.difference.verdict]
-        few = f"; {self.count:,} examples are few: measure on more" if self.count < _FEW else ""
+        few = f"; {self.count:,} examples are few: {_MORE}" if self.count < _FEW else ""
         return f"{told}: {self.difference.told}{few}{self._advice}"
 
     @property
@@ -224,7 +225,7 @@ def verdict(scores: Scores, best: str, facts: Mapping[str, Any] | None = None) -
     if not others or name not in measured.get(THIS_MODEL, {}):
         return None
     sign = -1 if best.startswith("-") else 1
-    baseline = max(others, key=lambda system: sign * others[system])
+    baseline = max(sorted(others), key=lambda system: sign * others[system])  # of equal ones the first by name
     found = differences(scores.measures[THIS_MODEL], scores.measures[baseline])
     return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]), facts or {})
 

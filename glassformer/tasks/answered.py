@@ -67,8 +67,8 @@ class Answered:
         return self.says
 
 
-def texts_of(values: Mapping[str, object], roles: Iterable[str] = ("text", "pair")) -> Iterable[Part]:
-    for role in roles:
+def texts_of(values: Mapping[str, object]) -> Iterable[Part]:
+    for role in ("text", "pair"):
         if role in values:
             yield line(str(values[role]), style="dim")
 

@@ -181,15 +181,17 @@ def untrained(wanted: str, model: Transformer, context: Context, do: str) -> Con
 
 
 @contextmanager
-def evaluating(model: Transformer) -> Iterator[None]:
-    """No dropout and no gradients inside; afterwards the model is in the mode it was in."""
+def evaluating(model: Transformer) -> Iterator[bool]:
+    """No dropout and no gradients inside; afterwards the model is in the mode it was in. Gives whether the caller
+    computes in bfloat16: an evaluation is of what is used.
+    """
     import torch
 
     training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            yield
+            yield torch.is_autocast_enabled(next(model.parameters()).device.type)
     finally:
         model.train(training)
 

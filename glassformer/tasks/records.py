@@ -1,4 +1,4 @@
-"""Tasks that learn from records: the rows of a table become examples, and these become rows of tokens.
+"""Tasks that learn from records and answer them: the rows of a table become examples, and these rows of tokens.
 
 E examples · B rows of a batch · S tokens of a row
 """
@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, groupby, islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 import numpy as np
 
@@ -23,35 +22,18 @@ from glassformer.base.errors import DataError
 from glassformer.data.batches.batch import Integers
 from glassformer.data.batches.order import Order
 from glassformer.data.readers.files import files_for
-from glassformer.data.readers.lines import OnBad, of_each
-from glassformer.data.readers.rejects import bad_rows
-from glassformer.data.readers.rows import Columns, by_role, names_of, read_table
-from glassformer.data.readers.table_format import TableFormat, find_format
-from glassformer.data.settings import DataSection, RecordSection
-from glassformer.data.stores.corpus import TooFewError, on_bad, shares_for
-from glassformer.data.stores.split import Split, hash_fraction, shared, split_of, text_hash
+from glassformer.data.readers.lines import OnBad
+from glassformer.data.stores.split import Split, shared, text_hash
 from glassformer.scoring.baselines import Lesson, beside_tfidf
 from glassformer.scoring.score import Scores
 from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating, predict
 from glassformer.tasks.rows import Row, Shape, collate, count_of
-from glassformer.tasks.task import Preparation, Source, Task
+from glassformer.tasks.tables import Record, TableTask
+from glassformer.tasks.task import Preparation, Source
 
 if TYPE_CHECKING:
     from glassformer.models.inputs import Batch
     from glassformer.models.transformer import Transformer
-
-
-class Record(NamedTuple):
-    """The values of a row by role, its file and line, and the row itself where such rows are set aside."""
-
-    values: Mapping[str, object]
-    where: str
-    own: object = None
-
-    @property
-    def text(self) -> str:
-        """All its texts, by which records are split: an example and its repeat are in the same split."""
-        return "\n".join(str(self.values[role]) for role in sorted(self.values) if role.startswith(("text", "pair")))
 
 
 class RecordSource(Generic[Example]):
@@ -128,22 +110,11 @@ class RecordSource(Generic[Example]):
         return replace(batch, rows_of_each=self.rows_of_each)
 
 
-class RecordTask(Task, Predictor[Example, Prediction]):
-    """A task whose examples are records of tables. Roles that begin with `text` or `pair` are what the tokenizer learns
-    from and what decides the split.
-    """
+class RecordTask(TableTask, Predictor[Example, Prediction]):
+    """A task whose examples are records of tables, and which answers them itself."""
 
-    Data = RecordSection
-    reads_tables = True
     fits_baselines = True
     axes: ClassVar[Mapping[str, Any]]
-    # Of fewer different texts none is held out, where the share asked for is less than one of them.
-    held_out_from: ClassVar[int] = 0
-
-    @classmethod
-    @abstractmethod
-    def columns(cls, data: Any) -> Mapping[str, Columns]:
-        """The column of each role, by name or by number from 0; several for a role whose value is a list."""
 
     def groups(self, example: Example) -> list[list[Row]]:
         """The rows of an example in groups that training never splits: by default each row alone."""
@@ -158,11 +129,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         are the records of the same files that the split by hash keeps back: a rare label may occur only in these.
         """
 
-    @classmethod
-    def split_text(cls, record: Record) -> str:
-        """The text by whose hash a record is split: those of equal text are never in two splits."""
-        return record.text
-
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
         """Scores of predictions for examples with labels, compared with baselines."""
@@ -170,61 +136,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
     def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
         """`scores` of pairs as they come; a task whose predictions are large overrides it, to keep less of each."""
         return self.scores(list(pairs))
-
-    @classmethod
-    def records(cls, data: Any, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-        yield from of_each(files_for(data, files), lambda path: cls.records_of(data, path, bad), bad)
-
-    @classmethod
-    def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
-        columns = cls.columns(data)
-        found = cls.format_of(data, path)
-        for row in read_table(path, names_of(columns), format=found, bad=bad):
-            yield Record(by_role(row.values, columns), row.where, data.kept(row.own))
-
-    @classmethod
-    def format_of(cls, data: Any, path: Any) -> TableFormat:
-        """How a table is written: detected, but with the header as in the settings."""
-        return find_format(path, columns=names_of(cls.columns(data)), header=data.has_header)
-
-    @classmethod
-    def resolve_shares(cls, data: DataSection) -> dict[str, float]:
-        shares = {"validation": 0.0 if data.validation_files else data.validation, "test": data.test}
-        texts = map(cls.split_text, cls.records(data, data.files, on_bad(data)))
-        first = dict.fromkeys(islice(texts, 100 * cls.held_out_from))
-        if len(first) < min(cls.held_out_from, 1 / (shares["validation"] or 1)):
-            return {**shares, "validation": 0.0}
-        try:
-            return shares_for(chain(first, texts), shares, seed=data.seed)
-        except TooFewError as error:
-            named = ", ".join(data.files)
-            raise DataError(
-                error.wanted,
-                got=f"{error.got} in {named[:200]}",
-                do="check that each record has its own line; with so few records, set validation and test to 0",
-            ) from None
-
-    @classmethod
-    def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
-        for split, record in cls._split(data, shares, on_bad(data)):
-            if split == "train":
-                yield from cls.texts_of(record)
-
-    @classmethod
-    def texts_of(cls, record: Record) -> tuple[str, ...]:
-        return tuple(str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
-
-    @classmethod
-    def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Split, Record]]:
-        for record in cls.records(data, data.files, bad):
-            yield split_of(hash_fraction(text_hash(cls.split_text(record)), data.seed), shares), record
-        for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
-            yield "validation", record
-
-    @classmethod
-    def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        with bad_rows(preparation.data, preparation.log) as bad:
-            return cls._prepared(section, preparation, bad)
 
     @classmethod
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
@@ -257,12 +168,8 @@ class RecordTask(Task, Predictor[Example, Prediction]):
                 bad(error.about(record.where, record.own))
 
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
-        import torch  # not at the top: an answer may need no torch
-
         examples = _measured(source, limit)
-        with evaluating(model):
-            # In the arithmetic of the caller: an evaluation is of what is used.
-            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
+        with evaluating(model) as fast:
             return self.scores_of_stream(zip(examples, predict(self, model, examples, fast=fast), strict=True))
 
     def lesson(self, example: Example) -> Lesson | None:
@@ -270,7 +177,6 @@ class RecordTask(Task, Predictor[Example, Prediction]):
         return None
 
     def known_by(self, example: Example) -> str | None:
-        """The text by which an example is known again in another file; None without a label."""
         lesson = self.lesson(example)
         return None if lesson is None else f"{lesson.text}\n{lesson.pair}"
 
@@ -332,15 +238,3 @@ def _pair_of(record: Record) -> list[str]:
     """The two texts of a record; none where it has one text, or candidates."""
     texts = [value for role in ("text", "pair") if isinstance(value := record.values.get(role), str)]
     return texts if len(texts) == 2 else []
-
-
-def log_mean_of_columns(rows: Sequence[Sequence[float]]) -> list[float]:
-    """The logarithm of the mean of exp of each column, exact for one row and far below the smallest float."""
-    if len(rows) == 1:
-        return list(rows[0])
-    found = []
-    for column in zip(*rows, strict=True):
-        largest = max(column)
-        total = math.fsum(math.exp(value - largest) for value in column)
-        found.append(largest + math.log(total / len(rows)))
-    return found

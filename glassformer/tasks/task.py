@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from glassformer.config import HeadUse, ModelConfig
 from glassformer.data.batches.batch import Integers
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     from glassformer.models.inputs import Batch, Output
     from glassformer.models.transformer import Transformer
-
-Example = TypeVar("Example")
-Prediction = TypeVar("Prediction")
 
 # Opens a stage that takes long, given its title and about how many characters it reads; inside, call the function with
 # the number of characters that were just read.

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import overload
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.text.parts import ids_of
@@ -85,15 +84,7 @@ class TextRows(Sequence[TokensAndSegments]):
     def __len__(self) -> int:
         return len(self._cut)
 
-    @overload
-    def __getitem__(self, number: int) -> TokensAndSegments: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> list[TokensAndSegments]: ...
-
-    def __getitem__(self, number: int | slice) -> TokensAndSegments | list[TokensAndSegments]:
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
+    def __getitem__(self, number: int) -> TokensAndSegments:  # type: ignore[override]  # no slices: nobody asks for them
         ids, segments = self._frame[0][:], array("b")
         for place, (text, window) in enumerate(zip(self._texts, self._cut[number], strict=True)):
             ids += text[window.start : window.end] + self._frame[place + 1]

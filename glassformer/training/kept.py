@@ -7,9 +7,8 @@ import math
 import torch
 
 from glassformer.models.transformer import Transformer
-from glassformer.training.budget import EVALUATION_ROWS
 from glassformer.training.checkpoint import Checkpoint, restore, weights
-from glassformer.training.run import Run, better_if_higher
+from glassformer.training.run import Run
 
 
 def finish(run: Run) -> None:
@@ -19,40 +18,33 @@ def finish(run: Run) -> None:
     mean = beside = ""
     if settings.average is not None:
         # Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C.
-        every = run.settings.checkpoint_every or 1
-        chosen = [each for each in run.checkpoints.all() if each.step % every == 0 or each.step == run.progress.step]
+        every = settings.checkpoint_every or 1
+        chosen = [each for each in run.checkpoints.all() if each.step % every == 0 or each.step == progress.step]
         kept = chosen[-settings.average :]
         _take_mean(model, kept)
         mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
     elif best is not None and best.step > 0 and (start := run.checkpoints.start()) is not None:
         # Half-way to the start (Wortsman et al. 2022), which knows more texts than those of the training.
         _take_mean(model, [start, best])
-        mean = f"the mean of the weights before the first step and after step {best.step:,}"
-    if mean and best is None:
-        run.log(f"keeping {mean}")
-        return
-    if mean and best is not None:
-        found, loss = _measured(run, model)
-        if run.is_better(found, loss):
+        mean = f"the mean of the weights of step 0 and of step {best.step:,}"
+    if mean:
+        if best is None:
+            run.log(f"keeping {mean}")
+            return
+        found, scores = run.measured(model)
+        if run.is_better(found, scores.get("loss", math.inf)):
             its = run.told(progress.best)
             run.log(f"keeping {mean}, with {run.told(found)}; the best single step, {best.step:,}, has {its}")
             return
         beside = f"; {mean} has {run.told(found)}"
     if best is not None:
         restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-        run.log(f"keeping step {best.step:,}, the best, with {run.told(progress.best)}{beside}")
+        step = f"step {best.step:,}, the best" if best.step else "step 0, the linear probe: no later step was better"
+        run.log(f"keeping {step}, with {run.told(progress.best)}{beside}")
     elif run.state.average is not None:
         run.log("keeping the moving average of the weights")
     elif progress.best is not None:  # it was damaged, and the user deleted it as advised
         run.log(f"keeping the last weights, as the best model (step {progress.best_step:,}) is missing")
-
-
-def _measured(run: Run, model: Transformer) -> tuple[float, float]:
-    """The score of a model by which the best is kept, as in the run's own evaluations, and its loss."""
-    assert run.held_out is not None
-    with run.machine.context():
-        scores = run.held_out.evaluate(model, limit=EVALUATION_ROWS)
-    return better_if_higher(run.held_out.best, scores), scores.get("loss", math.inf)
 
 
 def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:

@@ -120,7 +120,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
             run.tuned.step(state.optimizer, progress.step)
-            state.optimizer.zero_grad(set_to_none=True)
+            state.optimizer.zero_grad()
             progress.step += 1
             means = running_means(progress.recent, learned.loss, learned.losses)
             progress.setup += run.loss_and_gradient.setup
@@ -237,7 +237,7 @@ def _compile(run: Run) -> None:
     batch = parts_of(run.feed, run.progress.step, run.settings.accumulate, run.processes)[0].to(run.machine.device)
     seed = step_seed(run.settings.seed, run.progress.step).to(run.machine.device)
     run.loss_and_gradient(batch.with_dropout_key(seed), batch.counts)
-    run.state.optimizer.zero_grad(set_to_none=True)
+    run.state.optimizer.zero_grad()
     run.progress.setup += time.monotonic() - started
     run.loss_and_gradient.setup = 0.0
 

@@ -89,6 +89,8 @@ def newton_schulz(matrix: Tensor, steps: int, coefficients: tuple[float, float, 
 
 # Adam divides by 1 - beta^step. At this step, the largest integer that float32 counts to, both divisors are 1.
 NO_BIAS_CORRECTION_STEP = 2.0**24
+# Parameters that a message names.
+_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,9 @@ class Optimizers:
         for one in self.each:
             one.step()
 
-    def zero_grad(self, *, set_to_none: bool = True) -> None:
+    def zero_grad(self) -> None:
         for one in self.each:
-            one.zero_grad(set_to_none=set_to_none)
+            one.zero_grad()
 
 
 def build_optimizer(
@@ -314,6 +316,6 @@ def _checksum(parameter: Tensor) -> int:
     return zlib.crc32(flat.view(torch.uint8).numpy().data) if flat.numel() else 0
 
 
-def _listed(names: list[str], most: int = 3) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

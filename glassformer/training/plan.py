@@ -100,7 +100,7 @@ def plan(
     if tune.adapters is not None:
         adapters.attach(model, tune.adapters, seed=settings.seed)
     stages = choose(model, tune)
-    stages.begin(model, len(stages.names) - 1)
+    stages.begin(model)
     model.to(machine.device, machine.weights).train()
     place_frozen(feed, machine)
     budget = Budget.of(settings, feed.steps_per_epoch)
@@ -122,7 +122,7 @@ def plan(
             seed = step_seed(settings.seed, step).to(machine.device)
             loss_and_gradient(part.to(machine.device).with_dropout_key(seed), counts_of(parts))
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad()
         if machine.device.type == "cuda":
             torch.cuda.synchronize(machine.device)
         return time.monotonic() - started

@@ -196,11 +196,11 @@ def next_due(step: int) -> int:
     return next(each for each in due_steps() if each > step)
 
 
-def kept_steps(step: int, most: int = MOST) -> list[int]:
+def kept_steps(step: int) -> list[int]:
     """The records that a run has after this many steps: those that were due, or every second, fourth … of them."""
     due = list(takewhile(lambda each: each <= step, due_steps()))
     every = 1
-    while len(due[::every]) > most:
+    while len(due[::every]) > MOST:
         every *= 2
     return due[::every]
 

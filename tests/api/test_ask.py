@@ -1,7 +1,5 @@
 """`Model.ask`: any verb by its name, held against the method of the same name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The estimators in scikit-learn: its own checks, pipelines, grid search, and saving without pickle."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """The demo's English: prose out of Python files that are read and never run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

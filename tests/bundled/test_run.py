@@ -1,7 +1,5 @@
 """The demo from its first line to its last, on less text and for a shorter time."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex
@@ -11,16 +9,10 @@ import pytest
 from rich.console import Console
 
 from glassformer.api.load import load
-from glassformer.api.model import Model
-from glassformer.bundled import travelling
 from glassformer.bundled.texts import slides
 from glassformer.cli.__main__ import main
 from glassformer.cli.train import demo_run as demo
-from glassformer.cli.train import demo_writing
 from glassformer.cli.verbs import VERBS
-from glassformer.tasks.writing.chat.settings import ChatSection
-from tests.translators import translating
-from tests.writers import writing
 
 
 def test_the_demo_shows_what_it_promises_and_can_be_run_again(
@@ -116,21 +108,12 @@ def test_the_promised_reply_is_that_of_the_guide(reply: str, kept: bool) -> None
     assert demo.promise_of_reply(reply).kept is kept
 
 
-def test_the_models_that_write_are_shown_where_the_package_has_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bare = translating(double=False)
-    Model(bare.module, bare.tokenizer, task=ChatSection(), length=24).save(tmp_path / "chat")
+def test_the_models_that_write_are_shown() -> None:
     console = Console(record=True, width=80, file=io.StringIO())
-    monkeypatch.setattr(travelling, "PLACE", tmp_path)
-    assert not demo_writing.show_story(console)
-    assert "writer is not in this package" in console.export_text()
-    writing("llama").save(tmp_path / "writer")
-    assert demo_writing.show_story(console)
-    story = load(tmp_path / "writer").generate(demo_writing.PROMPT, max_tokens=demo_writing.TOKENS)
+    demo.show_story(console)
+    assert demo.show_reply(console).kept
+    story = load("writer").generate(demo.PROMPT, max_tokens=demo.TOKENS)
     shown = console.export_text()
     assert "".join(story.text.split())[:60] in "".join(shown.split())
     assert "step 2" in shown
     assert "agree with one run" in shown
-    assert demo_writing.show_reply(console) == load(tmp_path / "chat").chat(demo_writing.ASKED, beams=1).reply
-    assert len(demo_writing.commands()) == 2

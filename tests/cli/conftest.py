@@ -1,7 +1,5 @@
 """The command line as a person meets it: words in, exit code and two streams out."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

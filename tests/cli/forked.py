@@ -3,8 +3,6 @@
 Called as `python forked.py FOLDER`: cases from FOLDER/cases.json, what came of each to FOLDER/N.code, N.out and N.err.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import json

@@ -4,8 +4,6 @@ Called as `python terminal.py CASES RESULTS`: a list of {"words", "typed"} as JS
 to wait for on the screen, and what to type then. Writes a list of {"code", "screen"}.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """A verb over a file: the memory it takes does not grow with the number of rows, and their order is kept."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What cannot be done is told in one sentence, with exit code 2, and nothing is lost."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pickle

@@ -1,7 +1,5 @@
 """A classifier from a table, by the command line alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

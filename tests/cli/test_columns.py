@@ -1,7 +1,5 @@
 """Wherever a table is read, its columns are named by the same options, and the error for a missing one says so."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

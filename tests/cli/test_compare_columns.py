@@ -1,7 +1,5 @@
 """`compare` names the columns of a table by the options that `evaluate` has, for every task."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from pathlib import Path

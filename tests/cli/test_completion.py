@@ -1,7 +1,5 @@
 """What the shells complete: bash runs its script here; zsh and fish read theirs where they are installed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

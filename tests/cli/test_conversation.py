@@ -1,7 +1,5 @@
 """A conversation in the terminal: commands, files that keep it, Ctrl-C within a reply, a reader that is gone."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """`--engine`: the same records from each, and one sentence where it cannot be."""
 
-from __future__ import annotations
-
 import json
 from itertools import count
 from pathlib import Path

@@ -1,7 +1,5 @@
 """explain ends with what the head answers, in words, and its lines fit the terminal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """glassformer explore: one address on standard output, a page behind it, and a quiet end."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import os

@@ -1,7 +1,5 @@
 """What a fine-tuning chooses by its records and by the model to start from, and what is said of it: epochs, rate."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`--out x.jsonl`, `.csv`, `.tsv`, `.parquet`: the suffix decides the format of answers."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """glassformer heads: what heads do and what is lost without them, as a table and as records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

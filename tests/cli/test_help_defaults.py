@@ -1,7 +1,5 @@
 """--help tells the default of every option, and it is the one that is used."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

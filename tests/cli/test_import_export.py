@@ -1,7 +1,5 @@
 """The verbs import and export; no model is written over."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A command that is stopped tells in one sentence what is saved and how to go on."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

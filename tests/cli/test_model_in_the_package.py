@@ -1,7 +1,5 @@
 """Commands that name no model are answered by one in the package; a first word is a model or a text by one rule."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """On a terminal of 60 or 80 columns no line is too long, no word is cut, and the step count can be read."""
 
-from __future__ import annotations
-
 import io
 import re
 import shlex

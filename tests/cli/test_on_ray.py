@@ -3,8 +3,6 @@
 Most tests have the blocks answered in this process, by what a process of Ray calls; one starts a Ray.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
@@ -20,8 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from glassformer.cli.corpus import on_ray
-from glassformer.cli.corpus.batch import answers_to
-from glassformer.cli.corpus.blocks import Corpus, in_this_process
+from glassformer.cli.corpus.blocks import Corpus, answers_to, in_this_process
 from glassformer.cli.terminal.partial import Partial, beside
 
 Run = Callable[..., Any]
@@ -163,7 +160,7 @@ def test_a_model_that_changes_meanwhile_is_refused(
     run: Run, trained: Path, asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that opens other weights than the command has opened."""
-    monkeypatch.setattr("glassformer.cli.corpus.written.digest_of", lambda model: "of the weights before")
+    monkeypatch.setattr("glassformer.cli.ask.asked.digest_of", lambda model: "of the weights before")
     done = run(*fill(trained, asked, tmp_path / "out.jsonl", "--ray"))
     assert done.code == 2
     assert str(trained) in done.err.splitlines()[-1]

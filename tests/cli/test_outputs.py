@@ -1,7 +1,5 @@
 """No option that names a file to write overwrites a file of a model, an index or a run, an input, or a user's file."""
 
-from __future__ import annotations
-
 import inspect
 import shutil
 import typing

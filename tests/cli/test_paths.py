@@ -1,7 +1,5 @@
 """Paths that no system can look up, and places that vanish: a sentence that names them, and nothing left behind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

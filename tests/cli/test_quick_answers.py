@@ -1,7 +1,5 @@
 """What a screen shows of a few texts is what torch shows, and torch is not imported for it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """--quiet leaves results and errors; `cache` shows what is kept, and deletes nothing that a run goes on with."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a person asks to be trained, and the recipe that comes of it."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Records in, records out: order and ids kept, rows that cannot be used set aside; seeds, verdicts and comparisons."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

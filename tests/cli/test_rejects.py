@@ -1,7 +1,5 @@
 """What a command says of rows that it cannot use, how it sets them aside, and files that can be read only once."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -53,10 +51,12 @@ def mixed(tmp_path: Path) -> Path:
     return path
 
 
-def test_training_sets_rows_aside_as_they_are_in_their_order(run: Run, mixed: Path, tmp_path: Path) -> None:
-    rejects = tmp_path / "rejects.jsonl"
-    words = ("--rejects", rejects, *TINY, "--out", tmp_path / "run")
-    assert run("train", "classify", mixed, *words).code == 0
+def test_training_sets_rows_aside_as_they_are_and_a_measurement_leaves_them_out(
+    run: Run, mixed: Path, tmp_path: Path
+) -> None:
+    """A measurement of what was held out, and one of a file, read the training data again: the second for baselines."""
+    rejects, again, folder = tmp_path / "rejects.jsonl", tmp_path / "again.jsonl", tmp_path / "run"
+    assert run("train", "classify", mixed, "--rejects", rejects, *TINY, "--out", folder).code == 0
     found = [json.loads(line) for line in rejects.read_text().splitlines()]
     assert [(each["file"], each["line"]) for each in found] == [(str(mixed), line) for line in (3, 5, 8)]
     assert [each["row"] for each in found] == [
@@ -64,6 +64,13 @@ def test_training_sets_rows_aside_as_they_are_in_their_order(run: Run, mixed: Pa
         ["3", "He", "no"],
         {"id": "6", "text": "  ", "label": "yes", "more": "x"},
     ]
+    before = rejects.read_bytes()
+    rejects.unlink()
+    for words in ((), (mixed, "--rejects", again)):
+        done = run("evaluate", folder, *words, "--json")
+        assert (done.code, "tf_idf_accuracy" in json.loads(done.out)) == (0, True)
+    assert (rejects.exists(), again.read_bytes() == before) == (False, True)
+    assert run("evaluate", folder, mixed).code == 2  # in a file that is named each bad row stops
 
 
 def test_rejects_never_replace_a_table_of_a_folder(run: Run, mixed: Path, tmp_path: Path) -> None:

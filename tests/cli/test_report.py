@@ -1,7 +1,5 @@
 """A report for display: nothing wider than 80 columns, no user text read as markup, unknown parts left alone."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -2,8 +2,6 @@
 that was not.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What is told to programs is JSON, whatever the numbers are."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """glassformer shuffle: a text and its words in another order, in the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sizes that are chosen by the text and the time, where the user has not chosen them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

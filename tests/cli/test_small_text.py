@@ -1,7 +1,5 @@
 """A text of three paragraphs, from training over --resume to evaluate: its end is held out, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

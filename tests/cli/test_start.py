@@ -1,7 +1,5 @@
 """The first second: help that answers at once, and words that are not verbs."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys
@@ -39,7 +37,7 @@ def test_help_of_a_verb_does_not_wait_for_torch(verb: str) -> None:
     assert "torch" not in seen
 
 
-@pytest.mark.parametrize("verb", ["fill", "translate", "embed", "evaluate"])
+@pytest.mark.parametrize("verb", ["fill", "translate", "embed", "evaluate", "train", "plan"])
 def test_help_of_a_verb_draws_and_counts_nothing(verb: str) -> None:
     seen = modules_after(f"from glassformer.cli.__main__ import main; assert main([{verb!r}, '--help']) == 0")
     assert seen & {"rich.console", "numpy", "pydantic", "importlib.metadata"} == set()

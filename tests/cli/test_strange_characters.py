@@ -1,7 +1,5 @@
 """Characters that a terminal obeys are shown as escapes, whoever wrote them: texts, labels, tokens, names of files."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Recipes and settings of any depth, size and type: one short sentence, before anything is built."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from pathlib import Path

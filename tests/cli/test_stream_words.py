@@ -1,7 +1,5 @@
 """glassformer translate --stream: the same words as without it, each as it comes; readers that leave, Ctrl-C."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess
@@ -14,7 +12,7 @@ import pytest
 
 from glassformer.api.load import load
 from glassformer.cli.ask.show import Job, stream_words
-from glassformer.cli.terminal.destination import Unresumed
+from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text
 from glassformer.decode.options import WritingOptions
 from tests.translators import ENGLISH, translating
@@ -70,7 +68,7 @@ def test_each_word_is_shown_when_it_is_there(translator: Path) -> None:
             yield Text({"text": line})
 
     options = WritingOptions(beams=1, max_tokens=9)
-    stream_words(Job(opened=load(translator), verb="translate", texts=typed(), options=options, out=Unresumed(shown)))
+    stream_words(Job(opened=load(translator), verb="translate", texts=typed(), options=options, out=Answers(shown)))
     assert answered == [0, 1]
     assert len({*shown.seen}) > 9
     assert all(after.startswith(before) for before, after in zip(shown.seen, shown.seen[1:], strict=False))

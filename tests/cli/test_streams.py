@@ -1,7 +1,5 @@
 """Standard streams that are closed, full, or read by nobody: a sentence or silence, never a traceback."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -2,8 +2,6 @@
 a text.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

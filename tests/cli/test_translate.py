@@ -1,7 +1,5 @@
 """glassformer translate and score with a model that translates: texts and files, blank lines, notes, refusals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """glassformer translate --tree, and the page that explain writes of a translation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

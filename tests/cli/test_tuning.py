@@ -1,7 +1,5 @@
 """`train` and `plan` with a part of the model: what is typed, what is said, what is saved."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

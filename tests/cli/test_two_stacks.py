@@ -1,7 +1,5 @@
 """explain and verify of an encoder–decoder: a source and a target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

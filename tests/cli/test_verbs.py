@@ -1,7 +1,5 @@
 """Each verb on a model that the command line itself has trained."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

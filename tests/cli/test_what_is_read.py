@@ -1,7 +1,5 @@
 """Files are read as what they are, and what is not read is told, by every verb that reads files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

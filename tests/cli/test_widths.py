@@ -1,7 +1,5 @@
 """What is shown obeys COLUMNS, also in a pipe, and no width cuts a number or leaves one out."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

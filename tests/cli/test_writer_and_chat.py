@@ -1,7 +1,5 @@
 """The writer and the chat model of the package answer where no model is named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """explain --write, verify --write, generate and chat with --tree and --html."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -17,6 +17,7 @@ from glassformer.config.parts import DynamicStretch, LinearStretch, Llama3Stretc
 from glassformer.models.families import family_config
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.parts.dropout import DropoutKey
 
 VOCABULARY = 23
 Padding = Literal["none", "right", "left", "uneven"]
@@ -74,7 +75,7 @@ TINY: dict[str, dict[str, Any]] = {
 }
 
 
-def _stacks(change: Callable[[StackConfig], StackConfig]) -> Callable[[ModelConfig], ModelConfig]:
+def every_stack(change: Callable[[StackConfig], StackConfig]) -> Callable[[ModelConfig], ModelConfig]:
     def everywhere(config: ModelConfig) -> ModelConfig:
         return config.model_copy(
             update={
@@ -85,7 +86,7 @@ def _stacks(change: Callable[[StackConfig], StackConfig]) -> Callable[[ModelConf
     return everywhere
 
 
-@_stacks
+@every_stack
 def norm_on_branch(stack: StackConfig) -> StackConfig:
     """x + Norm(Sublayer(x)) in each block."""
     blocks = []
@@ -198,3 +199,22 @@ def real_tokens(lengths: tuple[int, ...], padding: Padding) -> Tensor | None:
     if padding == "uneven":
         return torch.where(torch.arange(len(lengths))[:, None] % 2 == 0, left, right)
     return right if padding == "right" else left
+
+
+def real_of(inputs: Inputs) -> Tensor:
+    """Which tokens are not padding, [B, S], all of them where nothing is said."""
+    return torch.ones(inputs.shape, dtype=torch.bool) if inputs.real is None else inputs.real
+
+
+def cut(side: Inputs, sentence: int) -> Inputs:
+    """One sentence by itself, without its padding."""
+    real = real_of(side)[sentence]  # [S]
+    told = {name: getattr(side, name) for name in ("ids", "segments", "masked_words", "documents", "positions")}
+    kept = {name: fact[sentence : sentence + 1, real] for name, fact in told.items() if fact is not None}
+    if side.may_look is not None:
+        kept["may_look"] = side.may_look[sentence : sentence + 1, real][:, :, real]
+    return Inputs(**kept)
+
+
+def dropout_key(first: int, rows: int) -> DropoutKey:
+    return DropoutKey(torch.tensor(11, dtype=torch.int32), torch.arange(first, first + rows, dtype=torch.int32))

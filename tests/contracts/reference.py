@@ -3,8 +3,6 @@
 B sentences · S tokens · W width · V vocabulary · L labels
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +26,7 @@ from glassformer.convert.huggingface import write_huggingface
 from glassformer.convert.table import Derived, read_tensors
 from glassformer.models.inputs import Inputs, Output
 from glassformer.models.transformer import Transformer
+from tests.contracts.families import real_of
 
 # Only these let the caller number the tokens; T5 has distances alone; the others count from the left edge.
 NUMBERED = ("bert", "distilbert", "roberta", "modernbert", "gpt2", "llama")
@@ -101,11 +100,6 @@ def as_ours(inputs: Inputs, decoder_inputs: Inputs | None, family: str) -> tuple
 
 def _from_the_edge(inputs: Inputs) -> Inputs:
     return replace(inputs, positions=torch.arange(inputs.shape[1])[None])
-
-
-def real_of(inputs: Inputs) -> Tensor:
-    """Which tokens are not padding, [B, S], all of them where nothing is said."""
-    return torch.ones(inputs.shape, dtype=torch.bool) if inputs.real is None else inputs.real
 
 
 def our_answers(output: Output, model: Transformer) -> Answers:

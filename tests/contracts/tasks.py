@@ -1,9 +1,7 @@
 """The tasks whose promises every row of tests/contracts/test_tasks.py holds them to, each with a small data set."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,77 +15,69 @@ SENTENCES = (
 )
 
 
+def written(folder: Path, name: str, rows: Iterable[str], between: str = "\n") -> Path:
+    """These rows as a file."""
+    path = folder / name
+    path.write_text(between.join(rows) + "\n", encoding="utf-8")
+    return path
+
+
 def write_prose(folder: Path) -> Path:
     """Documents of several sentences, parted by blank lines."""
-    path = folder / "prose.txt"
-    path.write_text(
-        "\n\n".join(
-            f"Story {number} begins. {SENTENCES[number % 5]} {SENTENCES[(number * 7 + 2) % 5]} It ends on day {number}."
-            for number in range(30)
-        ),
-        encoding="utf-8",
+    stories = (
+        f"Story {number} begins. {SENTENCES[number % 5]} {SENTENCES[(number * 7 + 2) % 5]} It ends on day {number}."
+        for number in range(30)
     )
-    return path
+    return written(folder, "prose.txt", stories, "\n\n")
 
 
 def write_labels(folder: Path) -> Path:
     """Texts of very different lengths with one of three labels, in a table without a header."""
-    path = folder / "labels.tsv"
     rows = [
         f"{' '.join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3)))} {number}\t{'abc'[number % 3]}"
         for number in range(48)
     ]
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "labels.tsv", rows)
 
 
 def write_label_sets(folder: Path) -> Path:
     """Texts with none, one or several of three labels, in a table without a header."""
-    path = folder / "sets.tsv"
     rows = [
         f"{' '.join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3)))} {number}\t"
         f"{'|'.join('abc'[place] for place in range(3) if number % (place + 2) == 0)}"
         for number in range(48)
     ]
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "sets.tsv", rows)
 
 
 def write_numbers(folder: Path) -> Path:
     """Texts with a number, in JSON lines."""
-    path = folder / "numbers.jsonl"
     rows = [{"text": f"{SENTENCES[n % 5]} {n}", "label": n % 7 / 2 if n % 3 else str(n % 7)} for n in range(48)]
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "numbers.jsonl", map(json.dumps, rows))
 
 
 def write_pairs(folder: Path) -> Path:
     """Pairs of texts with a label, in a table with a header."""
-    path = folder / "pairs.csv"
-    rows = [
+    rows = (
         f'"{SENTENCES[n % 5]} {n}","{SENTENCES[(n + n % 2) % 5]}",{"same" if n % 2 == 0 else "other"}'
         for n in range(40)
-    ]
-    path.write_text("first,second,verdict\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    )
+    return written(folder, "pairs.csv", ["first,second,verdict", *rows])
 
 
 def write_choices(folder: Path) -> Path:
     """Texts with two to four candidates each, the right one told by its place or by its text."""
-    path = folder / "choices.jsonl"
     rows = []
     for number in range(40):
         choices = [f"{SENTENCES[(number + place) % 5]} {number}" for place in range(2 + number % 3)]
         right = number % 2
         text = " ".join(SENTENCES[number % 5].split()[: 3 + number % 3])
         rows.append(json.dumps({"text": text, "choices": choices, "label": choices[right] if number % 4 else right}))
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "choices.jsonl", rows)
 
 
 def write_masks(folder: Path) -> Path:
     """Texts with their masks and answers."""
-    path = folder / "masks.jsonl"
     rows = []
     for number in range(24):
         words = SENTENCES[number % 5].rstrip(".").split()
@@ -95,26 +85,22 @@ def write_masks(folder: Path) -> Path:
         answers = [words[place] for place in masked_words]
         text = " ".join("[MASK]" if place in masked_words else word for place, word in enumerate(words))
         rows.append(json.dumps({"text": text, "answers": answers}))
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "masks.jsonl", rows)
 
 
 def write_questions(folder: Path) -> Path:
     """Questions about passages of several lengths, some of which have no answer."""
-    path = folder / "questions.jsonl"
     rows = []
     for number in range(48):
         passage = " ".join([*(SENTENCES[(number + place) % 5] for place in range(1 + number % 4)), f"Day {number}."])
         word = passage.split()[number * 5 % len(passage.split())]
         answers = [] if number % 5 == 2 else [{"text": word, "start": passage.index(word)}]
         rows.append(json.dumps({"question": f"What about {number % 7}?", "context": passage, "answers": answers}))
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "questions.jsonl", rows)
 
 
 def write_conll(folder: Path) -> Path:
     """Sentences of very different lengths with names in them, one word a line."""
-    path = folder / "names.conll"
     sentences = []
     for number in range(40):
         words = " ".join([SENTENCES[number % 5]] * (1 + number % 4 * (number % 3))).replace(".", " .").split()
@@ -122,13 +108,11 @@ def write_conll(folder: Path) -> Path:
         tags = ["B-thing" if word == "fox" else "I-thing" if word == "jumps" else "O" for word in words]
         tags[number % len(words)] = "B-day"
         sentences.append("\n".join(f"{word}\t{tag}" for word, tag in zip(words, tags, strict=True)))
-    path.write_text("\n\n".join(sentences) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "names.conll", sentences, "\n\n")
 
 
 def write_spans(folder: Path) -> Path:
     """Texts with spans of characters."""
-    path = folder / "spans.jsonl"
     rows = []
     for number in range(40):
         text = f"{SENTENCES[number % 5]} On day {number} she met a quick brown fox."
@@ -138,8 +122,7 @@ def write_spans(folder: Path) -> Path:
             {"start": day, "end": text.index(" she met"), "label": "time"},
         ]
         rows.append(json.dumps({"text": text, "spans": spans[: 1 + number % 2]}))
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "spans.jsonl", rows)
 
 
 FRENCH = (
@@ -153,18 +136,15 @@ FRENCH = (
 
 def write_translations(folder: Path) -> Path:
     """Sentences with their translations, in a table without a header."""
-    path = folder / "translations.tsv"
     rows = [
         f"{' '.join(SENTENCES[n % 5].split()[: 2 + n % 5])} {n}\t{' '.join(FRENCH[n % 5].split()[: 2 + n % 4])} {n}"
         for n in range(60)
     ]
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "translations.tsv", rows)
 
 
 def write_dialogues(folder: Path) -> Path:
     """Dialogues of two to four turns."""
-    path = folder / "dialogues.jsonl"
     rows = []
     for number in range(40):
         turns = [
@@ -172,8 +152,7 @@ def write_dialogues(folder: Path) -> Path:
             for turn in range(2 + number % 3)
         ]
         rows.append(json.dumps({"turns": [*turns[:-1], f"{turns[-1]} {number}"]}))
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "dialogues.jsonl", rows)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,6 @@
 B sentences · S tokens
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,13 +14,11 @@ from torch import Tensor
 
 from glassformer.api.trace import trace
 from glassformer.config import AttentionConfig, BlockConfig, FillConfig, ModelConfig, StackConfig
-from glassformer.models.inputs import Inputs, Output
+from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.parts.dropout import DropoutKey
-from tests.contracts.families import TINY, Padding, Row, real_tokens
+from tests.contracts.families import TINY, Padding, Row, cut, dropout_key, every_stack, real_of, real_tokens
+from tests.contracts.test_parity_padding import TOLERANCE, compare
 
-# The same sums over other lengths, in float64.
-TOLERANCE = 1e-12
 LENGTHS = (7, 4, 6)
 Change = Callable[[ModelConfig], ModelConfig]
 
@@ -38,13 +34,10 @@ def hiding(rule: str, value: float | str, *, hide: bool = True, **attention: Any
         sublayer = config.self_attention
         return config.model_copy(update={"self_attention": sublayer.model_copy(update={"body": body(sublayer.body)})})
 
-    def stack(config: StackConfig) -> StackConfig:
+    @every_stack
+    def change(config: StackConfig) -> StackConfig:
         blocks = tuple(block(one) for one in config.blocks)
         return config.model_copy(update={"blocks": blocks, "hide_masked": hide})
-
-    def change(config: ModelConfig) -> ModelConfig:
-        sides = {side: getattr(config, side) for side in ("encoder", "decoder")}
-        return config.model_copy(update={side: stack(one) for side, one in sides.items() if one is not None})
 
     return change
 
@@ -83,25 +76,6 @@ def batch(row: Row, padding: Padding) -> list[Inputs]:
     return sides
 
 
-def cut(side: Inputs, sentence: int) -> Inputs:
-    """One sentence by itself, without its padding."""
-    real = torch.ones(side.shape, dtype=torch.bool)[sentence] if side.real is None else side.real[sentence]  # [S]
-    told = {name: getattr(side, name) for name in ("ids", "masked_words", "documents", "positions")}
-    kept = {name: fact[sentence : sentence + 1, real] for name, fact in told.items() if fact is not None}
-    if side.may_look is not None:
-        kept["may_look"] = side.may_look[sentence : sentence + 1, real][:, :, real]
-    return Inputs(**kept)
-
-
-def dropout_key(first: int, rows: int) -> DropoutKey:
-    return DropoutKey(torch.tensor(11, dtype=torch.int32), torch.arange(first, first + rows, dtype=torch.int32))
-
-
-def compare(together: Output, alone: Output, sentence: int, real: Tensor | None) -> None:
-    states = together.states[sentence] if real is None else together.states[sentence, real[sentence]]  # [S, W]
-    torch.testing.assert_close(states, alone.states[0], rtol=0, atol=TOLERANCE)
-
-
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("padding", ["right", "left", "uneven"])
 @pytest.mark.parametrize("row", ROWS, ids=str)
@@ -109,7 +83,7 @@ def test_lock_and_among_others(row: Row, padding: Padding) -> None:
     model, sides = row.model(), batch(row, padding)
     together = model(*sides)
     for sentence in range(3):
-        compare(together, model(*(cut(side, sentence) for side in sides)), sentence, sides[-1].real)
+        compare(together, model(*(cut(side, sentence) for side in sides)), sentence, real_of(sides[-1])[sentence])
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
@@ -131,7 +105,7 @@ def test_training_alone_and_among_others(row: Row) -> None:
     summed = {name: torch.zeros_like(slope) for name, slope in slopes.items()}
     for sentence in range(3):
         alone = model(*(replace(cut(side, sentence), dropout_key=dropout_key(sentence, 1)) for side in sides))
-        compare(together, alone, sentence, sides[-1].real)
+        compare(together, alone, sentence, real_of(sides[-1])[sentence])
         for name, slope in gradients(model, alone.states).items():
             summed[name] += slope
     for name, slope in slopes.items():
@@ -197,7 +171,7 @@ def test_a_mask_of_ones_own_that_leaves_a_row_without_a_key(rule: str, value: fl
     side = replace(side, may_look=mask)
     together = model(side)
     for sentence in range(3):
-        compare(together, model(cut(side, sentence)), sentence, side.real)
+        compare(together, model(cut(side, sentence)), sentence, real_of(side)[sentence])
 
 
 @pytest.mark.sampled(12)
@@ -242,7 +216,7 @@ def test_whatever_is_chosen_and_whatever_is_hidden(seed: int) -> None:
     model = row.model(seed=seed)
     together = model(side)
     for sentence in range(3):
-        compare(together, model(cut(side, sentence)), sentence, real)
+        compare(together, model(cut(side, sentence)), sentence, real_of(side)[sentence])
     found = trace(model, side)
     assert found.verify().holds, str(found.verify())
     assert found.honesty.holds, str(found.honesty)

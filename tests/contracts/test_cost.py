@@ -1,7 +1,5 @@
 """What a task computes: no scores that nobody asks for, few padding tokens, rows as a stream."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every family runs, forward and back, where the device has no float64, as Apple's GPUs have none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

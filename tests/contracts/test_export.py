@@ -1,7 +1,5 @@
 """What a trained model answers, it answers in `transformers` as well once it has been exported."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """With a cache, one token or several at a time, a decoder answers as without; beams may be reordered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -14,8 +12,7 @@ from glassformer.config import ModelConfig
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.cache import Cache
-from tests.contracts.families import OF_ANY_LENGTH, Padding, Row
-from tests.contracts.reference import real_of
+from tests.contracts.families import OF_ANY_LENGTH, Padding, Row, real_of
 from tests.refusals import refused
 
 # The same sums in another order, in float64.

@@ -1,7 +1,5 @@
 """Dropout: it falls where the reference's falls, each path and kernel runs with it, and paths drop the same cells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.tap import watcher
 from tests.contracts import reference as theirs
-from tests.contracts.families import FAMILIES, ROWS, Row
+from tests.contracts.families import FAMILIES, ROWS, Row, real_of
 
 # Every place of dropout that a family can tell apart gets its own rate.
 RATES: dict[str, dict[str, float]] = {
@@ -58,7 +56,7 @@ def test_dropout_falls_where_the_references_does(family: str, tmp_path: Path, mo
     reference = theirs.reference_of(model, tmp_path / "model", kernel="eager")
     # No padding: ModernBERT's explicit path makes NaN of its float64 mask, which it rounds to float32.
     inputs, decoder_inputs = row.batch(padding="none")
-    real = theirs.real_of(decoder_inputs or inputs)
+    real = real_of(decoder_inputs or inputs)
     monkeypatch.setattr(Dropout, "forward", shrink)
     monkeypatch.setattr(torch.nn.functional, "dropout", shrink_theirs)
 

@@ -1,7 +1,5 @@
 """Padding and batch mates change nothing: each sentence answers as it does alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -9,9 +7,7 @@ import torch
 from torch import Tensor
 
 from glassformer.models.inputs import Inputs, Output
-from glassformer.parts.dropout import DropoutKey
-from tests.contracts.families import ROWS, Padding, Row
-from tests.contracts.reference import real_of
+from tests.contracts.families import ROWS, Padding, Row, cut, dropout_key, real_of
 
 # The same sums over other lengths, in float64.
 TOLERANCE = 1e-12
@@ -63,24 +59,10 @@ def test_what_stands_in_the_padding_is_nobodys_to_see(row: Row) -> None:
     assert before.states.shape == after.states.shape
 
 
-def dropout_key(first: int, rows: int) -> DropoutKey:
-    return DropoutKey(torch.tensor(11, dtype=torch.int32), torch.arange(first, first + rows, dtype=torch.int32))
-
-
 def scribbled(side: Inputs) -> Inputs:
     """Other tokens where there is padding."""
     assert side.ids is not None
     return replace(side, ids=torch.where(real_of(side), side.ids, 1))
-
-
-def cut(side: Inputs, sentence: int) -> Inputs:
-    """One sentence by itself, without its padding."""
-    real = real_of(side)[sentence]
-
-    def kept(tensor: Tensor | None) -> Tensor | None:
-        return None if tensor is None else tensor[sentence : sentence + 1, real]
-
-    return Inputs(ids=kept(side.ids), segments=kept(side.segments), masked_words=kept(side.masked_words))
 
 
 def compare(together: Output, alone: Output, sentence: int, real: Tensor) -> None:

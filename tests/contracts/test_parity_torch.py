@@ -5,8 +5,6 @@ torch brings the two stacks; words, positions, masks and the output are written 
 B sentences · S tokens · W width · V vocabulary
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -17,8 +15,8 @@ from torch import Tensor, nn
 
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
-from tests.contracts.families import Padding, Row
-from tests.contracts.reference import Answers, real_of
+from tests.contracts.families import Padding, Row, real_of
+from tests.contracts.reference import Answers
 from tests.parts import test_position
 
 # Sums of a few dozen products of size 1 in float64, in another order than ours.

@@ -1,7 +1,5 @@
 """What every task promises: a table of tasks × promises, on tiny models and real files."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -25,7 +23,7 @@ from glassformer.scoring.score import THIS_MODEL, flat_name
 from glassformer.tasks import predictor_of, task_named
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.predictor import Context
-from glassformer.tasks.records import RecordTask
+from glassformer.tasks.tables import TableTask
 from glassformer.training.checkpoint import Checkpoints, weights
 from glassformer.training.compiled import LossAndGradient
 from glassformer.training.loop import counts_of, fit, step_seed
@@ -62,10 +60,10 @@ def gradients(model: Transformer) -> dict[str, torch.Tensor]:
 @EVERY
 def test_what_was_learned_is_known_again_when_it_is_measured(row: Row, tmp_path: Path) -> None:
     prepared = prepared_for(row, tmp_path)
-    if not isinstance(prepared.task, RecordTask):
+    if not isinstance(prepared.task, TableTask):
         pytest.skip("only records are compared with those of training")
     source: Any = prepared.feed.source
-    examples = source.examples
+    examples = list(source.examples)
     assert repeated(prepared.task, examples, examples[:3]) == 3
     assert repeated(prepared.task, [], examples[:3]) == 0
 

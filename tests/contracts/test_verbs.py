@@ -1,7 +1,5 @@
 """Every verb of the table has its predictor, its method, its command and its printed answer; every task its recipes."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

@@ -1,7 +1,5 @@
 """Tiny models that `transformers` itself made and saved, one for each class that we read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

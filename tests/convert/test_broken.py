@@ -1,7 +1,5 @@
 """Folders that cannot be read, or places that cannot be written: one sentence, and nothing lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """`vocab.json` with `merges.txt`, as GPT-2 and RoBERTa were published: read as in `transformers`, or refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

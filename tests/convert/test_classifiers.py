@@ -1,7 +1,5 @@
 """Sentence classifiers come in with their labels, answer as in `transformers`, and go out again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """ctranslate2 converts an export and translates as our own loop does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

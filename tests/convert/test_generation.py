@@ -1,7 +1,5 @@
 """Settings of generation travel: what an exported model generates is what its source generates."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The three kinds of heads come in and go out: `transformers` computes the same from what either side wrote."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

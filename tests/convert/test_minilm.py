@@ -1,7 +1,5 @@
 """A real encoder of six layers, as its package ships it, on a hundred real sentences."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import inspect

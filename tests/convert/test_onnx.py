@@ -1,7 +1,5 @@
 """Graphs in onnxruntime give what the model gives in float64, whatever the number of texts and tokens, and padding."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rotary positions of every kind: the numbers of `transformers`, unchanged, and its refusals."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `transformers` saved comes in, and goes out again with the same bits under the same names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

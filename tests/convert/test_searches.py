@@ -1,7 +1,5 @@
 """Imported encoder–decoders write what `transformers` writes with the settings of generation in their folder."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -62,6 +60,7 @@ def decided(name: str, folder: Path, **more: Any) -> None:
     change_tensors(folder, larger)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", CLASSES)
 def test_transformers_writes_the_same(name: str, tmp_path: Path) -> None:
     decided(name, tmp_path)

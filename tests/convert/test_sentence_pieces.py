@@ -1,7 +1,5 @@
 """An original Marian folder, with SentencePiece models, cuts text and translates as in `transformers`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

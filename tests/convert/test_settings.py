@@ -1,7 +1,5 @@
 """Each setting of a source is used, left aside with a reason, or refused in a sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

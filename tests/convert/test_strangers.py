@@ -1,7 +1,5 @@
 """Folders that somebody has made to harm, or broken by chance: one short sentence, in small memory, at once."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -138,7 +136,7 @@ ANY_SETTING = (
 KEYS = {name: sorted({key for row in table.settings for key in row.keys}) for name, table in FAMILY_TABLES.items()}
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_settings_are_read_or_refused(sources: Path, tmp_path: Path, data: st.DataObject) -> None:
     source = sources / data.draw(st.sampled_from(NAMES))

@@ -1,7 +1,5 @@
 """The tokenizer goes out beside the weights, and `transformers` cuts text as ours does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal

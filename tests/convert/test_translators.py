@@ -1,7 +1,5 @@
 """A model that was trained to translate goes out, and answers there what it answers here."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

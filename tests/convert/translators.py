@@ -1,7 +1,5 @@
 """A small model that translates, as training here leaves it, and what both sides answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

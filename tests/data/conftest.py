@@ -1,7 +1,5 @@
 """Small texts, a tokenizer of theirs, and stores, for all tests of the data package."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What tests make themselves: the split of a text, a store of a few documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 

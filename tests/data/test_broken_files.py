@@ -1,7 +1,5 @@
 """One file of several that cannot be read stops a training, or is left out where bad rows are to be; and it is said."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -19,7 +17,7 @@ from glassformer.tasks.labels.classify.settings import ClassifyData
 from glassformer.tasks.labels.classify.task import Classify
 from glassformer.tasks.labels.tag.settings import TagData
 from glassformer.tasks.labels.tag.task import Tag
-from glassformer.tasks.records import RecordTask
+from glassformer.tasks.tables import TableTask
 from glassformer.tasks.writing.chat.alone import ChatAlone
 from glassformer.tasks.writing.chat.settings import ChatData
 from glassformer.tasks.writing.chat.task import Chat
@@ -93,9 +91,7 @@ def test_what_is_left_out_of_a_corpus_is_told_also_from_the_cache(tokenizer: Tok
         (Tag, TagData(), ".tsv"),
     ],
 )
-def test_records_of_the_other_files(
-    task: type[RecordTask[object, object]], data: RecordSection, suffix: str, tmp_path: Path
-) -> None:
+def test_records_of_the_other_files(task: type[TableTask], data: RecordSection, suffix: str, tmp_path: Path) -> None:
     good = "EU\tB-ORG\n.\tO\n" if task is Tag else CSV
     (tmp_path / f"a{suffix}").write_text(good)
     (tmp_path / f"b{suffix}").write_bytes(b"EU\tB-ORG\n" + b"\0" * 20 if task is Tag else OPEN.encode())

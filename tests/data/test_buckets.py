@@ -1,7 +1,5 @@
 """Length buckets: every token once, each text by itself, batches of one bucket, each row once per epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import combinations
 

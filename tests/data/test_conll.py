@@ -1,7 +1,5 @@
 """Words in columns: CoNLL with tabs or blanks, CoNLL-U with its multi-word tokens, empty nodes and spaces."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """From a recipe's files to stores: split, repeats, cache, and what a person should be told."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Masks: the promised shares over 100,000 tokens, never a special token, independent of other rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest

@@ -1,7 +1,5 @@
 """Dialogues from files of every kind: which turns, which of them are replies, and what is refused where."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The end of a text as what is held out: a stated share, cut between words, nothing lost and nothing twice."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

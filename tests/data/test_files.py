@@ -1,7 +1,5 @@
 """Which files a path stands for: all that can be read, and each that is left aside with its reason."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Tables and lines of any size are read in bounded memory, or told with their line."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tokenizing streams: the memory it takes does not grow with the text."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The order of rows: each once per epoch, another one in each epoch, independent of memory and of other rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,14 +1,12 @@
 """Packed rows: every token once and in order, full rows, and each document as if it were alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
 from glassformer.base.errors import ConfigError
-from glassformer.data.batches.batch import Batch, pad
+from glassformer.data.batches.batch import Batch
 from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
@@ -142,9 +140,3 @@ def test_frames_come_from_the_tokenizer(tokenizer: Tokenizer) -> None:
     assert Frame.language_model(tokenizer) == Frame(close=False)
     bpe = train_tokenizer("bpe", ["the fox"], vocabulary=300)
     assert Frame.language_model(bpe) == Frame((bpe.id("<s>") or 0,), (bpe.id("</s>") or 0,), close=False)
-
-
-def test_pad_fills_and_cuts() -> None:
-    ids, real = pad([[1, 2, 3, 4], [5], []], 3, 9)
-    assert ids.tolist() == [[1, 2, 3], [5, 9, 9], [9, 9, 9]]
-    assert real.tolist() == [[True] * 3, [True, False, False], [False] * 3]

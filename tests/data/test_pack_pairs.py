@@ -1,7 +1,5 @@
 """Pairs in rows: each pair once, none beyond its room, and little padding."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Problems of parallel data are found where they were put, and hardly anywhere else."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from pathlib import Path
@@ -115,7 +113,7 @@ def test_nothing_is_removed_unasked() -> None:
     for table in (report.table(), removed):
         assert max(map(len, table.split("\n"))) <= 80
         assert "first: pairs.tsv, line 2, line 3" in table
-    long = PairReport(report.flags, 1.0, 3.0, ["a/very/long/folder" * 9 + f", line {row}" for row in range(300)])
+    long = PairReport(report.flags, 1.0, ["a/very/long/folder" * 9 + f", line {row}" for row in range(300)])
     assert max(map(len, long.table().split("\n"))) <= 80
 
 

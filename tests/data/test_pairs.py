@@ -1,7 +1,5 @@
 """Sentence pairs: the published procedure, retold here as plainly as can be, and what must hold of each pair."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 

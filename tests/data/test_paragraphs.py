@@ -1,7 +1,5 @@
 """Sentences are cut where they end, in no other place; nothing of a text is lost when it is put together again."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,17 +1,14 @@
 """Pairs from tables and from two files; files that part are refused, and told where."""
 
-from __future__ import annotations
-
 import gzip
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from glassformer.base.errors import DataError, MissingColumnError
+from glassformer.base.errors import DataError
 from glassformer.data.readers.lines import Skipped
-from glassformer.data.readers.parallel import parting_line, read_pairs, read_parallel
+from glassformer.data.readers.parallel import parting_line, read_parallel
 from tests.refusals import refused
 
 ENGLISH = ["Go.", "", "I am a student.", "Yes"]
@@ -38,36 +35,6 @@ def test_the_same_lines_of_two_files_are_pairs(tmp_path: Path, suffix: str, end:
     rows = list(read_parallel(one, other))
     assert [row.values for row in rows] == PAIRS
     assert [row.where for row in rows] == [f"{one}, line {number}" for number in (1, 2, 3, 4)]
-
-
-@pytest.mark.parametrize("suffix", ["tsv", "tsv.gz", "jsonl", "jsonl.gz"])
-def test_two_columns_of_a_table_are_pairs(tmp_path: Path, suffix: str) -> None:
-    rows = [{"en": one, "fr": other} for one, other in zip(ENGLISH, FRENCH, strict=True)]
-    text = (
-        "".join(json.dumps(row) + "\n" for row in rows)
-        if "jsonl" in suffix
-        else "\n".join(["en\tfr", *("\t".join(row.values()) for row in rows)])
-    )
-    path = written(tmp_path / f"pairs.{suffix}", text)
-    found = list(read_pairs(path, ("en", "fr")))
-    assert [row.values for row in found] == PAIRS
-    assert found[2].where == f"{path}, line {3 if 'jsonl' in suffix else 4}"
-
-
-def test_a_table_without_a_header_has_numbers(tmp_path: Path) -> None:
-    path = written(tmp_path / "pairs.tsv", "Go.\tVa !\nHi.\tSalut !\n")
-    assert [row.values["target"] for row in read_pairs(path, ("0", "1"))] == ["Va !", "Salut !"]
-    with refused(MissingColumnError, got="2 columns"):
-        list(read_pairs(path, ("0", "2")))
-
-
-def test_a_cell_that_is_no_text_goes_to_the_handler(tmp_path: Path) -> None:
-    path = written(tmp_path / "pairs.jsonl", '{"en": "a", "fr": 3}\n{"en": "b", "fr": "c"}\n')
-    with refused(DataError, wanted=(f"{path}, line 1", "'fr'"), got="3"):
-        list(read_pairs(path, ("en", "fr")))
-    skipped = Skipped()
-    assert [row.values["source"] for row in read_pairs(path, ("en", "fr"), bad=skipped)] == ["b"]
-    assert skipped.count == 1
 
 
 def test_a_line_that_cannot_be_used_takes_its_pair_along(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Files become documents: each format alike, as a stream, and with clear words for what cannot be read."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import gzip

@@ -1,7 +1,5 @@
 """The published data sets are read with the sizes that their page tells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

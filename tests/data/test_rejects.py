@@ -1,7 +1,5 @@
 """Rows that cannot be used are set aside as they stand in their file, in the order of the files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sides of a split: the same on every machine, repeats together, shares as asked."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

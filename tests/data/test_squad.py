@@ -1,7 +1,5 @@
 """SQuAD's nested JSON as rows, the forms of answers, and answers that do not stand where they say."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

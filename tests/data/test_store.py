@@ -1,7 +1,5 @@
 """The store holds what the tokenizer says, whole or not at all, and reads back the same."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

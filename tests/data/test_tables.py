@@ -1,7 +1,5 @@
 """Tables: how they are written is found out, and each row is read or told with its line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import tracemalloc

@@ -1,7 +1,5 @@
 """A second statement of beam search, one hypothesis at a time and without a cache, to which the loop is compared."""
 
-from __future__ import annotations
-
 from math import inf, log
 
 import torch

@@ -1,7 +1,5 @@
 """Tiny models and sentences to decode, and what they answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Beams with penalties and in groups: as a plain search finds them; words that must and must not occur."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Choosing tokens: against sorting everything, and against the definitions of the filters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Repetition, the end and forbidden sequences: against the same rules for one hypothesis at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

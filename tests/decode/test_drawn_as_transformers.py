@@ -4,8 +4,6 @@ Models are in float64; only Llama's angles are float32 on their side. A chance d
 end to end; the one of theirs is that of ours, from (seed, request, place, sample).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

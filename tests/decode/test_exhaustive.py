@@ -1,7 +1,5 @@
 """On a small vocabulary, beams wide enough find the best of all possible answers, with their exact scores."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

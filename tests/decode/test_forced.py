@@ -1,7 +1,5 @@
 """Forced words never make an answer worse than one that has them without being forced."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

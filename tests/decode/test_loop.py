@@ -1,7 +1,5 @@
 """The loop: what it answers does not depend on its cache, on the batch, on refilling or on the order of requests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Tokens that no answer has: of probability 0 in decoding and where a target is scored."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

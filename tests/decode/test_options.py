@@ -1,7 +1,5 @@
 """The options of writing: each word once, the same for the command line, for Python and for the search."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import FrozenInstanceError, fields
 from typing import Any, get_type_hints

@@ -1,7 +1,5 @@
 """A recorded search: its tree is that of a naive search in float64, and its answers are those of an unrecorded one."""
 
-from __future__ import annotations
-
 from math import inf
 
 import pytest

@@ -1,7 +1,5 @@
 """Samples: the same for the same seed, as likely as the model says, and whole sequences of the right distribution."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

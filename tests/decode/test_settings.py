@@ -1,7 +1,5 @@
 """Combinations that make no sense are refused."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Streaming and stop strings: the parts make the answer, and nothing is taken back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The same tokens and scores as `transformers`, with its settings of generation, on tiny random models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Words of the settings become tokens, in each spelling that a tokenizer has for them."""
 
-from __future__ import annotations
-
 import pytest
 
 from glassformer.base.errors import ConfigError

@@ -4,8 +4,6 @@ By chapter and number: numbers that the bold answer must have. Three answers res
 are taken from the chapter's printed output, as a reader takes them.
 """
 
-from __future__ import annotations
-
 from math import cos, exp, log, sin, sqrt
 
 E = exp(1)

@@ -1,7 +1,5 @@
 """The table of docs/measured/items.md: every item of the source documents. `python -m tests.docs.items` writes it."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any, NamedTuple
 

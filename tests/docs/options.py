@@ -1,7 +1,5 @@
 """The table of docs/reference/options.md: which verb has which option. `python -m tests.docs.options` writes it."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import typing

@@ -1,7 +1,5 @@
 """The blocks of a page, run as a reader would."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page on adding a task, followed as a stranger would: a folder in a copy of the package, nothing else edited."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The page on questions about a passage: its data are read, its commands run with a tiny model."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The book of docs/learn: each block prints what the page says, each answer is what its code gives, all is there."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

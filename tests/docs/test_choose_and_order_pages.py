@@ -1,7 +1,5 @@
 """The pages on choosing and on sentence order: each of their commands and their Python, run on small data."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

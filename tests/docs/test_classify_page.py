@@ -1,7 +1,5 @@
 """The page on labels and numbers: each of its commands and its Python, run in shrunken form on small data."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Commands and Python that the pages tell people to type: each verb, option and public name is there."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

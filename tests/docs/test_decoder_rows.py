@@ -1,21 +1,17 @@
 """The rows of writing, chat and recurrent networks: what all sides learn from, how they are measured and judged."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from experiments import decoder_claims, results
 from experiments.chat import table as chat_table
-from experiments.recurrent import small, table
+from experiments.recurrent import table
 from experiments.small import dialogues
 from experiments.writing import table as writing_table
-from glassformer.bundled.claims import known_claim
 from glassformer.data.readers.lines import stop
 from glassformer.tasks.writing.chat.settings import ChatData
 from glassformer.tasks.writing.chat.task import Chat
@@ -187,14 +183,3 @@ def test_the_picture_has_a_line_for_each_architecture() -> None:
     points = [tuple(map(float, point.split(","))) for point in first[1].split()]
     assert [x for x, _ in points] == sorted(x for x, _ in points)
     assert points[0][1] < points[1][1] < points[2][1]  # downwards: smaller shares
-
-
-def test_all_networks_have_as_many_parameters_and_read_from_left_to_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small, "WRITTEN", 3)
-    ids = torch.arange(10)[None]  # [1, S]
-    for arm in known_claim("X-9").arms:
-        module = small.made(arm, 10, 64, seed=0).eval()
-        assert sum(map(torch.Tensor.numel, module.parameters())) == pytest.approx(99_000, rel=0.03)
-        whole, begun = module(ids)[0], module(ids[:, :6])[0]
-        torch.testing.assert_close(whole[:, :6], begun)
-        module.write(ids[0])

@@ -1,7 +1,5 @@
 """The counts behind the tables of the encoder's tasks, against independent libraries."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr

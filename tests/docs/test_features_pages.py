@@ -1,7 +1,5 @@
 """The pages on features and search: each command and the Python, run on small data with the model of the package."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -27,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_the_page_on_features(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = repository / "docs" / "do" / "features.md"
     run_commands(page, "--threads", "1")

@@ -1,7 +1,5 @@
 """The fields of records are those that the page on records lists."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

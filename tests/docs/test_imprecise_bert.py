@@ -3,8 +3,6 @@
 B sentences · S tokens · W width · L labels
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of corrections: every number is there, and what it points to exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace

@@ -3,8 +3,6 @@
 S tokens · W width · H heads
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 N examples · V words · W width
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 B sentences · S tokens · Q query words · K key words · W width
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 B sentences · S source tokens · T target tokens · H heads · W width
 """
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """docs/measured/items.md: each command is run in this process, and has to print the number that the table says."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
@@ -168,6 +166,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("group", sorted({row.group for row in ROWS if row.run}))
 def test_each_command_shows_what_the_table_says(
     group: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -1,7 +1,5 @@
 """The pages on language models and on chat: their commands run with tiny models, their fields are those of records."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

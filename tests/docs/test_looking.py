@@ -1,7 +1,5 @@
 """The pages about looking inside and about the page, and what the README says of interventions, run as they stand."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import shlex

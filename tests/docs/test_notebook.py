@@ -1,7 +1,5 @@
 """The notebook of the mask-matrix post: run again, it prints what it holds."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The page on ONNX: each command and the Python, with a small classifier."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One word, one meaning on the command line: docs/reference/options.md is what the verbs have."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """X-14 and N-11: the arms in small, what is kept of them, and that the verdicts follow their rules."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The longer proofs' results: each stays with the day, the machine and the torch that it ran on."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

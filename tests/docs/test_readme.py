@@ -1,7 +1,5 @@
 """What the README tells people to type is done here as it stands there, on a small text and for two steps."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

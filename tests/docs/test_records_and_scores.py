@@ -1,7 +1,5 @@
 """The pages about records and scores: their commands and Python, run as they stand there, with tiny models."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

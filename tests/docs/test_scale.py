@@ -1,7 +1,5 @@
 """The arithmetic of docs/scale/machines.md against models that are built, and against sums done in another way."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The page on scikit-learn: its code on small data, with few steps."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from tests.docs.pages import blocks
 TEXTS = [f"A {('dull', 'fine')[n % 2]} film of {n} minutes." for n in range(60)]
 
 
+@pytest.mark.long
 def test_the_code_of_the_page(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,5 @@
 """The page of promises: each names a test that exists, or says that none shows it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

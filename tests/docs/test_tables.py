@@ -1,7 +1,5 @@
 """The tables of docs/ are what the measured rows say, no figure more or less."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable

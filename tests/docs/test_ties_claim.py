@@ -1,7 +1,5 @@
 """X-17 and C-38: what the pages say of "it" and "animal" is what the models do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The page on transfer: each of its commands and its Python, run in shrunken form on small data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = repository / "docs" / "do" / "transfer.md"
     smaller = [word for name, value in SMALLER.items() for word in ("--set", f"{name}={value}")]

@@ -1,7 +1,5 @@
 """The pages on translation and on decoding: their commands run with a tiny model."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
@@ -37,6 +35,7 @@ def write_pairs() -> None:
         Path(f"{name}.fr").write_text("".join(f"{two}\n" for _, two in some), encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_commands_of_both_pages_run(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

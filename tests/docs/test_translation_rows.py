@@ -1,7 +1,5 @@
 """The rows, scores and verdicts of translation: what both sides learn from, how they are measured and judged."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A small model with four blocks and a real tokenizer, and the real encoder of the package that ships one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 beyond rounding.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

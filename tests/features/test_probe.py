@@ -1,7 +1,5 @@
 """A logistic regression on features: its weights are for the vectors as they are, and its file is whole or refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

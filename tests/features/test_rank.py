@@ -1,7 +1,5 @@
 """Ranking by cross-validation: what is better comes first, nothing leaks, and the counts are scikit-learn's."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Vectors in files: each text exactly once, whole or absent, also after a kill at any moment."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

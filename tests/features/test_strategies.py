@@ -1,7 +1,5 @@
 """Which layers a strategy names, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Passes in several threads: the same vectors, each pass once, and nothing left behind when one fails."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar

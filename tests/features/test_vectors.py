@@ -1,7 +1,5 @@
 """Vectors against transformers' hidden states, worked out by numpy alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The experiment behind X-11: the rule of the verdict."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

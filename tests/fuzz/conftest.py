@@ -1,7 +1,5 @@
 """A folder for a fuzzer, with small models, an index, and a file of each format."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

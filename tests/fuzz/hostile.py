@@ -4,8 +4,6 @@ A run is seeded: `GLASSFORMER_FUZZ_SEED` (0) and the number of a case give the c
 how long each fuzzer runs.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

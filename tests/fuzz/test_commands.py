@@ -1,7 +1,5 @@
 """Commands of random words: each ends with an exit code, and a sentence where it is refused."""
 
-from __future__ import annotations
-
 import inspect
 import io
 import random

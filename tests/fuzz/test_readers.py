@@ -1,7 +1,5 @@
 """Damaged files, models, traces and indexes: each is read, or refused in one sentence, in time and memory."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -3,8 +3,6 @@
 B sentences · S tokens · W width · H heads · D query size
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from typing import Any

@@ -3,8 +3,6 @@
 All other tests assert the type of an error and the values its fields carry.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
@@ -57,7 +55,7 @@ from glassformer.run.first_weights import use_vectors
 from glassformer.saved import store
 from glassformer.saved.recipe import parse_changes, resolve
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
-from glassformer.tasks.writing.alignment import align, mean_attention
+from glassformer.tasks.writing.alignment import align
 from glassformer.tasks.writing.translate.scores import References
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import SpecialTokens
@@ -250,8 +248,6 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "another number of translations": lambda place: References([["a"], ["b"]]).measure(["a"]),
     "another number of sentences": lambda place: join_sentences("One. Two.", split_sentences("One. Two."), ["Un."]),
     "attention of other tokens": lambda place: align([[1.0]], [(0, 1), (1, 2)], [(0, 1)], [], []),
-    "attention without layers": lambda place: mean_attention([[1.0]]),
-    "a layer beyond the last": lambda place: mean_attention(torch.ones(2, 1, 1, 1), layers=[2]),
     "an open quote": lambda place: place.read("notes.csv", 'id,text\n1,"a\n'),
     "damaged gzip": lambda place: place.read("notes.txt.gz", b"no gzip"),
     "too small a vocabulary": lambda place: train_tokenizer("wordpiece", TEXTS, vocabulary=5),

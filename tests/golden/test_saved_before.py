@@ -4,8 +4,6 @@ The models of `saved/` were trained in November 2026 and answered as recorded th
 recorded when the last block still computed all tokens, not only the masked words.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The small texts say what the source documents say."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib import resources
 

@@ -1,7 +1,5 @@
 """What the verbs answer is what was recorded; the judge itself sees each kind of difference."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

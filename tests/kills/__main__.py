@@ -5,8 +5,6 @@ python -m tests.kills --kills 18 --out FILE     # a part, counted in another fil
 python -m tests.kills --kills 50 --only save    # one scene
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import importlib

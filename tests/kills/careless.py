@@ -2,8 +2,6 @@
 writes whole files. Called as `python -m tests.kills.careless FOLDER`; prints what was counted, as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

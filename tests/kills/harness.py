@@ -1,7 +1,5 @@
 """Processes that are killed at random moments and run again, for the price of one start of Python."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

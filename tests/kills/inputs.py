@@ -1,7 +1,5 @@
 """What all scenes read: texts, labelled texts, and two models of the same size with other weights."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -3,8 +3,6 @@
 `python -m tests.kills --kills 1000` is the whole of it; its last result is docs/results/kills.json.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

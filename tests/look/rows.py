@@ -1,7 +1,5 @@
 """Tiny models for looking: the families of the contracts, and the options that matter to formulas."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

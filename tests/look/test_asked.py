@@ -1,7 +1,5 @@
 """Names as people write them: whole, short, as patterns."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

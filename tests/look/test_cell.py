@@ -1,7 +1,5 @@
 """Cells called by words."""
 
-from __future__ import annotations
-
 import pytest
 
 from glassformer.base.errors import UnknownNameError

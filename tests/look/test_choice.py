@@ -1,7 +1,5 @@
 """The softmax over the candidates of a choice: a formula like every other, and the numbers of the verb `choose`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

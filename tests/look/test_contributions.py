@@ -4,8 +4,6 @@
 are held; and a path of many midpoints stands against the halved pieces of `integrated_gradients`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a CRF shows of itself, against all sequences of labels written out; and the walk-through that ends with it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 

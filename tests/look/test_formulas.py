@@ -1,7 +1,5 @@
 """The second statement of the Transformer agrees with the first, tensor by tensor and cell by cell."""
 
-from __future__ import annotations
-
 import ast
 import random
 from dataclasses import replace

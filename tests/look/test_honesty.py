@@ -1,7 +1,5 @@
 """The honesty gate and `verify`: what is shown is what is returned, and rounding is no fault."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What if: every intervention does what it says, can be undone, and can be printed as Python."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Break each formula in turn: verify must notice. Every field of every formula is broken, one at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from itertools import cycle

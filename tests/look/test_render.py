@@ -1,7 +1,5 @@
 """The lines of a walk-through: as the slides draw it, never wider than the screen, and no number broken."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

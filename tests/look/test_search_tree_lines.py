@@ -1,7 +1,5 @@
 """A search on a terminal: every line fits, however deep it is, and blanks of tokens can be seen."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -3,8 +3,6 @@
 S tokens · P words
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

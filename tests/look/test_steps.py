@@ -1,7 +1,5 @@
 """Interventions as people write them: in words, by short names, refused in a sentence, and told of in the trace."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 a second time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 

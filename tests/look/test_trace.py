@@ -1,7 +1,5 @@
 """A trace: what it keeps, what it computes again, and that the two are the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

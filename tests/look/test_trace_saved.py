@@ -1,7 +1,5 @@
 """A trace is read back as it was saved, and a damaged one is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The walk-through: all steps, all cells, every number from the trace, and what is left out is counted."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
@@ -12,7 +10,7 @@ from glassformer.cli.look.render import share_lines, write
 from glassformer.look.formulas.explanation import Limits, explained_lines, number
 from glassformer.look.summaries.follow import follow
 from glassformer.look.summaries.mix import shares
-from glassformer.look.texts.walkthrough import Note, Step, walkthrough
+from glassformer.look.texts.walkthrough import Note, walkthrough
 from glassformer.look.trace.cell import Words
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
@@ -42,10 +40,6 @@ SLIDES_ORDER = (
     "log_probabilities",
     "probabilities",
 )
-
-
-def steps_by_name() -> dict[str, Step]:
-    return {step.name: step for step in walkthrough(slides_trace())}
 
 
 def test_all_steps_in_the_order_of_the_slides() -> None:

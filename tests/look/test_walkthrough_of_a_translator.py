@@ -1,7 +1,5 @@
 """The walk-through of an encoder with a decoder: the guide's order, and nothing that is true of other models alone."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Looking never changes the answer, and nothing of it remains."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The blocks of a page, each with the reason why it is not run, if it gives one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

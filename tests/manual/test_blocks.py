@@ -1,7 +1,5 @@
 """Each command and each piece of Python on a page is run by a test, or says why it is not."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """What Start, the home page, Coming from and some others tell people to type, done on small data and for two steps."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
@@ -135,12 +133,14 @@ def test_from_nanogpt(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert decoder.width == 128
 
 
+@pytest.mark.long
 def test_from_opennmt(folder: Path) -> None:
     run_page("friends/opennmt.md")
     assert len((folder / "test.fr").read_text(encoding="utf-8").splitlines()) == 2
     assert (folder / "runs" / "own" / "model.safetensors").is_file()
 
 
+@pytest.mark.long
 def test_from_spacy(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_page("friends/spacy.md")
     assert (folder / "runs" / "names" / "model.safetensors").is_file()

@@ -1,7 +1,5 @@
 """The quiz, the lesson plans and the worksheets: answers and addresses that exist, sheets with all questions."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

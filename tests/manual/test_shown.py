@@ -1,7 +1,5 @@
 """What the pages of Do show under a command is what it prints; each page shows a result before its options."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from importlib.resources import files

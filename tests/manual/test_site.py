@@ -1,7 +1,5 @@
 """The site: generated pages are as the code is, links are followed, the navigation has each page once."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

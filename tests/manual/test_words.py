@@ -1,7 +1,5 @@
 """Start, Learn and Do are easy to read: Flesch's reading ease, and the lengths of sentences."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

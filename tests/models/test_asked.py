@@ -3,8 +3,6 @@
 B sentences · S tokens · A asked tokens of a sentence
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Single settings changed in what a family makes: the model is verified as any other, and nothing is silently lost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

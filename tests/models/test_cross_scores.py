@@ -3,15 +3,13 @@
 B sentences · H heads · S tokens of the target · K tokens of the source
 """
 
-from __future__ import annotations
-
 import pytest
 import torch
 
 from glassformer.base.errors import ShapeError
-from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.models.weights import cross_weights
 from glassformer.parts.cache import Cache
 from tests.refusals import refused
 from tests.translators import translating

@@ -3,8 +3,6 @@
 B sentences · S tokens · W width
 """
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """One step of training reaches every matrix, and recomputing a block instead of remembering it changes nothing."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The vector of a text from its states, wherever its padding is: against NumPy on the states without padding."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Models that cannot be are refused before a tensor exists, each in a sentence that names what to change."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A stack that begins again at any of its blocks gives the states of the whole run, to the bit."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -3,8 +3,6 @@
 B sentences · S tokens · W width
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

@@ -5,8 +5,6 @@ what is noticed there: delete the file when code or tests change. Before anythin
 `--trust` skips this run.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

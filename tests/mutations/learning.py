@@ -1,7 +1,5 @@
 """Training: schedules, averages, checkpoints, resuming, losses."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (
@@ -43,7 +41,7 @@ MUTATIONS = (
     Mutation(
         "clock-checkpoints-averaged",
         "glassformer/training/kept.py",
-        "if each.step % every == 0 or each.step == run.progress.step]",
+        "if each.step % every == 0 or each.step == progress.step]",
         "]",
         ("tests/training/test_kept.py::test_checkpoints_by_the_clock_are_not_in_the_mean[False]",),
     ),

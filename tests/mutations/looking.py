@@ -1,7 +1,5 @@
 """Looking: formulas, honesty, lens, rollout, heads, ablation."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (

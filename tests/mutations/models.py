@@ -1,7 +1,5 @@
 """Parts and models: masks, attention, positions, caches, heads, the conditional random field."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (

@@ -1,7 +1,5 @@
 """The arithmetic of the page."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (

@@ -1,7 +1,5 @@
 """One deliberate error: what is changed where, and which tests notice it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Applies mutations to copies of the checkout, one at a time, and runs the tests that should notice each."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import queue

@@ -1,7 +1,5 @@
 """What is read, converted, exported, searched and handed on."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (

@@ -1,7 +1,5 @@
 """Tasks and their scores: labels, spans, thresholds, intervals, verdicts."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (
@@ -105,7 +103,7 @@ MUTATIONS = (
     ),
     Mutation(
         "trigram-of-the-other-order",
-        "glassformer/scoring/score.py",
+        "glassformer/scoring/trigram.py",
         "before * self._base + last, tokens, lower",
         "last * self._base + before, tokens, lower",
         ("tests/tasks/test_language_model.py::test_the_trigrams_probabilities_add_up_to_one_and_follow_its_formula",),

@@ -1,7 +1,5 @@
 """All mutations, room by room."""
 
-from __future__ import annotations
-
 from tests.mutations import learning, looking, models, page, saved, scoring, texts, writing
 from tests.mutations.record import Mutation
 

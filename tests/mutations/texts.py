@@ -1,7 +1,5 @@
 """Texts on their way into a batch: masked words, packing, splits, windows, offsets."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (

@@ -1,7 +1,5 @@
 """Writing: the choice of tokens, beams, penalties."""
 
-from __future__ import annotations
-
 from tests.mutations.record import Mutation
 
 MUTATIONS = (

@@ -1,7 +1,5 @@
 """A server of tiny models, asked as a page asks it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Coroutine, Iterator

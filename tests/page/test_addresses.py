@@ -1,7 +1,5 @@
 """What page and server agree on: one schema, from which the constants of both are made."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """The tour of BERT: its texts and numbers on every encoder, and the corrections that belong to it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a page is told of vectors, of a regression on them, of an index, and of the model before: held to numpy."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

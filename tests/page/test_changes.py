@@ -1,7 +1,5 @@
 """Changes made by hand on a page: its engine against `Trace.intervene` and `Model.trace`, number by number."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The page's interpreter of the formula table against the trace: every cell of every family, term by term."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """The exported page: one file that carries what it says, and nothing that could run or reach out."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Connections that send no whole request do not keep others out."""
 
-from __future__ import annotations
-
 import asyncio
 
 import uvicorn

@@ -1,7 +1,5 @@
 """What a page is told beside the tensors: by a server that works it out, and inside an exported page."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Wishes and questions that cannot be met: by hand, and by chance. Each ends in an answer or in a sentence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Who may ask the server, how much, and for how long; each refusal is one of our sentences."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """What the server tells of a run is what the trace holds: sizes, parts, pictures, heads, explanations."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """What a page may ask for, and what becomes of runs: made once, kept in few, changed by hand, stopped, refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

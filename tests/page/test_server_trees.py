@@ -1,7 +1,5 @@
 """Searches that a page asks for: answered as Python searches, or refused in a sentence."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pages of one class ask for the same: what is worked out once, and what one request answers."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Pages of two megabytes: what they have is bit for bit the run's, also what they work out from formulas."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """All tours told on every family that they suit: each page is made once, and one run of node tells them all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

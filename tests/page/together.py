@@ -1,7 +1,5 @@
 """Many things tried by one test, as on a page that is opened once: all that fail are told, each by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 

@@ -3,8 +3,6 @@
 Q query words · K key words
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, get_args
 

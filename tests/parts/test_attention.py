@@ -3,8 +3,6 @@
 B sentences · S tokens · Q query tokens · K key tokens · W width · H heads · G key-value heads · D query size
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Literal

@@ -1,7 +1,5 @@
 """A row of a `SlotCache` holds a tree of tokens: each hypothesis is as if it had been read alone, from the start."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

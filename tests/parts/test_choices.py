@@ -3,8 +3,6 @@
 B sentences · S tokens · W width · F feed-forward width
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, get_args

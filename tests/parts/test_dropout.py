@@ -3,8 +3,6 @@
 B sentences · S tokens · W width
 """
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -164,6 +162,7 @@ def test_the_choice_does_not_depend_on_the_precision(dtype: torch.dtype) -> None
     assert torch.equal(y != 0, part.keep(torch.ones(4, 64), dropout_key(9, 4)))
 
 
+@pytest.mark.long
 def test_compiled_drops_the_same_numbers_to_the_end_of_each_row() -> None:
     """Rows of 48 bfloat16 numbers are one vector and a half: of the half, kernels once wrote nothing."""
     if not compiler.has_compiler(torch.device("cpu")):

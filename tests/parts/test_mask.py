@@ -3,8 +3,6 @@
 B sentences · Q query tokens · K key tokens · H heads
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 S tokens · W width · D query size · H heads
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -7,8 +7,6 @@ pip-audit, both run from this environment. The audit asks the advisory database 
 Exit codes: 0 no known weakness; 1 one or more, each named; 2 something could not be done, with a sentence.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

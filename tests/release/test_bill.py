@@ -1,7 +1,5 @@
 """The bill of materials and the audit of a release: what is counted as known, and what could not be done."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """A small trained-looking model for every test of this package: random weights, a real tokenizer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

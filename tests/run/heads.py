@@ -1,7 +1,5 @@
 """Small models for labels with random weights, as each task makes its head, without training."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from glassformer.api.model import Model

@@ -1,7 +1,5 @@
 """A small run that every test of a training begins with, who listens to it, and what is compared."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from pathlib import Path

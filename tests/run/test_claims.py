@@ -1,7 +1,5 @@
 """Claims: data that can be trained, judged by their rules; recorded as docs/measured/claims.md has them."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

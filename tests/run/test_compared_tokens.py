@@ -1,7 +1,5 @@
 """Scores per token are compared only where two models have the same tokens."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

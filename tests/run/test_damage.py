@@ -1,7 +1,5 @@
 """A bit that has changed on the disk is noticed, or changes nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

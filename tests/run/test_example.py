@@ -1,7 +1,5 @@
 """The command that is shown after a training, and on a model's card, can be run and makes sense."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

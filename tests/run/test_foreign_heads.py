@@ -1,7 +1,5 @@
 """Imported heads answer by the verb of their task; what a task does with its scores is part of an export or is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, get_args

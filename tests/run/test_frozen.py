@@ -1,7 +1,5 @@
 """The linear probe that a tuning begins with: a baseline of its own, and how far the minutes go by its speed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -2,8 +2,6 @@
 and on tiny ones.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Imported chat models: the text, the ends and the search of transformers; and ours, exported, in transformers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

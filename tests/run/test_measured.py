@@ -1,7 +1,5 @@
 """What a model was measured on stands in its card, and a measurement of its own training text is told as one."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

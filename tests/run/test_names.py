@@ -1,7 +1,5 @@
 """The linear probe of few records also learns from the labels' names, and is never measured on them."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a notebook shows: small static pages in which words stay words, and progress as lines that can be read."""
 
-from __future__ import annotations
-
 import io
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """An exported folder runs without glassformer: its README's lines give what transformers gives for the same model."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

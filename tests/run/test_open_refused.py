@@ -1,7 +1,5 @@
 """Folders that are no model, or lie about one: refused in a sentence, before anything large or foreign is opened."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """`experiments.small`: packing halves the weights and leaves paths behind; scoring compares what was packed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A training from a model begins with the best linear layer on its frozen states, and never ends below it."""
 
-from __future__ import annotations
-
 import json
 import math
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A run that was stopped, killed or ended goes on as if it had not been, and another one does not."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """The search for a translation as a tree: that of the travelling translator, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Several runs that differ in their seed: which is the best, and what is said of all."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

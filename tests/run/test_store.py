@@ -1,7 +1,5 @@
 """A model's folder: all of it comes back, it is whole or absent, and a place that cannot be written to is told."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What is no text is refused by each verb in one sentence, alone and in a list."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Texts through a model: one stack and two, one text and several, and where the vocabulary is scored."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 

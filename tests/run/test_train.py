@@ -1,7 +1,5 @@
 """Recipes to models, whole: text in, saved model out, and what is done with it."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trainings of masks that the text itself has marked."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Q query tokens · K key tokens
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Trainings that cannot be: refused in a sentence, and nothing is left behind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Models in the package: found by their names, in bfloat16, and a folder of the user's comes before them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -2,8 +2,6 @@
 watched is refused before anything is trained.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a model says about masked words, against the same thing computed by hand, one text and one mask at a time."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A text as it is written: the attention that is kept is that of one run over it, and of transformers step by step."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the compiler is told: it may change the speed of a step, never its sense."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Device, precision, threads; what is not there is told in one sentence."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterator
 from pathlib import Path

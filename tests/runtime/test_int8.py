@@ -1,7 +1,5 @@
 """Matrices of 8 bits: what they stand for, how far off their products are, what they refuse."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Matrices laid out for few rows: the same products up to rounding, only where they are meant for, and undone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is faster on this machine is measured once, kept, and never decides where nothing can be kept."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

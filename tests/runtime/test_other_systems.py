@@ -1,7 +1,5 @@
 """What is chosen on Windows and macOS, simulated here: docs/reference/platforms.md lists what must be tried there."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

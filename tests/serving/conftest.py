@@ -1,7 +1,5 @@
 """Servers of the bundled models, and of small ones of each task, in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Servers in this process and in their own, and what is compared."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """What waits is answered together by length, in bounded numbers; what nobody waits for is dropped."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence
@@ -86,7 +84,7 @@ def test_the_one_that_waits_longest_goes_first_with_those_nearest_in_length(bund
 def test_what_does_not_fit_into_the_queue_is_refused_with_a_time(bundled: dict[str, Model]) -> None:
     models, served = one(bundled, waiting=5, waiting_tokens=60)
     worker = served.worker
-    worker.rate = 10.0
+    worker.read, worker.busy = 10.0, 1.0
 
     async def scene() -> list[OverloadedError]:
         refusals = []
@@ -107,7 +105,23 @@ def test_what_does_not_fit_into_the_queue_is_refused_with_a_time(bundled: dict[s
     assert len(worker.waiting) == 4
 
 
-def test_a_request_larger_than_the_queue_is_taken_when_nothing_waits(bundled: dict[str, Model]) -> None:
+def test_what_would_wait_longer_than_its_time_limit_is_refused_at_once(bundled: dict[str, Model]) -> None:
+    models, served = one(bundled, seconds=20.0)
+    worker = served.worker
+
+    async def scene() -> None:
+        worker._take_on(await items_of(models, served, TEXTS[6:7]))
+        worker.read, worker.busy = 10.0, 10.0  # a token a second
+        with pytest.raises(OverloadedError):
+            worker._take_on(await items_of(models, served, TEXTS[6:7]))
+        worker.busy = 2.0
+        worker._take_on(await items_of(models, served, TEXTS[6:7]))
+
+    run(scene())
+    assert (len(worker.waiting), 40 < worker.tokens < 100) == (2, True)
+
+
+def test_a_request_of_more_tokens_than_may_wait_is_taken_when_nothing_waits(bundled: dict[str, Model]) -> None:
     models, served = one(bundled, waiting=5, waiting_tokens=10)
 
     async def scene() -> int:

@@ -2,8 +2,6 @@
 and no other.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,13 +1,13 @@
 """Who may ask, how much and for how long; overload, clients that leave or take nothing, and the end, over sockets."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+import re
 import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.run.serving.app import Guard, application
 from glassformer.run.serving.limits import Limits
@@ -116,6 +117,25 @@ def test_overload_gives_429_alone_and_what_was_taken_is_answered(bundled: dict[s
             assert len(answer.json()["answers"]) == 8
 
 
+def test_a_request_that_the_queue_could_never_hold_is_too_large(bundled: dict[str, Model]) -> None:
+    with TestClient(served_by({"english": bundled["english"]}, waiting=5), base_url=LOCAL) as client:
+        answers = [client.post("/v1/english/fill", json={"texts": FILL["texts"] * count}) for count in (5, 6)]
+    assert [answer.status_code for answer in answers] == [200, 413]
+    assert "at most 5" in answers[1].json()["error"]["do"]
+
+
+def test_a_server_answers_after_its_folder_was_moved(untrained: dict[str, Model], tmp_path: Path) -> None:
+    """So a model can be exchanged while it is served."""
+    untrained["classifier"].save(tmp_path / "old")
+    model = gf.load(tmp_path / "old", device="cpu", engine="torch")
+    with TestClient(served_by({"mails": model}), base_url=LOCAL) as client:
+        asked = {"texts": ["See you at seven."]}
+        before = client.post("/v1/mails/classify", json=asked).json()
+        (tmp_path / "old").rename(tmp_path / "new")
+        assert client.post("/v1/mails/classify", json=asked).json() == before
+        assert client.post("/v1/mails/embed", json=asked).status_code == 200
+
+
 def sent(address: str, path: str, body: object) -> socket.socket:
     """A connection over which this was asked, of which nothing is read."""
     data = json.dumps(body).encode()
@@ -211,6 +231,8 @@ def test_the_numbers_and_the_log_know_requests_and_no_texts(
         assert answer.headers["x-request-id"] == "abc-1"
         client.post("/v1/english/fill", json={"texts": ["Zanzibar"]}, headers={"X-Request-Id": "Zanzibar\tx"})
         client.post("/v1/Zanzibar/fill", json=FILL)
+        client.post("/v1/english/fill", content=b"Zanzibar")
+        client.post("/v1/embeddings", json={"model": "english", "input": "Zanzibar", "dimensions": 8})
         client.get("/health")
         text = client.get("/metrics").text
     (line,) = [record.facts for record in caplog.records if getattr(record, "facts", {}).get("id") == "abc-1"]  # type: ignore[attr-defined]
@@ -222,5 +244,7 @@ def test_the_numbers_and_the_log_know_requests_and_no_texts(
     assert "Zanzibar" not in text
     assert 'glassformer_requests_total{model="english",route="/v1/{model}/fill",status="200"} 1.0' in text
     assert 'glassformer_requests_total{model="",route="/v1/{model}/fill",status="404"} 1.0' in text
+    for route in ("/v1/{model}/fill", "/v1/embeddings"):  # the model is known, whatever the request holds
+        assert re.search(rf'requests_total{{model="english",route="{route}",status="400"}} [12]', text)
     assert 'glassformer_batch_records_count{model="english"} 1.0' in text
     assert 'glassformer_waiting_records{model="english"} 0.0' in text

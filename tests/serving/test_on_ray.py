@@ -1,7 +1,5 @@
 """The server in several processes of Ray Serve: the answers are those of one process."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

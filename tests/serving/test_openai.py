@@ -1,7 +1,5 @@
 """An existing client, the package `openai`, asks for vectors, completions and chat."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from typing import Any
@@ -175,6 +173,9 @@ def test_models_are_listed_and_others_are_not_found(api: openai.OpenAI) -> None:
         api.embeddings.create(model="gpt", input="a")
     with pytest.raises(openai.AuthenticationError):
         api.with_options(api_key="other").models.list()
+    with pytest.raises(openai.NotFoundError) as refused:
+        api.completions.create(model="sentences", prompt="a")
+    assert (refused.value.code, refused.value.type) == ("not_found", "invalid_request_error")
 
 
 def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(api: openai.OpenAI) -> None:

@@ -1,7 +1,5 @@
 """What the page on serving shows under its first request is what a server answers."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -10,6 +8,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+LIMITS = re.compile(r"^\| [^|]+ \| (`\w+`(?:, `\w+`)?) \| [\d,;: ]+ \|", re.MULTILINE)
 ANSWERED = re.compile(r"^```sh\n(curl [^\n]*)\n```\n\n```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -32,3 +31,13 @@ def test_the_first_request_is_answered_as_the_page_shows(client: TestClient, rep
     _, address, _, body = shlex.split(command)
     answer = client.post(address.removeprefix("http://127.0.0.1:8000"), content=body)
     assert rounded(answer.json()) == json.loads(shown)
+
+
+def test_the_page_has_the_limits_of_info(client: TestClient, repository: Path) -> None:
+    page = (repository / "docs" / "do" / "serving.md").read_text(encoding="utf-8")
+    named = [name for cell in LIMITS.findall(page) for name in re.findall(r"\w+", cell)]
+    limits = client.get("/info").json()["limits"]
+    assert sorted(named) == sorted(limits)
+    for row in LIMITS.finditer(page):
+        shown = {int(number.replace(",", "")) for number in re.findall(r"[\d,]+", row[0].split("|")[3])}
+        assert {int(limits[name]) for name in re.findall(r"\w+", row[1])} <= shown

@@ -1,7 +1,5 @@
 """The command `serve` as a process: where it says it is, what it refuses, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

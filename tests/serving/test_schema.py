@@ -1,7 +1,5 @@
 """Requests made at random from the OpenAPI document, valid and not: each is answered, or refused in a sentence."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

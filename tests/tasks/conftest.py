@@ -1,7 +1,5 @@
 """A small text, its tokenizer and its rows, for all tests of the tasks package."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Scores as sums over examples, against scikit-learn and SciPy, on all examples and in bootstrap samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The head that learns which words belong together: its loss is the formula, pair by pair, and learning lowers it."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 
@@ -11,9 +9,9 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.models.weights import cross_weights
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.recipe import resolve
 from glassformer.tasks.writing.alignment import ALIGNMENT, alignment_loss

@@ -1,7 +1,5 @@
 """Masks that are annotated in the data with their answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +16,9 @@ from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.saved.recipe import read_recipe
 from glassformer.scoring.score import THIS_MODEL, Unigram
-from glassformer.tasks.records import Record, RecordSource
+from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import Row, collate
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
 from glassformer.tasks.words.annotated_masks.task import AnnotatedMasks

@@ -1,7 +1,5 @@
 """Questions about passages: windows, labels, the best spans, the threshold, repairs and splits."""
 
-from __future__ import annotations
-
 import json
 import math
 from array import array

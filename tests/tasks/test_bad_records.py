@@ -1,7 +1,5 @@
 """Records that cannot be learned from, and tables written in other ways: told with file and line, nothing lost."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

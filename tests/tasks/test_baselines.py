@@ -1,7 +1,5 @@
 """The TF-IDF baseline against scikit-learn put together by hand, and what it leaves out of large data."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

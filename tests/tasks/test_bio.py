@@ -1,7 +1,5 @@
 """Tags and spans, their legality, and their scores: against seqeval in its default mode, and the definition."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import warnings

@@ -1,7 +1,5 @@
 """The blocked cross-entropy beside torch's own, loss and gradients, in float64 and in bfloat16."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

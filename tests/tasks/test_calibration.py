@@ -1,7 +1,5 @@
 """Temperature and reliability, against SciPy and against counting by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

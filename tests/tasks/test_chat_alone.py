@@ -1,12 +1,9 @@
 """Chat by a decoder alone: replies alone are learned, each once, after the turns that fit; its loss, its replies."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.models.inputs import Inputs
 from glassformer.scoring.score import THIS_MODEL, Unigram
-from glassformer.tasks.records import RecordTask
+from glassformer.tasks.tables import TableTask
 from glassformer.tasks.writing.chat.alone import ChatAlone
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
@@ -137,9 +134,7 @@ def test_the_loss_is_that_of_each_reply_alone_after_its_turns(family: str) -> No
 
 
 @pytest.mark.parametrize("kind", [Chat, ChatAlone])
-def test_few_dialogues_are_all_learned_unless_a_whole_one_is_asked_for(
-    kind: type[RecordTask[Any, Any]], tmp_path: Path
-) -> None:
+def test_few_dialogues_are_all_learned_unless_a_whole_one_is_asked_for(kind: type[TableTask], tmp_path: Path) -> None:
     path = tmp_path / "dialogues.txt"
     texts = [f"How is number {n}\nNumber {n} is fine" for n in range(20)]
     shares = []

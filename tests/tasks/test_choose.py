@@ -1,7 +1,5 @@
 """Choosing among candidates: groups of different sizes, windows, labels, scores."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Classification: what a label is, how much a text weighs, what a start model gives, how a model is scored."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -20,10 +18,11 @@ from glassformer.models.transformer import build
 from glassformer.run.first_weights import adapt
 from glassformer.run.independence import independence
 from glassformer.saved import artefact
+from glassformer.scoring.calibration import log_mean
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify, Labelled
-from glassformer.tasks.records import RecordSource, log_mean_of_columns
+from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import Row
 from glassformer.text import parts
 from glassformer.text.tokenizer import Tokenizer
@@ -145,8 +144,8 @@ def test_what_is_measured_is_what_is_predicted_with(tmp_path: Path, monkeypatch:
 
 
 def test_a_probability_below_the_smallest_float_has_a_logarithm() -> None:
-    assert log_mean_of_columns([[-800.0, 0.0]]) == [-800.0, 0.0]
-    small, large = log_mean_of_columns([[-800.0, 0.0], [-810.0, 0.0]])
+    assert log_mean(np.array([[-800.0, 0.0]])).tolist() == [-800.0, 0.0]
+    small, large = log_mean(np.array([[-800.0, 0.0], [-810.0, 0.0]])).tolist()
     assert small == pytest.approx(-800.0 + math.log((1 + math.exp(-10.0)) / 2))
     assert large == 0.0
 

@@ -1,7 +1,5 @@
 """The loss against torch's own; compiled, where it has a gradient of its own, as well."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

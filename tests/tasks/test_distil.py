@@ -1,7 +1,5 @@
 """Students and their teachers: the losses beside torch's own, the layers a student begins with, what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -19,18 +17,15 @@ from glassformer.models.fingerprint import fingerprint
 from glassformer.run.first_weights import spread
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.resuming import earlier_recipe
-from glassformer.runtime import compiler
 from glassformer.saved.recipe import resolve, write_recipe
 from glassformer.scoring.cross_entropy import cosine_loss, soft_loss
 from glassformer.tasks.feed import COSINE, SOFT, TaughtFeed
 from glassformer.training.checkpoint import weights
-from glassformer.training.compiled import LossAndGradient
-from glassformer.training.loop import counts_of, fit, step_seed
+from glassformer.training.loop import fit
 from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused
 from tests.run.heads import TEXTS, model_for
-from tests.training.toy import machine_of
 
 LAYERS = 4
 
@@ -103,45 +98,6 @@ def test_a_student_that_answers_as_its_teacher_loses_nothing(teacher: Path, tmp_
     assert float(losses[SOFT]) == pytest.approx(0, abs=1e-12)
     assert float(losses[COSINE]) == pytest.approx(0, abs=1e-12)
     assert float(losses["label"]) > 0.1
-
-
-@pytest.mark.parametrize("parts", [2, 8])
-def test_parts_of_a_step_give_the_gradient_of_the_whole(teacher: Path, tmp_path: Path, parts: int) -> None:
-    found = prepared(teacher, labelled(tmp_path), tmp_path)
-    next(iter(found.feed.frozen.values())).double().eval()
-    model = found.module.double().train()
-    settings = found.recipe.train.model_copy(update={"precision": "float64"})
-    gradients = []
-    for count in (1, parts):
-        model.zero_grad()
-        learn = LossAndGradient(found.feed, model, machine_of(settings), compiled=False, log=lambda note: None)
-        batches = [found.feed.batch(1, part, count) for part in range(count)]
-        for batch in batches:
-            learn(batch.with_dropout_key(step_seed(0, 1)), counts_of(batches))
-        gradients.append({name: each.grad.clone() for name, each in model.named_parameters() if each.grad is not None})
-    for name, whole in gradients[0].items():
-        # Sums of a few hundred float64 numbers near 10, in another order.
-        torch.testing.assert_close(whole, gradients[1][name], rtol=0, atol=1e-11)
-
-
-@pytest.mark.long
-def test_compiled_it_learns_what_it_learns_eager(teacher: Path, tmp_path: Path) -> None:
-    if not compiler.has_compiler(torch.device("cpu")):
-        pytest.skip("there is no C++ compiler here")
-    torch._dynamo.reset()
-    found = []
-    for compiled in (False, True):
-        made = prepared(teacher, labelled(tmp_path), tmp_path / str(compiled))
-        made.module.train()
-        machine, said = machine_of(made.recipe.train), list[str]()
-        learn = LossAndGradient(made.feed, made.module, machine, compiled=compiled, log=said.append)
-        batch = made.feed.batch(0)
-        losses = learn(batch.with_dropout_key(step_seed(0, 0)), batch.counts)
-        assert said == []
-        found.append((losses, {name: each.grad for name, each in made.module.named_parameters()}))
-    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
-    for name, gradient in found[0][1].items():
-        torch.testing.assert_close(found[1][1][name], gradient, rtol=0, atol=1e-5)  # float32, fused in another order
 
 
 # --------------------------------------------------------------------------- the student

@@ -1,7 +1,5 @@
 """Every task of an encoder has students: what they learn from a teacher, label by label in numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,7 +148,9 @@ def test_the_number_of_an_imported_teacher_has_the_unit_of_its_head(tmp_path: Pa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["bert", "classify several", "regress", "choose", "answer", "tag", "tag crf"])
+@pytest.mark.parametrize(
+    "name", ["bert", "classify", "classify several", "regress", "choose", "answer", "tag", "tag crf"]
+)
 def test_compiled_every_task_learns_what_it_learns_eager(
     name: str, tmp_path: Path, shake: Callable[[nn.Module], None]
 ) -> None:

@@ -1,7 +1,5 @@
 """Many sentences are decoded in parts, a thread for each: the answers are the same to the bit, however many threads."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from typing import Any

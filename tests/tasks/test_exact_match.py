@@ -1,7 +1,5 @@
 """Exact match and F1 of answers, by hand and against a slow statement of the definition; the no-answer threshold."""
 
-from __future__ import annotations
-
 import random
 import re
 import string

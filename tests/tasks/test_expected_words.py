@@ -1,7 +1,5 @@
 """The word that was hidden, told to `fill` and `explain`: as the tokens that it has, each with its probability."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The verb `generate`: what is written behind a prompt is what the logits say, alone, among others, and as a stream."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Several labels, class weights, numbers: the losses against torch's own, what is read, fitted, saved and reported."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

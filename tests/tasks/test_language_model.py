@@ -1,7 +1,5 @@
 """Language models: each token once as a label, the loss of an independent computation, baselines that add up to 1."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -16,7 +14,8 @@ from glassformer.data.readers.read import Document
 from glassformer.data.settings import CorpusSection
 from glassformer.models.families import bert, gpt2, llama, marian
 from glassformer.models.inputs import Inputs
-from glassformer.scoring.score import Trigram, Unigram
+from glassformer.scoring.score import Unigram
+from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.writing.language_model.task import LanguageModel, LanguageModelSection, NextTokens, stream_of
 from glassformer.tasks.writing.next_token_scores import NEXT, NextTokenScores
 from glassformer.tasks.writing.writers import check_writes
@@ -70,7 +69,7 @@ def test_each_token_but_the_first_is_a_label_once(
     assert batch.counts[NEXT] == len(expected) - 1
     assert batch.weights.tolist() == [1.0] * len(source) + [0.0] * 2
     assert (labels[len(source) :] == IGNORED).all()
-    assert stream_of(source, len(expected) * 2).tolist() == expected
+    assert stream_of(source).tolist() == expected
 
 
 def test_a_documents_loss_does_not_depend_on_its_neighbours(make: Callable[..., NextTokens]) -> None:

@@ -1,7 +1,5 @@
 """`tokenizer.leading_blank`: the first word of a text is the same token as inside, and nobody sees the blank."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

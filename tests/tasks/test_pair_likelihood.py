@@ -1,7 +1,5 @@
 """The verb `score` of models that translate: forced log-probabilities."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """What is told of a table of pairs before training: which of its columns are not read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How likely replies are: the trigram against counting with dictionaries, and the intervals of a measured model."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 

@@ -1,7 +1,5 @@
 """Baselines against counts made one by one."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

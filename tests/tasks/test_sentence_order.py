@@ -1,7 +1,5 @@
 """Next sentence and sentence order: the pairs, what is told of them, and that they are asked as they were learned."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

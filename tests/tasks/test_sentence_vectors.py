@@ -1,7 +1,5 @@
 """Sentence vectors of a teacher with other tokens and another width, learned with masked words from plain text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tagging from files to spans: offsets, windows, words without tokens, the CRF's scores, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,6 +20,7 @@ from glassformer.tasks.labels.tag.records import Sentence, sentence_of
 from glassformer.tasks.labels.tag.settings import TagSection
 from glassformer.tasks.labels.tag.task import Tag
 from glassformer.tasks.predictor import predict
+from glassformer.tasks.rows import Row, collate
 from glassformer.text import parts
 from glassformer.text import words as words_of_text
 from glassformer.text.tokenizer import Tokenizer
@@ -300,3 +299,15 @@ def test_the_right_tags_of_a_record_change_nothing_of_what_is_found(tmp_path: Pa
     assert none == right == wrong
     assert none.windows > 1
     assert task.scores([(examples[1], none)])["accuracy"] != task.scores([(examples[2], none)])["accuracy"]
+
+
+def test_labels_for_each_token_are_filled_up_and_counted_by_weight() -> None:
+    """-100 where nothing is asked."""
+    rows = [Row(ids=[5, 6, 7], labels={"tag": [-100, 1, 2]}), Row(ids=[5, 6], labels={"tag": [3, -100]}, weight=0.5)]
+    batch = collate(rows, pad_id=0, axes={"tag": "token"}, shape=(3, 4))
+    assert batch.labels["tag"].tolist() == [[-100, 1, 2, -100], [3, -100, -100, -100], [-100] * 4]
+    assert batch.counts == {"tag": 2.5}
+    assert batch.weights.tolist() == [1.0, 0.5, 0.0]
+    assert batch.tokens == 5
+    assert batch.inputs.real is not None
+    assert batch.inputs.real.sum(dim=1).tolist() == [3, 2, 2]  # the row that fills the shape has something to look at

@@ -1,7 +1,5 @@
 """The task translate: what is read, what a row holds, and that a pair in a row is learned as if it stood alone."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -28,6 +26,7 @@ from glassformer.tasks.predictor import Context
 from glassformer.tasks.writing.pair_source import PairSource
 from glassformer.tasks.writing.translate.settings import TranslateSection
 from glassformer.tasks.writing.translate.task import Translate
+from glassformer.tasks.writing.translator import Translator
 from glassformer.text.special import NONE
 from glassformer.text.train import train_tokenizer
 from glassformer.training.progress import NoProgress
@@ -233,7 +232,7 @@ def test_a_model_or_tokenizer_that_cannot_translate_is_refused() -> None:
     bare = train_tokenizer("words", ["some words"], vocabulary=30, special=NONE)
     model = build(marian(size="tiny", layers=1, width=8, heads=2, feed_forward=8, vocabulary=30))
     with refused(ConfigError, do="tokenizer.file"):
-        Translate.of(model, bare, Context())
+        Translator.of(model, bare, Context())
 
 
 def test_targets_belong_to_pairs() -> None:

@@ -1,7 +1,5 @@
 """A translation that is streamed: its parts make the translation, and come before it is whole."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import Any
 

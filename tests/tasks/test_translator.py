@@ -1,7 +1,5 @@
 """The verb `translate`: sentences in their places, tokens with probabilities, words that belong together."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -15,9 +13,9 @@ from glassformer.config import ModelConfig
 from glassformer.decode.asked import search_settings
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.request import Hypothesis
-from glassformer.models.alignment import cross_weights
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
+from glassformer.models.weights import cross_weights
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.translate.settings import TranslateSection
 from glassformer.tasks.writing.translation import token_spans, unknown_characters

@@ -1,7 +1,5 @@
 """A vocabulary and a table of word vectors for each side of a pair (`tokenizer.shared = false`)."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import shutil

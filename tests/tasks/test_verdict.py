@@ -1,7 +1,5 @@
 """Better, worse, or not different: what the interval of a paired difference says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -69,6 +67,14 @@ def test_few_examples_are_told() -> None:
     found = verdict(scores(this_model=flags(0.5, 8), most_frequent=flags(0.5, 8)), "accuracy")
     assert found is not None
     assert "8 examples are few" in found.sentence
+
+
+def test_of_equal_baselines_always_the_same_one_is_named() -> None:
+    """Training and evaluation measure them in another order."""
+    for names in (("frozen_features", "TF-IDF"), ("TF-IDF", "frozen_features")):
+        found = verdict(scores(this_model=flags(0.9), **{name: flags(0.8) for name in names}), "accuracy")
+        assert found is not None
+        assert found.baseline.startswith("TF")
 
 
 def test_a_single_example_has_neither_interval_nor_verdict() -> None:

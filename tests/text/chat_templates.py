@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501 - a template is one line where a line end would be text
 
-from __future__ import annotations
-
 CHATML = """{%- for message in messages %}
     {%- if loop.first and message.role != 'system' %}
         {{- '<|im_start|>system\\nYou are a helpful assistant.<|im_end|>\\n' }}

@@ -1,7 +1,5 @@
 """Chat templates: the text of transformers; what never ends, reaches for files or is wrong is refused and soon."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

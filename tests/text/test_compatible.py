@@ -1,7 +1,5 @@
 """A model and a tokenizer that do not belong together are refused."""
 
-from __future__ import annotations
-
 import pytest
 import tokenizers
 

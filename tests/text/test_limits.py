@@ -1,7 +1,5 @@
 """A tokenizer.json of strangers: whatever it says, one sentence or a tokenizer, and never much memory."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What tokens stand for: the texts of a text's tokens, one after the other, are the text again, byte for byte."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

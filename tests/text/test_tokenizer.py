@@ -1,7 +1,5 @@
 """Tokenizers: equal to the reference's tokens and places, and readable by it."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Training tokenizers: repeatable, bounded, with progress, and clear about what cannot be done."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

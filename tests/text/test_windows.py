@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from glassformer.text.windows import Window, windows
 
 

@@ -5,8 +5,6 @@ trains there; standard output gets the process's number when it begins, and its 
 prints itself is in `printed` and `errors` in the folder.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """A clock that a test sets, and a task whose steps take time by it."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from glassformer.models.inputs import Batch

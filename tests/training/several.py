@@ -6,8 +6,6 @@ is the words of a command, the settings of a training of the small task in memor
 in `printed-0`, `errors-0` … in the folder; the weights that it has in the end are in `weights-0.safetensors` ….
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

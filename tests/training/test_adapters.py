@@ -1,7 +1,5 @@
 """Low-rank adapters against W + (alpha / rank) · B A, written out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

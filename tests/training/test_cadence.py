@@ -1,7 +1,5 @@
 """How often a run is saved, by a clock that the test sets; what a run that was killed early finds on disk."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from functools import partial

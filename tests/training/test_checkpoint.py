@@ -1,7 +1,5 @@
 """Checkpoints are whole or absent, whatever happens to the disk."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

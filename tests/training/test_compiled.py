@@ -1,7 +1,5 @@
 """Compiling: when it pays, that it changes nothing but speed, and that its failure is never fatal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -18,8 +16,8 @@ from glassformer.models.families import modernbert
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
-from glassformer.runtime.device import Machine
-from glassformer.runtime.processes import Alone
+from glassformer.runtime.device import Log, Machine
+from glassformer.runtime.processes import Processes
 from glassformer.training import compiled, run
 from glassformer.training.budget import Budget
 from glassformer.training.checkpoint import Checkpoints, read_checkpoint
@@ -36,6 +34,15 @@ def quiet(message: str) -> None:
     """Take a note and forget it."""
 
 
+def learning(task: Toy, model: Transformer, log: Log = quiet) -> LossAndGradient:
+    return LossAndGradient(task, model, machine_of(toy_settings()), compiled=True, log=log)
+
+
+def loss_of(model: Transformer, batch: Batch) -> dict[str, object]:
+    return {"masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)}
+
+
+@pytest.mark.long
 def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
     """Rows hide 1 to 4 tokens, batches have other numbers of targets: still one graph, the same weights to rounding."""
     if not compiler.has_compiler(torch.device("cpu")):
@@ -73,16 +80,15 @@ class Unkind(Toy):
 def test_a_failed_compile_is_told_and_goes_on() -> None:
     model = toy_model()
     told: list[str] = []
-    settings = toy_settings()
-    loss_and_gradient = LossAndGradient(Unkind(), model, machine_of(settings), compiled=True, log=told.append)
+    loss_and_gradient = learning(Unkind(), model, told.append)
     batch = Toy().batch(0).with_dropout_key(step_seed(0, 0))
-    assert loss_and_gradient(batch, ONE) == {"masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)}
+    assert loss_and_gradient(batch, ONE) == loss_of(model, batch)
     assert not loss_and_gradient.compiled
     assert len(told) == 1
     assert told[0].startswith("could not compile (Unsupported: ")
     assert told[0].endswith("continuing without")
     assert "\n" not in told[0]
-    assert loss_and_gradient(batch, ONE) == {"masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)}
+    assert loss_and_gradient(batch, ONE) == loss_of(model, batch)
 
 
 @pytest.fixture
@@ -98,14 +104,12 @@ def test_more_shapes_than_torch_would_compile() -> None:
     """Rows in buckets have up to 21 lengths, and torch alone stops at the ninth shape."""
     told: list[str] = []
     model = toy_model(layers=1)
-    loss_and_gradient = LossAndGradient(Toy(), model, machine_of(toy_settings()), compiled=True, log=told.append)
+    loss_and_gradient = learning(Toy(), model, told.append)
     before = torch._dynamo.config.recompile_limit
     torch._dynamo.utils.counters.clear()
     for size in (*range(2, 12), *range(2, 12)):
         batch = Toy(size=size).batch(0).with_dropout_key(step_seed(0, 0))
-        assert loss_and_gradient(batch, ONE) == {
-            "masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
-        }
+        assert loss_and_gradient(batch, ONE) == loss_of(model, batch)
     assert loss_and_gradient.compiled
     assert told == []
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 10
@@ -125,14 +129,10 @@ class LaterUnkind(Toy):
 def test_a_later_shape_that_fails_is_told_and_goes_on() -> None:
     model = toy_model(layers=1)
     told: list[str] = []
-    loss_and_gradient = LossAndGradient(
-        LaterUnkind(), model, machine_of(toy_settings()), compiled=True, log=told.append
-    )
+    loss_and_gradient = learning(LaterUnkind(), model, told.append)
     for size in (2, 3, 4):
         batch = Toy(size=size).batch(0).with_dropout_key(step_seed(0, 0))
-        assert loss_and_gradient(batch, ONE) == {
-            "masked_words": pytest.approx(Toy().loss(model, batch).item(), rel=ORDER)
-        }
+        assert loss_and_gradient(batch, ONE) == loss_of(model, batch)
         assert loss_and_gradient.compiled is (size == 2)
     assert len(told) == 1
     assert told[0].startswith("could not compile (Unsupported")
@@ -149,7 +149,7 @@ def test_a_way_back_that_fails_is_told_and_goes_on(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(compiler, "_build", backend)
     told: list[str] = []
     model, other = toy_model(layers=1), toy_model(layers=1)
-    loss_and_gradient = LossAndGradient(Toy(), model, machine_of(toy_settings()), compiled=True, log=told.append)
+    loss_and_gradient = learning(Toy(), model, told.append)
     batch = Toy().batch(0).with_dropout_key(step_seed(0, 0))
     loss = Toy().loss(other, batch) / 7
     loss.backward()
@@ -177,15 +177,13 @@ def test_a_signal_that_the_compiler_gets_too_is_not_taken_for_a_failed_compile(
         return graph.forward
 
     monkeypatch.setattr(compiler, "_build", build)
-    loss_and_gradient = LossAndGradient(
-        Toy(), toy_model(layers=1), machine_of(toy_settings()), compiled=True, log=quiet
-    )
+    loss_and_gradient = learning(Toy(), toy_model(layers=1))
     loss_and_gradient(Toy().batch(0).with_dropout_key(step_seed(0, 0)), ONE)
     assert loss_and_gradient.compiled
     assert subprocess.run(program, check=False).returncode == -number  # as before
 
 
-class WithAnother(Alone):
+class WithAnother(Processes):
     """A process next to one that fails to compile at the second step."""
 
     asked = 0
@@ -213,9 +211,7 @@ def test_too_little_memory_is_not_taken_for_a_failed_compile(monkeypatch: pytest
     def full(batch: Batch) -> dict[str, Tensor]:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    loss_and_gradient = LossAndGradient(
-        Toy(), toy_model(layers=1), machine_of(toy_settings()), compiled=True, log=quiet
-    )
+    loss_and_gradient = learning(Toy(), toy_model(layers=1))
     batch = Toy().batch(0).with_dropout_key(step_seed(0, 0))
     loss_and_gradient(batch, ONE)
     monkeypatch.setattr(loss_and_gradient, "_function", full)
@@ -231,9 +227,7 @@ def test_an_error_of_ours_is_raised_and_not_told_as_a_failed_compile(error: type
             raise error("ours")
 
     told: list[str] = []
-    loss_and_gradient = LossAndGradient(
-        Wrong(), toy_model(), machine_of(toy_settings()), compiled=True, log=told.append
-    )
+    loss_and_gradient = learning(Wrong(), toy_model(), told.append)
     with pytest.raises(error) as raised:
         loss_and_gradient(Toy().batch(0), ONE)
     assert type(raised.value) is error
@@ -246,7 +240,7 @@ def test_an_attribute_that_is_not_there_is_an_error_of_ours_too() -> None:
         def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
             return {"masked_words": batch.nothing_of_this_name}  # type: ignore[attr-defined]  # what fails
 
-    loss_and_gradient = LossAndGradient(Wrong(), toy_model(), machine_of(toy_settings()), compiled=True, log=quiet)
+    loss_and_gradient = learning(Wrong(), toy_model())
     with pytest.raises(AttributeError):
         loss_and_gradient(Toy().batch(0).with_dropout_key(step_seed(0, 0)), ONE)
 

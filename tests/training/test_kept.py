@@ -1,7 +1,5 @@
 """Which weights a run ends with: the best, an average, the last; and which checkpoints stay."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Killed anywhere and started again, a run ends with the same weights to the bit; Ctrl-C saves first."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

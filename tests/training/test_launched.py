@@ -1,7 +1,5 @@
 """Processes that torch's launcher begins, again after one is killed: `--processes` and torchrun."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

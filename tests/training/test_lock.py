@@ -1,7 +1,5 @@
 """Two trainings in one folder: the second is told, the first is not disturbed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

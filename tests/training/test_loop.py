@@ -1,7 +1,5 @@
 """The loop: what it promises about accumulation, evaluation, time and what it writes down."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

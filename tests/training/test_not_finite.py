@@ -1,7 +1,5 @@
 """Numbers that are not finite stop a run before anything is lost."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os

@@ -1,7 +1,5 @@
 """The plateau is told once, and only where it is one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Optimizers against their formulas, written out in numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The plan counts what can be counted and leaves the model as it was."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Several processes learn what one learns, stop together, and go on from each other's checkpoints."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -135,8 +133,8 @@ def test_an_error_of_one_is_the_end_of_all_though_none_exits_before_the_others(b
     ("words", "code"),
     [
         pytest.param([["--batch", "8"], ["--batch", "6"]], "train.batch = 8", id="unequal recipes"),
-        pytest.param([["--batch", "1"]] * 2, "got steps of 1", id="more processes than rows"),
-        pytest.param([["--size", "vast"]] * 2, "vast", id="a size that is none"),
+        pytest.param([["--batch", "1"]] * 2, "got steps of 1", id="more processes than rows", marks=pytest.mark.long),
+        pytest.param([["--size", "vast"]] * 2, "vast", id="a size that is none", marks=pytest.mark.long),
     ],
 )
 def test_bad_input_is_one_sentence(begin: Begin, tmp_path: Path, words: list[list[str]], code: str) -> None:

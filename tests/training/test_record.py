@@ -1,7 +1,5 @@
 """What a run leaves for reading."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import asdict

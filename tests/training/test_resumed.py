@@ -1,7 +1,5 @@
 """A run that was stopped and resumed is the run that was not."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Iterator, Mapping

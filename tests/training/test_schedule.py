@@ -1,7 +1,5 @@
 """Schedules against their formulas, bounded by steps and by minutes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Processes that share out the weights learn what one learns, and any number of them goes on from their checkpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What TensorBoard and MLflow are given, read back with their own readers."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What is trained: by name, by pattern, one block after the other; and that exactly this moves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One training on two machines, as docs/scale says it: two network namespaces of this one, joined by a cable."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A small task in memory: rows of random tokens, some masked, a different number in each row."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

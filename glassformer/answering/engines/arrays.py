@@ -4,8 +4,6 @@ S tokens of a row · A scored tokens · W width · L answers of a head
 H heads · G key-value heads · D query and key size · E value size
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -40,19 +38,12 @@ Step = Callable[[Reals], Reals]
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
-def _gelu(x: Reals) -> Reals:
-    return 0.5 * x * (1 + _erf(x * np.float32(0.5**0.5)).astype(np.float32))
-
-
-def _silu(x: Reals) -> Reals:
-    return x / (1 + np.exp(-x))
-
-
-def _relu(x: Reals) -> Reals:
-    return np.maximum(x, 0)
-
-
-ACTIVATIONS: dict[str, Step] = {"gelu": _gelu, "silu": _silu, "relu": _relu, "tanh": np.tanh}
+ACTIVATIONS: dict[str, Step] = {
+    "gelu": lambda x: 0.5 * x * (1 + _erf(x * np.float32(0.5**0.5)).astype(np.float32)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "relu": lambda x: np.maximum(x, 0),
+    "tanh": np.tanh,
+}
 """Those that the encoders of most families have; torch computes the others."""
 
 
@@ -80,12 +71,8 @@ class Weights:
         return _READ[found["dtype"]](found["data"]).reshape(shape)
 
 
-def _bfloat16(data: bytearray) -> Reals:
-    return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
-
-
 _READ: Mapping[str, Callable[[bytearray], Reals]] = {
-    "BF16": _bfloat16,
+    "BF16": lambda data: (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32),
     "F16": lambda data: np.frombuffer(data, "<f2").astype(np.float32),
     "F32": lambda data: np.frombuffer(data, "<f4"),
 }

@@ -1,7 +1,5 @@
 """Which engine answers: chosen once for each model and verb, after a few rows that both have answered."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import deque
@@ -23,6 +21,7 @@ from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraE
 from glassformer.base.machine import processor
 from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.pages import join_pages
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.predictor import Engine as Answers
 from glassformer.tasks.predictor import Predictor, answer_rows
@@ -33,6 +32,8 @@ COMPARED = 32
 """Rows that both answer before an engine is used: those of an even spread of lengths."""
 
 _MANY = 4 * COMPARED
+# Tokens from which on it pays to put the memory of torch into large pages (0.1 s).
+_LONG = 1 << 14
 _SLOW = "it is not faster"
 
 
@@ -59,18 +60,28 @@ class Chosen:
     int8: bool = False
     opened: dict[object, StandIn] = field(default_factory=dict)
     models: dict[object, StandIn | None] = field(default_factory=dict)
+    # The engine of a verb that reads each row once: no option of such a verb changes who answers.
+    reading: dict[object, StandIn] = field(default_factory=dict)
+    # Predictors that are kept between calls, by their options.
+    makers: dict[object, Any] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
     # Those that may answer, by the name that is asked for; all rows so far, and by verb the last of them.
     engines: dict[str, list[Engine]] = field(default_factory=dict)
     rows: int = 0
     tokens: int = 0
+    joined: bool = False
     last: dict[object, deque[Row]] = field(default_factory=dict)
 
-    def count(self, verb: object, rows: Sequence[Row]) -> None:
+    def count(self, verb: object, rows: Sequence[Row], module: Transformer) -> None:
         """More rows of a verb."""
         self.rows += len(rows)
         self.tokens += sum(len(row.ids) for row in rows)
-        self.last.setdefault(verb, deque(maxlen=COMPARED)).extend(rows)
+        if verb not in self.last:
+            self.last[verb] = deque(maxlen=COMPARED)
+        self.last[verb].extend(rows)
+        if self.tokens >= _LONG and not self.joined and module.word_table.device.type == "cpu":
+            self.joined = True
+            join_pages()
 
 
 def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
@@ -81,11 +92,17 @@ def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
     def answered(
         predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool
     ) -> Generator[tuple[int, Any], None, None]:
-        engines = _candidates(model)
-        if engines:
-            known_of(model).count((type(predictor), predictor.asks), rows)
-        found = (Trial(model, engine, module, predictor, rows, fast, lasting).result() for engine in engines)
-        chosen = next((each for each in found if each is not None), None)
+        engines, verb = _candidates(model), (type(predictor), predictor.asks)
+        known_of(model).count(verb, rows, module)
+        if not engines:
+            return answer_rows(predictor, module, rows, fast=fast)
+        known, key = current(model, module), (*verb, model.engine, len(rows) == 1, fast)
+        chosen = known.reading.get(key)
+        if chosen is None:
+            found = (Trial(model, engine, module, predictor, rows, fast, lasting).result() for engine in engines)
+            chosen = next((each for each in found if each is not None), None)
+            if chosen is not None and predictor.in_one_pass:
+                known.reading[key] = chosen
         return answered_by(chosen, module, predictor, rows, fast=fast)
 
     return answered
@@ -109,6 +126,24 @@ def known_of(model: Artefact) -> Chosen:
         model.engines = Chosen()
     found: Chosen = model.engines
     return found
+
+
+def current(model: Artefact, module: Transformer) -> Chosen:
+    """What was found for its weights as they are now."""
+    known = known_of(model)
+    if known.watched is None or known.watched.module is not module:
+        known.watched = Watched(module)
+    weights = known.watched.state()
+    if known.weights != weights:
+        known.weights, known.digest, known.int8 = weights, "", model.int8
+        known.opened, known.models, known.reading, known.makers = {}, {}, {}, {}
+    return known
+
+
+def reading(model: Artefact) -> Chosen | None:
+    """The same, where an engine reads for it; None where torch does."""
+    known = model.engines
+    return current(model, model.module) if isinstance(known, Chosen) and known.reading else None
 
 
 def _candidates(model: Artefact) -> list[Engine]:
@@ -203,15 +238,7 @@ class Trial:
 
     @cached_property
     def chosen(self) -> Chosen:
-        """What is known of the weights as they are now."""
-        known = known_of(self.model)
-        if known.watched is None or known.watched.module is not self.module:
-            known.watched = Watched(self.module)
-        weights = known.watched.state()
-        if known.weights != weights:
-            known.weights, known.digest, known.int8 = weights, "", self.model.int8
-            known.opened, known.models = {}, {}
-        return known
+        return current(self.model, self.module)
 
     def _place(self, plan: Plan) -> Path:
         self.chosen.digest = self.chosen.digest or fingerprint(self.module)

@@ -1,7 +1,5 @@
 """A saved model whose few texts are answered in numpy: torch is not imported, which takes longer than the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,6 @@ from glassformer.answering.engines.arrays import ArrayModel
 from glassformer.base.atomic import current
 from glassformer.base.errors import CheckpointError, GlassformerError
 from glassformer.bundled.travelling import located
-from glassformer.config import ModelConfig
 from glassformer.saved.described import Described
 from glassformer.saved.facts import WEIGHTS, Header, read_with
 from glassformer.tasks import predictor_of
@@ -44,15 +41,13 @@ def opened(path: str | Path, verb: str, characters: int) -> Quick | None:
     try:
         if not predictor_of(verb).head or (folder / WEIGHTS).stat().st_size * characters > _MOST:
             return None
-        model = read_with(folder, Quick, _header, _built)
+        model = read_with(
+            folder, Quick, _header, lambda config, path, header, *, checksum: ArrayModel(config, path, checksum)
+        )
         head = predictor_of(verb, model.task_name, model.config).head
     except (GlassformerError, OSError, ValueError):  # ValueError: a name that no file can have
         return None
     return model if head in model.module.heads else None
-
-
-def _built(config: ModelConfig, path: Path, header: Header, *, checksum: str | None) -> ArrayModel:
-    return ArrayModel(config, path, checksum)
 
 
 def _header(path: Path) -> Header:

@@ -14,12 +14,14 @@ from typing import Any
 from torch import Tensor
 
 from glassformer.answering.engines.engine import Plan
+from glassformer.base.machine import VNNI, features
 from glassformer.convert.onnx.heads import Answer, ExportedHead
 from glassformer.convert.onnx.network import Network, treats_masks, write_graph
 from glassformer.convert.onnx.session import Session
 from glassformer.convert.onnx.smaller import write_int8
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.runtime.pages import join_pages
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row
 
@@ -36,8 +38,11 @@ class OnnxRuntime:
     packages, least = ("onnxruntime", "onnx"), 1.1
 
     def __init__(self, *, exact: bool = True) -> None:
-        """In float32 where it is to be `exact`, else with matrices and their inputs of 8 bits."""
+        """In float32 where it is to be `exact`, else with inputs of 8 bits, and matrices of 8 where that is right on
+        this processor, or 7.
+        """
         self.name, self.exact = ("onnxruntime", True) if exact else _INT8
+        self.bits = None if exact else 8 if (features() or frozenset()) & VNNI else 7
         self.weights: int | None = None  # of the blocks, once they are counted: an engine is that of one model
 
     def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
@@ -50,17 +55,17 @@ class OnnxRuntime:
             return "it computes encoders alone"
         if treats_masks(model.config):
             return "the model treats masked words differently"
-        depends = json.dumps(_HEAD.name if self.exact else [_HEAD.name, "int8"])
-        return Plan(depends, partial(_convert, model, self.exact), lambda folder: OnnxModel(model, folder))
+        depends = json.dumps(_HEAD.name if self.exact else [_HEAD.name, self.bits])
+        return Plan(depends, partial(_convert, model, self.bits), lambda folder: OnnxModel(model, folder))
 
 
-def _convert(model: Transformer, exact: bool, folder: Path) -> None:
-    if exact:
+def _convert(model: Transformer, bits: int | None, folder: Path) -> None:
+    if bits is None:
         write_graph(folder / _GRAPH, Network(model, _HEAD))
         return
     with TemporaryDirectory() as draft:
         write_graph(Path(draft) / _GRAPH, Network(model, _HEAD))
-        write_int8(Path(draft) / _GRAPH, folder / _GRAPH)
+        write_int8(Path(draft) / _GRAPH, folder / _GRAPH, whole=bits == 8)
 
 
 class OnnxModel:
@@ -69,6 +74,7 @@ class OnnxModel:
     def __init__(self, model: Transformer, folder: Path) -> None:
         assert model.encoder is not None
         self.session, self.used, self.tells = Session(folder / _GRAPH), 0, False
+        join_pages()
         stack = copy.copy(model.encoder)
         stack.elsewhere = self.states
         self.model = copy.copy(model)

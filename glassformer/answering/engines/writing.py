@@ -8,7 +8,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import cached_property, partial
+from functools import cache, partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +23,9 @@ from glassformer.convert.ctranslate import cannot_convert, longest, write_ctrans
 from glassformer.decode.request import Finished, Hypothesis, Request
 from glassformer.decode.score import length_penalty
 from glassformer.decode.step import Step, Wanted
-from glassformer.models.alignment import cross_weights
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Answered, Transformer
+from glassformer.models.weights import cross_weights
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row, collate
 
@@ -206,12 +206,22 @@ class CTranslated:
         self.used += len(finished)
         read: Iterable[tuple[Sequence[float], Tensor | None]]
         if wanted.attention:
-            read = reread(self.plain, answers, wanted)
+            parts = (answers[start : start + _READ] for start in range(0, len(answers), _READ))
+            read = (each for some in parts for each in _reread(self.plain, some, wanted))
         elif batch.logs is not None:
             read = ((logs, None) for logs in told)
         else:
-            scored = _Scored(self, answers, wanted)
-            read = ((Later(partial(scored.of, place)), None) for place in range(len(answers)))
+
+            @cache
+            def scored() -> list[list[float]]:
+                """Of all answers, when the first is asked for: that takes the engine as long as most of the search."""
+                self.tells = True
+                return list(self.scored(answers, wanted))
+
+            def of(place: int) -> list[float]:
+                return scored()[place]
+
+            read = ((Later(partial(of, place)), None) for place in range(len(answers)))
         made = (_hypothesis(each, logs, looks, wanted) for each, (logs, looks) in zip(answers, read, strict=True))
         return Step([Finished(request.number, list(islice(made, count))) for request, count in finished])
 
@@ -228,24 +238,6 @@ class CTranslated:
         scored = self.engine.score_batch(sources, targets, max_input_length=0, max_batch_size=_SCORED)
         for each, found in zip(answers, scored, strict=True):
             yield found.log_probs[: len(each.ids)]
-
-
-class _Scored:
-    """The log-probabilities of the tokens of the answers of a batch, which the engine computes for all of them when
-    they are first asked for: that takes as long as most of the search.
-    """
-
-    def __init__(self, engine: CTranslated, answers: Sequence[_Answer], wanted: Wanted) -> None:
-        self._asked = engine, answers, wanted
-
-    @cached_property
-    def _found(self) -> list[list[float]]:
-        engine, answers, wanted = self._asked
-        engine.tells = True
-        return list(engine.scored(answers, wanted))
-
-    def of(self, place: int) -> list[float]:
-        return self._found[place]
 
 
 def together(requests: Iterable[Request], threads: int) -> Iterator[list[Request]]:
@@ -296,19 +288,12 @@ def _best(
     ]
 
 
-def reread(
+def _reread(
     model: Transformer, answers: Sequence[_Answer], wanted: Wanted
 ) -> Iterator[tuple[list[float], Tensor | None]]:
     """The log-probability of each token of each answer, its end among them, and where attention is wanted where each
     looked, [T, M]: our own stack reads all answers at once.
     """
-    for start in range(0, len(answers), _READ):
-        yield from _reread(model, answers[start : start + _READ], wanted)
-
-
-def _reread(
-    model: Transformer, answers: Sequence[_Answer], wanted: Wanted
-) -> Iterator[tuple[list[float], Tensor | None]]:
     given = [[*(each.request.prompt or (wanted.ids.begin,)), *each.ids] for each in answers]
     places = [(len(ids) - len(each.ids) - 1, len(ids) - 1) for ids, each in zip(given, answers, strict=True)]
     target, source = _padded([ids[:-1] for ids in given]), None

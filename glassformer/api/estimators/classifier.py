@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from glassformer.api.estimators.given import check_words, labels_of, plain, texts_or_pairs
-from glassformer.api.estimators.saving import Tuned, save_estimator
-from glassformer.api.estimators.tuning import tuned
+from glassformer.api.estimators.tuning import Tuned
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 
@@ -76,13 +75,8 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                     do=f"there are: {', '.join(map(repr, list(number)[:10]))}",
                 )
             weights = {number[label]: plain(factor) for label, factor in weights.items()}
-        changes = {
-            **run_settings(self),
-            "task.class_weights": weights,
-            "data.pair": None if pairs is None else "pair",
-            **(self.settings or {}),
-        }
-        self.model_ = tuned("classify", records, self.model, changes, out=self.out, verbose=self.verbose)
+        own = {"task.class_weights": weights, "data.pair": None if pairs is None else "pair"}
+        self.model_ = self._tuned("classify", records, own)
         self.classes_ = classes
         return self
 
@@ -102,37 +96,12 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         labels: npt.NDArray[Any] = self.classes_[chances.argmax(axis=1)]
         return labels
 
-    def save(self, directory: str | Path) -> Path:
-        """Write the model and the labels to a folder, without pickle; every command reads it: glassformer classify."""
-        check_is_fitted(self)
-        given = {name: getattr(self, name) for name in _KEPT}
-        kind = self.classes_.dtype.kind
-        learned = {"classes": self.classes_.tolist(), "kind": "U" if kind in "OU" else kind}
-        return save_estimator(directory, type(self).__name__, self.model_, given, learned)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-# Parameters that are written beside a saved model: those that are plain numbers and words.
-_KEPT = ("epochs", "learning_rate", "batch", "length", "validation", "seed", "device")
-
-
-def run_settings(estimator: Any) -> dict[str, Any]:
-    """The settings of a run that the parameters of an estimator name."""
-    return {
-        "train.epochs": estimator.epochs,
-        "train.learning_rate": estimator.learning_rate,
-        "train.batch": estimator.batch,
-        "train.seed": estimator.seed,
-        "train.device": estimator.device,
-        "data.length": estimator.length,
-        "data.validation": float(estimator.validation),
-    }
 
 
 def names_of(classes: npt.NDArray[Any]) -> list[str]:

@@ -2,10 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from glassformer.api.load import load
 from glassformer.api.model import Model
@@ -15,26 +12,6 @@ from glassformer.base.json_text import read_sealed_json, sealed_json
 
 FILE = "estimator.json"
 _MADE_FOR = "glassformer estimator, format 1"
-
-
-class Tuned:
-    """What estimators with a fine-tuned model share: they are fitted once they have classes, and are loaded from the
-    folder that `save` wrote.
-    """
-
-    model_: Model
-    classes_: npt.NDArray[Any]
-
-    @classmethod
-    def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
-        """A fitted one from its folder; raises CheckpointError for another folder."""
-        model, given, learned = load_estimator(directory, cls.__name__, device)
-        found = cls(str(directory), **given)  # type: ignore[call-arg]  # an estimator is made from a model
-        found.model_, found.classes_ = model, np.array(learned["classes"])
-        return found
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classes_")
 
 
 def save_estimator(

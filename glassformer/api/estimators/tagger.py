@@ -8,10 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from glassformer.api.estimators.classifier import run_settings
 from glassformer.api.estimators.given import sentences_of
-from glassformer.api.estimators.saving import Tuned, save_estimator
-from glassformer.api.estimators.tuning import tuned
+from glassformer.api.estimators.tuning import Tuned
 from glassformer.api.model import Model
 from glassformer.base.errors import DataError
 from glassformer.scoring.bio import is_scheme, spans_of
@@ -24,6 +22,8 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
     it. Attributes after `fit`: `classes_`, of spans O and each type's B- and I-, also where no span of `y` has a second
     word; and `model_`, which is saved and opened like any other.
     """
+
+    _kept = (*Tuned._kept, "crf")
 
     def __init__(
         self,
@@ -57,8 +57,7 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
                     f"each word of sentence {number} must have a tag", got=f"{len(its)} tags for {len(words)} words"
                 )
         records = ({"words": words, "tags": its} for words, its in zip(sentences, tags, strict=True) if words)
-        changes = {**run_settings(self), "task.crf": self.crf, **(self.settings or {})}
-        self.model_ = tuned("tag", records, self.model, changes, out=self.out, verbose=self.verbose)
+        self.model_ = self._tuned("tag", records, {"task.crf": self.crf})
         self.classes_ = np.array(self.model_.labels)
         return self
 
@@ -83,18 +82,9 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
         both = sum(len(one) + len(two) for one, two in marked)
         return 2 * hits / both if both else 0.0
 
-    def save(self, directory: str | Path) -> Path:
-        """Write the model to a folder, without pickle; every command reads it: glassformer tag."""
-        check_is_fitted(self)
-        given = {name: getattr(self, name) for name in _KEPT}
-        return save_estimator(directory, type(self).__name__, self.model_, given, {"classes": self.classes_.tolist()})
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-_KEPT = ("epochs", "learning_rate", "batch", "length", "validation", "crf", "seed", "device")

@@ -1,11 +1,16 @@
-"""Fine-tuning for the estimators: records to a file, a recipe, a training, the model."""
+"""What the estimators that fine-tune a model share: records to a file, a recipe, a training, the model; saving."""
 
 import json
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from glassformer.api.estimators.saving import load_estimator, save_estimator
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.api.train import train
@@ -15,37 +20,65 @@ from glassformer.training.progress import ConsoleProgress, NoProgress
 _LENGTH = 128
 
 
-def tuned(
-    task: str,
-    records: Iterable[Mapping[str, Any]],
-    start: str | Path | Model | None,
-    settings: Mapping[str, Any],
-    *,
-    out: str | Path | None,
-    verbose: bool,
-) -> Model:
-    """A model trained on these records by the recipe of its task; `settings` change single ones (`train.epochs`), None
-    leaves the recipe's. With `start` a pre-trained encoder is fine-tuned, else everything is learned from the records.
+class Tuned:
+    """They are fitted once they have classes, and are loaded from the folder that `save` wrote."""
 
-    Raises as `gf.train` does.
-    """
-    with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
-        file = Path(folder) / "records.jsonl"
-        with file.open("w", encoding="utf-8") as handle:
-            for record in records:
-                handle.write(json.dumps(record) + "\n")
-        changes = {name: value for name, value in settings.items() if value is not None}
-        changes["data.files"] = [str(file)]
-        if start is not None and "data.length" not in changes:
-            known = (start if isinstance(start, Model) else load(start)).config.output_stack.max_length
-            changes |= {"data.length": known} if known is not None and known < _LENGTH else {}
-        if isinstance(start, Model):
-            changes["model.start"] = str(start.save(Path(folder) / "start"))
-        elif start is not None:
-            changes["model.start"] = str(start)
-        recipe = task if start is not None else f"{task}-from-scratch"
-        progress = ConsoleProgress() if verbose else NoProgress()
-        model = train(recipe, set=changes, out=Path(folder) / "run" if out is None else out, progress=progress)
-        if out is None:
-            model.source = None  # its folder is gone: an index that it makes must not look for it there
-        return model
+    model_: Model
+    classes_: npt.NDArray[Any]
+    # Parameters that are written beside a saved model: those that are plain numbers and words.
+    _kept: ClassVar[tuple[str, ...]] = ("epochs", "learning_rate", "batch", "length", "validation", "seed", "device")
+
+    def _tuned(self: Any, task: str, records: Iterable[Mapping[str, Any]], own: Mapping[str, Any]) -> Model:
+        """The model that learns these records by the recipe of its task, with the settings that the parameters name and
+        `own` ones; None leaves the recipe's. With a `model` a pre-trained encoder is fine-tuned, else everything is
+        learned from the records. Raises as `gf.train` does.
+        """
+        asked = {
+            "train.epochs": self.epochs,
+            "train.learning_rate": self.learning_rate,
+            "train.batch": self.batch,
+            "train.seed": self.seed,
+            "train.device": self.device,
+            "data.length": self.length,
+            "data.validation": float(self.validation),
+            **own,
+            **(self.settings or {}),
+        }
+        start, out = self.model, self.out
+        with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
+            file = Path(folder) / "records.jsonl"
+            with file.open("w", encoding="utf-8") as handle:
+                for record in records:
+                    handle.write(json.dumps(record) + "\n")
+            changes = {name: value for name, value in asked.items() if value is not None}
+            changes["data.files"] = [str(file)]
+            if start is not None and "data.length" not in changes:
+                known = (start if isinstance(start, Model) else load(start)).config.output_stack.max_length
+                changes |= {"data.length": known} if known is not None and known < _LENGTH else {}
+            if isinstance(start, Model):
+                changes["model.start"] = str(start.save(Path(folder) / "start"))
+            elif start is not None:
+                changes["model.start"] = str(start)
+            recipe = task if start is not None else f"{task}-from-scratch"
+            progress = ConsoleProgress() if self.verbose else NoProgress()
+            model = train(recipe, set=changes, out=Path(folder) / "run" if out is None else out, progress=progress)
+            if out is None:
+                model.source = None  # its folder is gone: an index that it makes must not look for it there
+            return model
+
+    def save(self, directory: str | Path) -> Path:
+        """Write the model and its labels to a folder, without pickle; every command reads it."""
+        check_is_fitted(self)
+        given = {name: getattr(self, name) for name in self._kept}
+        return save_estimator(directory, type(self).__name__, self.model_, given, {"classes": self.classes_.tolist()})
+
+    @classmethod
+    def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
+        """A fitted one from its folder; raises CheckpointError for another folder."""
+        model, given, learned = load_estimator(directory, cls.__name__, device)
+        found = cls(str(directory), **given)  # type: ignore[call-arg]  # an estimator is made from a model
+        found.model_, found.classes_ = model, np.array(learned["classes"])
+        return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classes_")

@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -12,6 +9,7 @@ from glassformer.tasks import VERBS
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
 _TRAINED = "as in training"
 _SCORED = "Required for an encoder–decoder, unless --file has a column for it.  [default: none]"
+_TARGET = Annotated[str | None, options.target_option(_SCORED)]
 # What is read of a table where no column is named, by role.
 _UNNAMED = {
     "text": f"{_TRAINED}, else text",
@@ -23,26 +21,20 @@ _UNNAMED = {
 
 def asking(verb: str) -> Callable[..., None]:
     entry = VERBS[verb]
+    columns = entry.columns
     own = {
         **({"top": (Annotated[int, options.top_option(entry.top)], 5)} if entry.top else {}),
         **({"expect": (options.Expect, None)} if entry.masks else {}),
-        **(
-            {"target": (Annotated[str | None, options.target_option(_SCORED)], None)}
-            if "target" in entry.of_pairs
-            else {}
-        ),
+        **({"target": (_TARGET, None)} if "target" in entry.of_pairs else {}),
         **_WRITING.get(entry.writes, {}),
     }
     shared: dict[str, tuple[Any, object]] = {
         "text": (Annotated[list[str] | None, options.texts_argument(entry.texts)], None),
         "model": (options.NamedModel, None),
-        **({"pair": (options.Pair, None)} if "pair" in entry.columns else {}),
-        **({"choice": (options.Choices, None)} if "choices" in entry.columns else {}),
+        **({"pair": (options.Pair, None)} if "pair" in columns else {}),
+        **({"choice": (options.Choices, None)} if "choices" in columns else {}),
         "file": (Annotated[list[str] | None, options.text_files(entry.files)], None),
-        **{
-            f"{role}_column": (options.column_option(role, _UNNAMED.get(role, _TRAINED)), None)
-            for role in entry.columns
-        },
+        **{f"{role}_column": (options.column_option(role, _UNNAMED.get(role, _TRAINED)), None) for role in columns},
         **own,
         "out": (options.Out, None),
         "resume": (options.Resume, False),
@@ -57,16 +49,9 @@ def asking(verb: str) -> Callable[..., None]:
     }
 
     def command(**typed: Any) -> None:
-        from glassformer.cli.ask.asked import answer, request_typed  # --help needs none of it
+        from glassformer.cli.ask.asked import answer  # --help needs none of it
 
-        answer(request_typed(entry, own, typed))
+        answer(entry, own, typed)
 
     command.__name__, command.__doc__ = verb, f"{entry.help[0].upper()}{entry.help[1:]}."
-    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-            for name, (kind, default) in shared.items()
-        ]
-    )
-    command.__annotations__ = {name: kind for name, (kind, _) in shared.items()}
-    return command
+    return options.signed(command, command, [options.keyword(name, *its) for name, its in shared.items()])

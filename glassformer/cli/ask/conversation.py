@@ -12,7 +12,6 @@ from glassformer.base.json_text import parse_json
 from glassformer.base.outputs import output_file
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.ask.show import on_screen
-from glassformer.cli.terminal.destination import Output
 from glassformer.cli.terminal.screen import note
 from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.options import WritingOptions
@@ -74,17 +73,6 @@ def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Pa
             note("stopped; the text so far is kept. /save FILE saves the conversation, Ctrl-C again exits")
 
 
-def refuse_beside(output: Output, options: WritingOptions) -> None:
-    given = {"--json": output.json, "--out": output.out, "--rejects": output.rejects, "--n-best": options.n_best}
-    beside = [name for name, value in given.items() if value]
-    if beside:
-        raise DataError(
-            "a conversation is shown on the screen",
-            got=f"{beside[0]} without a text or a file",
-            do="give a text, or --file FILE",
-        )
-
-
 def _line(typed: bool) -> str | None:
     if typed:
         sys.stderr.write(_ASKED)
@@ -129,8 +117,9 @@ def _reply(
 
 def _command(line: str, turns: list[str]) -> list[str] | None:
     """What a command leaves of the turns; None to leave. Raises DataError for what cannot be done."""
-    name, _, rest = line.partition(" ")
-    file = _unquoted(rest.strip())
+    name, _, file = (part.strip() for part in line.partition(" "))
+    if len(file) > 2 and file[0] == file[-1] and file[0] in "'\"":  # nobody expects the quotes in the name
+        file = file[1:-1]
     if name == "/quit":
         return None
     if name == "/reset":
@@ -151,12 +140,6 @@ def _command(line: str, turns: list[str]) -> list[str] | None:
     raise DataError("a command of the conversation is needed", got=name, do=HELP)
 
 
-def _unquoted(file: str) -> str:
-    """The name of a file without the quotes around it: nobody expects them in the name."""
-    quoted = len(file) > 2 and file[0] == file[-1] and file[0] in "'\""
-    return file[1:-1] if quoted else file
-
-
 def save_turns(path: Path, turns: list[str]) -> None:
     """Write a conversation, whole or not at all; raises DataError where it cannot be written."""
     file = output_file(path, DataError, overwrite=True)
@@ -168,9 +151,8 @@ def load_turns(path: Path) -> list[str]:
     check_path(path, DataError)
     refuse_endless(path, DataError)
     try:
-        given = parse_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read {path}", got=error.strerror or str(error)) from None
+        with from_system(DataError, f"cannot read {path}"):
+            given = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise _no_conversation(path, _no_json(error)) from None
     if not isinstance(given, dict):

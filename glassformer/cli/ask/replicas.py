@@ -40,19 +40,13 @@ class Replica:
 
     def application(self) -> Starlette:
         """The application, with its models opened. Raises ConfigError for models that are not those of the command."""
-        from glassformer.run.serving.app import application
-        from glassformer.run.serving.observed import Metrics
-        from glassformer.run.serving.served import Models, Served
+        from glassformer.run.serving.app import warmed
 
         opened = {name: self.machine.open(which) for name, which in self.models.items()}
         for name, model in opened.items():
             if digest_of(model) != self.digests[name]:
                 raise ConfigError(f"each replica must open the same {name}", got="another model on this machine")
-        metrics = Metrics()
-        served = [Served(name, model, self.limits, metrics.taken(name)) for name, model in opened.items()]
-        for each in served:
-            each.warm()
-        return application(Models(served, self.limits), self.token, metrics)
+        return warmed(opened, self.limits, self.token)
 
 
 def serve_on_ray(

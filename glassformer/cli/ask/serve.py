@@ -15,43 +15,30 @@ if TYPE_CHECKING:
     from glassformer.saved.artefact import Artefact
 
 
+_MODELS = "Folders or names of bundled models. Each is served under its name, or the last part of its path."
+_HOST = "Address to listen on. Any address other than localhost needs --token."
+_TOKEN = (
+    "Token that each request must send, in the header Authorization: Bearer TOKEN.  [default: the environment "
+    "variable GLASSFORMER_TOKEN, else none]"
+)
+_GRACE = "Maximum number of seconds to finish open requests after Ctrl-C."
+_QUEUE = "Maximum number of texts that may wait for a model."
+_REPLICAS = "With --ray: number of serving processes.  [default: 2]"
+
+
 def serve(
-    models: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="MODEL...",
-            help="Folders or names of bundled models. Each is served under its name, or the last part of its path.",
-        ),
-    ],
-    host: Annotated[
-        str, typer.Option("--host", help="Address to listen on. Any address other than localhost needs --token.")
-    ] = ("127.0.0.1"),
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help=_MODELS)],
+    host: Annotated[str, typer.Option("--host", help=_HOST)] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 chooses a free one.")] = 8000,
     token: Annotated[
-        str | None,
-        typer.Option(
-            "--token",
-            envvar="GLASSFORMER_TOKEN",
-            show_envvar=False,
-            help="Token that each request must send, in the header Authorization: Bearer TOKEN.  [default: the "
-            "environment variable GLASSFORMER_TOKEN, else none]",
-        ),
+        str | None, typer.Option("--token", envvar="GLASSFORMER_TOKEN", show_envvar=False, help=_TOKEN)
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Timeout of a request, in seconds.")] = 60.0,
-    grace: Annotated[
-        int, typer.Option("--grace", min=1, help="Maximum number of seconds to finish open requests after Ctrl-C.")
-    ] = 60,
+    grace: Annotated[int, typer.Option("--grace", min=1, help=_GRACE)] = 60,
     tokens: Annotated[int, typer.Option("--tokens", min=1, help="Maximum number of tokens in a text.")] = 16_384,
-    queue: Annotated[
-        int, typer.Option("--queue", min=1, help="Maximum number of texts that may wait for a model.")
-    ] = 4096,
+    queue: Annotated[int, typer.Option("--queue", min=1, help=_QUEUE)] = 4096,
     ray: Ray = None,
-    replicas: Annotated[
-        int | None,
-        typer.Option(
-            "--replicas", min=1, help="With --ray: number of serving processes.  [default: 2]", show_default=False
-        ),
-    ] = None,
+    replicas: Annotated[int | None, typer.Option("--replicas", min=1, help=_REPLICAS, show_default=False)] = None,
     json: Annotated[bool, json_option("The record has the address and the models.")] = False,
     fast: Fast = False,
     engine: Engine = "auto",

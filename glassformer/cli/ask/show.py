@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from rich.table import Table
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Line, Part, Parts, Remark, Share, Style, Tick
 from glassformer.base.wrapping import in_one_line, printable
-from glassformer.cli.terminal.destination import Answers
 from glassformer.cli.terminal.layout import print_table
+from glassformer.cli.terminal.options import refuse_given
+from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import Few, bar, console, escaped, note, note_windows, plain_table, record
 from glassformer.cli.terminal.texts import TYPED
@@ -75,17 +76,14 @@ def _draw(part: Part, handle: TextIO) -> None:
     elif isinstance(part, Grid):
         print_table(console(handle), _table(part))
     elif isinstance(part, Line):
-        words = "".join(_styled(*((each, "") if isinstance(each, str) else each)) for each in part.parts)
-        console(handle).print(_styled_markup(words, part.style) + "\n" * part.after)
+        pairs: Iterable[tuple[str, Style]] = ((each, "") if isinstance(each, str) else each for each in part.parts)
+        words = "".join(_styled(escaped(text), style) for text, style in pairs)
+        console(handle).print(_styled(words, part.style) + "\n" * part.after)
     else:
         handle.write(f"{part.before}{on_screen(part.text, handle, lines=part.lines)}\n")
 
 
-def _styled(text: str, style: Style) -> str:
-    return _styled_markup(escaped(text), style)
-
-
-def _styled_markup(markup: str, style: Style) -> str:
+def _styled(markup: str, style: Style) -> str:
     if style == "answer":
         return f"[green]→[/green] {markup}"
     return f"[{style}]{markup}[/{style}]" if style else markup
@@ -122,18 +120,11 @@ _NOT_BESIDE = ("stream", "alignment", "paragraphs", "out", "rejects")
 
 
 def check_tree(values: Mapping[str, Any]) -> None:
-    mine = "--tree" if values.get("tree") else "--html"
-    others = _NOT_BESIDE if mine == "--tree" else (*_NOT_BESIDE, "json")
-    beside = [f"--{name}" for name in others if values.get(name)]
-    beside += ["--html"] if mine == "--tree" and values.get("html") else []
-    if beside:
-        raise ConfigError(
-            "--tree shows how each text was found and nothing else"
-            if mine == "--tree"
-            else "--html writes the page of one text and nothing else",
-            got=f"{beside[0]} as well",
-            do=f"leave {mine} or {beside[0]} out",
-        )
+    mine, told, last = "--html", "writes the page of one text", "json"
+    if values.get("tree"):
+        mine, told, last = "--tree", "shows how each text was found", "html"
+    given = {name: values.get(name) for name in (*_NOT_BESIDE, last)}
+    refuse_given(given, f"{mine} {told} and nothing else", got="{} as well", do=f"leave {mine} or {{}} out")
 
 
 def show_trees(job: Job) -> None:
@@ -204,15 +195,9 @@ _NOT_STREAMED = ("json", "alignment", "out", "rejects")
 
 
 def check_streamed(values: Mapping[str, Any]) -> None:
-    beside = [f"--{name}" for name in _NOT_STREAMED if values.get(name)]
-    if (values.get("n_best") or 1) > 1:
-        beside.append("--n-best")
-    if beside:
-        raise ConfigError(
-            "--stream prints the text of a single answer and nothing else",
-            got=f"{beside[0]} as well",
-            do=f"leave --stream or {beside[0]} out",
-        )
+    given = {**{name: values.get(name) for name in _NOT_STREAMED}, "n_best": (values.get("n_best") or 1) > 1}
+    wanted = "--stream prints the text of a single answer and nothing else"
+    refuse_given(given, wanted, got="{} as well", do="leave --stream or {} out")
 
 
 def can_stream(values: Mapping[str, Any]) -> bool:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from glassformer.base.errors import ConfigError, DataError, GlassformerError, MissingExtraError, TrainingError
 from glassformer.cli.corpus.blocks import Corpus, Spread, Worker, read_blocks
 from glassformer.cli.terminal.destination import Output, not_resumable
-from glassformer.cli.terminal.options import LOCAL
+from glassformer.cli.terminal.options import LOCAL, refuse_given
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -42,9 +42,8 @@ def check_ray(typed: Mapping[str, Any]) -> None:
     """Raise an error where the options exclude --ray, or its package is missing."""
     package()
     check_address(typed["ray"])
-    given = [f"--{name}" for name in ("stream", "tree", "html", "save") if typed.get(name)]
-    if given:
-        raise ConfigError("--ray answers in blocks, as records", got=given[0], do="leave one of the two out")
+    given = {name: typed.get(name) for name in ("stream", "tree", "html", "save")}
+    refuse_given(given, "--ray answers in blocks, as records", got="{}", do="leave one of the two out")
 
 
 def check_address(address: str) -> None:
@@ -87,9 +86,7 @@ def on_ray(address: str, corpus: Corpus) -> Iterator[str]:
             ray.get_runtime_context().get_node_id(), soft=False
         )
         blocks = data.read_datasource(
-            _source(data, corpus),
-            override_num_blocks=1,
-            ray_remote_args={"num_cpus": 0, "scheduling_strategy": here},
+            _source(data, corpus), override_num_blocks=1, ray_remote_args={"num_cpus": 0, "scheduling_strategy": here}
         )
         answers = blocks.map(
             _Actor,

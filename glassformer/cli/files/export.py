@@ -7,41 +7,32 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from glassformer.base.errors import ConfigError
+from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import DATA_FILES, INT8, POOLING, Json, ModelFolder
-from glassformer.cli.terminal.screen import note, record
+from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
 
 if TYPE_CHECKING:
+    from glassformer.run.onnx_check import Int8Loss
     from glassformer.run.onnx_folder import OnnxExport
+
+
+_FEATURES = "For onnx: output hidden states and text vectors instead of predictions."
+_POOLING = f"{POOLING}  Needs --features.  [default: mean]"
+_TEXT = "For onnx: text on which the graph and the model are compared (repeatable).  [default: bundled texts]"
+_DATA = (
+    f"For onnx: labelled file on which the graph and the model are scored (repeatable): {DATA_FILES}.  [default: none]"
+)
 
 
 def export(
     model: ModelFolder,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     to: Annotated[Literal["huggingface", "onnx"], typer.Option("--to", help="Output format.")] = "huggingface",
-    features: Annotated[
-        bool, typer.Option("--features", help="For onnx: output hidden states and text vectors instead of predictions.")
-    ] = False,
-    pooling: Annotated[
-        list[str] | None,
-        typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  Needs --features.  [default: mean]"),
-    ] = None,
+    features: Annotated[bool, typer.Option("--features", help=_FEATURES)] = False,
+    pooling: Annotated[list[str] | None, typer.Option("--pooling", "-p", metavar="POOLING", help=_POOLING)] = None,
     int8: Annotated[bool, typer.Option("--int8", help=f"{INT8}  Needs --to onnx.")] = False,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--text",
-            help="For onnx: text on which the graph and the model are compared (repeatable).  [default: bundled texts]",
-        ),
-    ] = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help=f"For onnx: labelled file on which the graph and the model are scored (repeatable): {DATA_FILES}.  "
-            "[default: none]",
-        ),
-    ] = None,
+    text: Annotated[list[str] | None, typer.Option("--text", help=_TEXT)] = None,
+    data: Annotated[list[str] | None, typer.Option("--data", metavar="FILE", help=_DATA)] = None,
     json: Json = False,
 ) -> None:
     """Write a model for other programs: a Hugging Face folder whose model gives the same outputs, or an encoder as an
@@ -71,17 +62,14 @@ def export(
 
 
 def _show(found: OnnxExport) -> None:
-    from glassformer.cli.terminal.layout import print_table
-    from glassformer.cli.terminal.screen import console, plain_table
     from glassformer.run.onnx_check import REASON
 
     screen = console()
-    table = plain_table("output", "largest difference", "from float64", "glassformer's own", "allowed")
+    heads = ("largest difference", "from float64", "glassformer's own", "allowed")
+    table = plain_table("output", *heads, right=slice(1, None))
     for each in found.checked.deviations:
         numbers = (each.largest, each.onnxruntime, each.glassformer, each.allowed)
         table.add_row(each.output, *(f"{number:.1e}" for number in numbers))
-    for column in table.columns[1:]:
-        column.justify = "right"
     print_table(screen, table)
     checked = found.checked
     screen.print(
@@ -89,8 +77,10 @@ def _show(found: OnnxExport) -> None:
         "tokens, alone and padded to batches" + _same(checked.answers - checked.same, checked.answers)
     )
     screen.print(f"Allowed: {REASON}.")
-    _show_int8(found)
-    _show_scores(found)
+    if found.int8 is not None:
+        _show_int8(found.int8, scored=bool(found.scores))
+    if found.scores:
+        _show_scores(found)
     screen.print(", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in found.bytes.items()))
 
 
@@ -98,32 +88,22 @@ def _same(changed: int, answers: int) -> str:
     return f"; {answers - changed} of {answers} answers are the same." if answers else "."
 
 
-def _show_int8(found: OnnxExport) -> None:
-    from glassformer.cli.terminal.screen import console
-
-    if found.int8 is None:
-        return
+def _show_int8(lost: Int8Loss, *, scored: bool) -> None:
     far = ", ".join(
         f"{name} by at most {apart:.2g} (the largest number is {scale:.2g})"
-        for name, (apart, scale) in found.int8.largest.items()
+        for name, (apart, scale) in lost.largest.items()
     )
-    cosine = (
-        "" if found.int8.least_cosine is None else f"; least cosine of a text's vector {found.int8.least_cosine:.5f}"
-    )
+    cosine = "" if lost.least_cosine is None else f"; least cosine of a text's vector {lost.least_cosine:.5f}"
     screen = console()
-    screen.print(f"8 bits change {far}{cosine}" + _same(found.int8.changed, found.int8.answers))
+    screen.print(f"8 bits change {far}{cosine}" + _same(lost.changed, lost.answers))
     screen.print("In 8 bits an answer also depends on the rest of its batch: one scale rounds all its numbers.")
-    if not found.scores:
+    if not scored:
         screen.print("Too few texts to show what 8 bits cost: --data FILE scores both on labelled records.")
 
 
 def _show_scores(found: OnnxExport) -> None:
-    from glassformer.cli.terminal.layout import print_table
-    from glassformer.cli.terminal.screen import console, escaped, plain_table
     from glassformer.scoring.verdict import difference, shown
 
-    if not found.scores:
-        return
     graphs = ["float32", *(["int8", "int8 − float32"] if found.int8 is not None else [])]
     table = plain_table("", "glassformer", *graphs, right=slice(1, None))
     for each in found.scores:

@@ -7,11 +7,11 @@ import typer
 from glassformer.cli.terminal.options import Json
 from glassformer.cli.terminal.screen import note, record
 
+_SOURCE = "A Hugging Face folder, or hub:owner/name."
+
 
 def import_(
-    source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="A Hugging Face folder, or hub:owner/name.", show_default=False)
-    ],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help=_SOURCE, show_default=False)],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
     json: Json = False,
 ) -> None:

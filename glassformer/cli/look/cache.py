@@ -7,14 +7,11 @@ from glassformer.base.wrapping import in_one_line
 from glassformer.cli.terminal.options import Json
 from glassformer.cli.terminal.screen import record
 
+_FOLDERS = "Folders to search for training runs.  [default: runs]"
+
 
 def cache(
-    folders: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FOLDERS", help="Folders to search for training runs.  [default: runs]", show_default=False
-        ),
-    ] = None,
+    folders: Annotated[list[str] | None, typer.Argument(metavar="FOLDERS", help=_FOLDERS, show_default=False)] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Delete the caches that can be rebuilt.")] = False,
     json: Json = False,
 ) -> None:

@@ -10,14 +10,13 @@ from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Json, Out
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
 
+_NAME = "The claim to show, X-1 to X-20.  [default: list all claims]"
+_RUN = "Train the models of the claim again, measure them and give a new verdict."
+
 
 def claims(
-    name: Annotated[
-        str | None, typer.Argument(metavar="CLAIM", help="The claim to show, X-1 to X-20.  [default: list all claims]")
-    ] = None,
-    run: Annotated[
-        bool, typer.Option("--run", help="Train the models of the claim again, measure them and give a new verdict.")
-    ] = False,
+    name: Annotated[str | None, typer.Argument(metavar="CLAIM", help=_NAME)] = None,
+    run: Annotated[bool, typer.Option("--run", help=_RUN)] = False,
     runs_folder: Annotated[
         Path,
         typer.Option("--runs-folder", metavar="FOLDER", help="Folder for the training runs; finished runs are reused."),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.base.errors import ConfigError, UnknownNameError
+from glassformer.base.errors import ConfigError, DataError, UnknownNameError
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look import explain_writing as writing
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from glassformer.look.summaries.mix import Look
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.texts.walkthrough import Note, NotesOf
-    from glassformer.page.sections.sections import Maker
 
 # The terms of a softmax over a vocabulary are thousands, each with its operands.
 _TERMS = 16
@@ -43,6 +42,13 @@ _SENTENCE = "Number of the text (with --choice: of the candidate) to show, count
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
 
+_TERMS_HELP = (
+    "Maximum number of terms of a sum to show. The others are shown as one total, with their number.  [default: "
+    f"{_TERMS}; in printed steps, 3 if the vectors are wider than 8]"
+)
+_GRADIENTS = "With --html: show the gradient of the loss with respect to each word."
+
+
 def explain(
     text: options.Texts = None,
     model: options.NamedModel = None,
@@ -53,23 +59,12 @@ def explain(
     cell: Annotated[str | None, typer.Option("--cell", metavar="NAME[CELL]", help=_CELL)] = None,
     word: Annotated[str | None, typer.Option("--word", metavar="WORD", help=_WORD)] = None,
     sentence: Annotated[int, typer.Option("--sentence", min=0, help=_SENTENCE)] = 0,
-    terms: Annotated[
-        int | None,
-        typer.Option(
-            "--terms",
-            min=1,
-            help="Maximum number of terms of a sum to show. The others are shown as one total, with their "
-            f"number.  [default: {_TERMS}; in printed steps, 3 if the vectors are wider than 8]",
-        ),
-    ] = None,
+    terms: Annotated[int | None, typer.Option("--terms", min=1, help=_TERMS_HELP)] = None,
     notes: options.Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=options.HTML)] = None,
     megabytes: options.Megabytes = None,
     language: options.PageLanguage = "en",
-    gradients: Annotated[
-        bool,
-        typer.Option("--gradients", help="With --html: show the gradient of the loss with respect to each word."),
-    ] = False,
+    gradients: Annotated[bool, typer.Option("--gradients", help=_GRADIENTS)] = False,
     held_out: Annotated[list[str] | None, options.held_out_texts("Needs --html.  [default: none]")] = None,
     probe: ProbeFile = None,
     index: IndexFolder = None,
@@ -91,14 +86,16 @@ def explain(
     """
     options.check_page(megabytes, language, html)
     which, texts = split_model("explain", text, model)
+    drawn = {"probe": probe, "index": index, "start": start, "gradients": gradients}
     searched = {"beams": beams, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if write is None:
-        writing.refuse_without({"attention": attention, **searched})
+        asked = {"attention": attention, **searched}
+        options.refuse_given(asked, "{} is for generated text", got="no --write", do="add --write 20")
     else:
-        writing.refuse_beside_write(
-            pair=pair, target=target, choice=choice, expect=expect, cell=cell, gradients=gradients, held_out=held_out,
-            probe=probe, index=index, start=start, terms=terms,
-        )  # fmt: skip
+        others: dict[str, object] = {"pair": pair, "target": target, "choice": choice, "expect": expect, "cell": cell}
+        others |= {**drawn, "held_out": held_out, "terms": terms}
+        wanted = "{} is not for generated text"
+        options.refuse_given(others, wanted, got="--write too", do="leave one of them out")
         opened = open_model(which, device=device, threads=threads)
         writing.explain_writing(
             opened, list(texts_to_explain(texts)), write, attention, searched, html=html, title=Path(which).name,
@@ -109,15 +106,21 @@ def explain(
     second = second_text(opened, pair, target)
     texts, hidden = _hidden(opened, texts, expect) if expect else (texts, ())
     if html is not None:
-        _page(
-            opened, list(texts_to_explain(texts)), second, choice, html, megabytes, language, title=Path(which).name,
-            gradients=gradients, held_out=held_out, makers=beside(opened, probe, index, start), sentence=sentence,
-            word=word, hidden=hidden,
+        read, makers = list(texts_to_explain(texts)), beside(opened, probe, index, start)
+        trace = _with_hidden(opened.trace(read[0] if len(read) == 1 else read, second, choices=choice or None), hidden)
+        alone = second is None and not choice and trace.words.decoder_inputs
+        sections = {name: make(trace) for name, make in makers.items()}
+        if held_out:
+            sections["importance"] = _importance(opened, held_out)
+        trace.to_html(
+            html, title=Path(which).name, megabytes=megabytes, gradients=gradients, training=opened.source,
+            searches=[_search(opened, text) for text in read] if alone else (), sections=sections, overwrite=True,
+            place="" if word is None else _place(opened, trace, sentence, word), language=language,
         )  # fmt: skip
+        note(f"{html}: {html.stat().st_size / 1e6:.1f} MB, opens in any browser")
+        tell(str(trace.honesty))
         return
-    for name, value in (("probe", probe), ("index", index), ("start", start), ("gradients", gradients)):
-        if value:
-            raise ConfigError(f"--{name} is drawn on a page", got="no page", do="add --html FILE")
+    options.refuse_given(drawn, "{} is drawn on a page", got="no page", do="add --html FILE")
     if held_out:
         raise ConfigError("--held-out is for the page of --html", do="glassformer heads measures heads without a page")
     for each in _together(texts):
@@ -153,47 +156,17 @@ def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
         yield list(texts_to_explain(texts))
 
 
-def _page(
-    opened: Model,
-    texts: Sequence[str],
-    second: str | None,
-    choices: Sequence[str] | None,
-    out: Path,
-    megabytes: int | None,
-    language: str,
-    *,
-    title: str,
-    gradients: bool,
-    held_out: Sequence[str] | None,
-    makers: Mapping[str, Maker],
-    sentence: int,
-    word: str | None,
-    hidden: Hidden,
-) -> None:
-    """All texts together on one page, with what is lost without each head where a held-out text was given."""
-    given = texts[0] if len(texts) == 1 else list(texts)
-    trace = _with_hidden(opened.trace(given, second, choices=choices or None), hidden)
-    alone = second is None and not choices and trace.words.decoder_inputs
-    searches = [_search(opened, text) for text in texts] if alone else ()
-    sections = {name: make(trace) for name, make in makers.items()}
-    if held_out:
-        sections["importance"] = _importance(opened, held_out)
-    place = ""
-    if word is not None and (found := looks_of(opened, trace, sentence, place_of(trace, sentence, word))):
-        cell = ",".join(map(str, found[0].cell))
-        place = f"#level=number&tensor={found[0].attention}.weights&cell={cell}&sentence={sentence}"
-    trace.to_html(
-        out, title=title, megabytes=megabytes, searches=searches, gradients=gradients, training=opened.source,
-        sections=sections, overwrite=True, place=place, language=language,
-    )  # fmt: skip
-    note(f"{out}: {out.stat().st_size / 1e6:.1f} MB, opens in any browser")
-    tell(str(trace.honesty))
+def _place(opened: Model, trace: Trace, sentence: int, word: str) -> str:
+    """The number at which the page opens: the weight of the clearest look from this word; "" without any."""
+    found = looks_of(opened, trace, sentence, place_of(trace, sentence, word))
+    if not found:
+        return ""
+    cell = ",".join(map(str, found[0].cell))
+    return f"#level=number&tensor={found[0].attention}.weights&cell={cell}&sentence={sentence}"
 
 
 def _search(opened: Model, text: str) -> SearchTree | None:
     """The search for the translation that the page shows; none where a text is translated in several parts."""
-    from glassformer.base.errors import DataError
-
     try:
         return opened.search_tree(text)
     except DataError as error:

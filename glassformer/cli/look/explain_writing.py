@@ -22,43 +22,19 @@ if TYPE_CHECKING:
     from glassformer.look.texts.written import Looks
     from glassformer.look.trace.trace import Trace
 
-Write = Annotated[
-    int | None,
-    typer.Option(
-        "--write",
-        min=1,
-        help=f"{WRITE}  They continue the text, or reply to it, and each step is shown.  [default: none]",
-    ),
-]
-AttentionOf = Annotated[
-    str | None,
-    typer.Option(
-        "--attention",
-        metavar="BLOCK[.HEAD]",
-        help="With --write: show the attention of this block (the mean of its heads) or of this head, both counted "
-        "from 0.  [default: the last block]",
-    ),
-]
+_WRITE = f"{WRITE}  They continue the text, or reply to it, and each step is shown.  [default: none]"
+_ATTENTION = (
+    "With --write: show the attention of this block (the mean of its heads) or of this head, both counted from 0.  "
+    "[default: the last block]"
+)
+Write = Annotated[int | None, typer.Option("--write", min=1, help=_WRITE)]
+AttentionOf = Annotated[str | None, typer.Option("--attention", metavar="BLOCK[.HEAD]", help=_ATTENTION)]
 _AS = "Needs --write.  [default: the model's own]"
 Beams = Annotated[int | None, typer.Option("--beams", min=1, help=help_of("beams", _AS))]
 Temperature = Annotated[float | None, typer.Option("--temperature", help=help_of("temperature", _AS))]
 TopK = Annotated[int | None, typer.Option("--top-k", min=1, help=help_of("top_k", _AS))]
 TopP = Annotated[float | None, typer.Option("--top-p", help=help_of("top_p", _AS))]
 Seed = Annotated[int | None, typer.Option("--seed", help=help_of("seed", "Needs --write.  [default: 0]"))]
-
-
-def refuse_without(options: Mapping[str, object]) -> None:
-    for name, value in options.items():
-        if value is not None:
-            typed = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{typed} is for generated text", got="no --write", do="add --write 20")
-
-
-def refuse_beside_write(**options: object) -> None:
-    for name, value in options.items():
-        if value:
-            typed = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{typed} is not for generated text", got="--write too", do="leave one of them out")
 
 
 def explain_writing(

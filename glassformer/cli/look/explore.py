@@ -11,24 +11,24 @@ import typer
 from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
+from glassformer.cli.terminal import options
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.options import (
-    STDIN,
-    Choices,
-    Device,
-    Megabytes,
-    NamedModel,
-    Pair,
-    Target,
-    Threads,
-    json_option,
-)
+from glassformer.cli.terminal.options import STDIN, json_option, refuse_given
 from glassformer.cli.terminal.outputs import OVERWRITE
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
 
 if TYPE_CHECKING:
     from glassformer.page.server.offers import Offer
+
+
+_NO_BROWSER = "Print the address of the page without opening a browser."
+_PUBLISH = (
+    "Write a static site of the given models (by default, all bundled ones) to this folder and open no browser. Any "
+    "web server can serve it, and it opens from disk. A page has at most 3 MB unless --megabytes is given.  [default: "
+    "none]"
+)
+_ADDRESS = "With --publish: web address of the site, which link previews need to show its pictures.  [default: none]"
 
 
 def explore(
@@ -40,44 +40,22 @@ def explore(
             show_default="none; english if only a text is given",
         ),
     ] = None,
-    model: NamedModel = None,
-    pair: Pair = None,
-    target: Target = None,
-    choice: Choices = None,
+    model: options.NamedModel = None,
+    pair: options.Pair = None,
+    target: options.Target = None,
+    choice: options.Choices = None,
     probe: ProbeFile = None,
     index: IndexFolder = None,
     start: StartModel = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Local port; 0 chooses a free one.")] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address of the page without opening a browser.")
-    ] = False,
-    publish: Annotated[
-        Path | None,
-        typer.Option(
-            "--publish",
-            metavar="FOLDER",
-            help="Write a static site of the given models (by default, all bundled ones) to this folder and open no "
-            "browser. Any web server can serve it, and it opens from disk. A page has at most 3 MB unless --megabytes "
-            "is given.  [default: none]",
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            metavar="URL",
-            help="With --publish: web address of the site, which link previews need to show its pictures.  "
-            "[default: none]",
-        ),
-    ] = None,
-    megabytes: Megabytes = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help=OVERWRITE),
-    ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help=_NO_BROWSER)] = False,
+    publish: Annotated[Path | None, typer.Option("--publish", metavar="FOLDER", help=_PUBLISH)] = None,
+    address: Annotated[str | None, typer.Option("--address", metavar="URL", help=_ADDRESS)] = None,
+    megabytes: options.Megabytes = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     json: Annotated[bool, json_option("The record has the address of the page, and no browser is opened.")] = False,
-    device: Device = "auto",
-    threads: Threads = None,
+    device: options.Device = "auto",
+    threads: options.Threads = None,
 ) -> None:
     """Open a page in the browser that traces every number of a model back to its inputs. With neither a model nor
     a text, the page lists your runs, the models opened before and the bundled models. The page is served only to this
@@ -88,9 +66,8 @@ def explore(
         lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}
         _publish(publish, named, lone, address, megabytes, device, threads, overwrite=overwrite, json=json)
         return
-    for name, value in (("address", address), ("megabytes", megabytes), ("overwrite", overwrite)):
-        if value:
-            raise ConfigError(f"--{name} is for a site", got="no site", do="add --publish FOLDER")
+    of_site = {"address": address, "megabytes": megabytes, "overwrite": overwrite}
+    refuse_given(of_site, "{} is for a site", got="no site", do="add --publish FOLDER")
     from glassformer.run.serving.listening import check_installed
 
     check_installed("a page with a live model")
@@ -126,14 +103,9 @@ def explore(
         note(f"{'all models' if home else f'the page of {first.name}'}, for this machine only; Ctrl-C stops it")
 
     serve(
-        offers,
-        read_settings(Asked, wish, where="the text"),
-        port=port,
-        device=device,
-        told=told,
-        home=home,
+        offers, read_settings(Asked, wish, where="the text"), port=port, device=device, told=told, home=home,
         browser=not no_browser and not json,
-    )
+    )  # fmt: skip
 
 
 def _publish(
@@ -149,22 +121,16 @@ def _publish(
     json: bool,
 ) -> None:
     """Write the site of the models that are named."""
-    if given := [name for name, value in lone.items() if value]:
-        raise ConfigError(f"--{given[0]} belongs to one page", got="a site", do="leave it out, or use explain --html")
+    refuse_given(lone, "{} belongs to one page", got="a site", do="leave it out, or use explain --html")
     from glassformer.page.site.publish import MEGABYTES, publish
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
     offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(named)] or _offers()
     home = publish(
-        folder,
-        offers,
-        megabytes=megabytes or MEGABYTES,
-        device=device,
-        address=address or "",
-        overwrite=overwrite,
+        folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address or "", overwrite=overwrite,
         told=note,
-    )
+    )  # fmt: skip
     size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
     if json:
         record({"home": str(home), "bytes": size, "models": [offer.name for offer in offers]}, sys.stdout)

@@ -34,24 +34,17 @@ class Given(NamedTuple):
     hidden: list[tuple[int, ...]] | None = None
 
 
+_TEXT = f"Texts to measure attention on. {STDIN}  [default: bundled texts]"
+_ROWS = f"{ROWS}  Of the --held-out texts, the first ones are used."
+_IMPORTANCE = "Measure the loss without each head (slow)."
+
+
 def heads(
-    text: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[MODEL] TEXT",
-            help=f"Texts to measure attention on. {STDIN}  [default: bundled texts]",
-            show_default=False,
-        ),
-    ] = None,
+    text: Annotated[list[str] | None, typer.Argument(metavar="[MODEL] TEXT", help=_TEXT, show_default=False)] = None,
     model: NamedModel = None,
     held_out: Annotated[list[str] | None, held_out_texts("[default: TEXT, if given, else bundled texts]")] = None,
-    rows: Annotated[
-        int, typer.Option("--rows", min=1, help=f"{ROWS}  Of the --held-out texts, the first ones are used.")
-    ] = MOST_TEXTS,
-    importance: Annotated[
-        bool,
-        typer.Option("--importance/--no-importance", help="Measure the loss without each head (slow)."),
-    ] = True,
+    rows: Annotated[int, typer.Option("--rows", min=1, help=_ROWS)] = MOST_TEXTS,
+    importance: Annotated[bool, typer.Option("--importance/--no-importance", help=_IMPORTANCE)] = True,
     seed: Seed = 0,
     json: Json = False,
     device: Device = "auto",

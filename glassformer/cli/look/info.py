@@ -51,13 +51,10 @@ def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     sections.append(("prediction", prediction))
     data = facts["data"]
     if data is not None and data["files"]:
-        sections.append(
-            ("data", {key: data[key] for key in ("files", "documents", "validation", "length") if key in data})
-        )
-    if facts["scores"]:
-        sections.append(
-            ("scores", {name: f"{value:,.4g}" for name, value in facts["scores"].items() if value is not None})
-        )
+        known = ("files", "documents", "validation", "length")
+        sections.append(("data", {key: data[key] for key in known if key in data}))
+    if scores := facts["scores"]:
+        sections.append(("scores", {name: f"{of:,.4g}" for name, of in scores.items() if of is not None}))
     return sections
 
 

@@ -38,90 +38,49 @@ _READINGS = {
 }
 
 
+_TEXT = f"A text. {STDIN}"
+_POST = "Use the post's own text, masked word and vectors, and show all three readings."
+_GUIDE = (
+    "Show how two other tutorials scale attention scores: the scores 112 and 96 that they print, these divided by "
+    "√d_k, and the softmax of the quotients."
+)
+_QUERY_SIZE = "Size of queries and keys, d_k, for --guide.  [default: 64]"
+_MASK_FRACTION = (
+    f"Fraction of the words that are replaced by [MASK] at random (at least one word).  [default: {_SHARE}; 0 if the "
+    f"text contains {MASK}]"
+)
+_READING = (
+    "Which words a word attends to: code (only itself, as in the post's code), stated (itself and the earlier "
+    "unmasked words, as the post's text states) or pairs (all unmasked words, as the text says elsewhere).  [default: "
+    "stated; all three with --post]"
+)
+_WINDOW = "Each word attends only to words at most this far away.  [default: any distance]"
+_PREFIX_WORDS = "Every word attends to the first N words."
+_PADDING_WORDS = "The last N words are padding: no word attends to them."
+_WORD_VECTORS = "Word vectors: random, or printed (the nine vectors in the post).  [default: random]"
+_MODEL = f"{MODEL}  Only its word vectors are used. Give {WHICH}.  [default: none]"
+_WIDTH = "Width of a random vector.  [default: 2]"
+_NOTHING_TO_SEE = "What a word with all cells masked attends to: itself, or zero (nothing: its row is zero)."
+
+
 def matrix(
-    text: Annotated[
-        str | None,
-        typer.Argument(metavar="TEXT", help=f"A text. {STDIN}", show_default=False),
-    ] = None,
-    post: Annotated[
-        bool,
-        typer.Option("--post", help="Use the post's own text, masked word and vectors, and show all three readings."),
-    ] = False,
-    guide: Annotated[
-        bool,
-        typer.Option(
-            "--guide",
-            help="Show how two other tutorials scale attention scores: the scores 112 and 96 that they print, these "
-            "divided by √d_k, and the softmax of the quotients.",
-        ),
-    ] = False,
-    query_size: Annotated[
-        int | None,
-        typer.Option(
-            "--query-size", min=1, max=2**20, help="Size of queries and keys, d_k, for --guide.  [default: 64]"
-        ),
-    ] = None,
-    mask_fraction: Annotated[
-        float | None,
-        typer.Option(
-            "--mask-fraction",
-            min=0,
-            max=1,
-            help="Fraction of the words that are replaced by [MASK] at random (at least one word).  "
-            f"[default: {_SHARE}; 0 if the text contains {MASK}]",
-        ),
-    ] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help=_TEXT, show_default=False)] = None,
+    post: Annotated[bool, typer.Option("--post", help=_POST)] = False,
+    guide: Annotated[bool, typer.Option("--guide", help=_GUIDE)] = False,
+    query_size: Annotated[int | None, typer.Option("--query-size", min=1, max=2**20, help=_QUERY_SIZE)] = None,
+    mask_fraction: Annotated[float | None, typer.Option("--mask-fraction", min=0, max=1, help=_MASK_FRACTION)] = None,
     seed: Seed = 0,
-    reading: Annotated[
-        str | None,
-        typer.Option(
-            "--reading",
-            metavar="code|stated|pairs",
-            help="Which words a word attends to: code (only itself, as in the post's code), stated (itself and the "
-            "earlier unmasked words, as the post's text states) or pairs (all unmasked words, as the text says "
-            "elsewhere).  [default: stated; all three with --post]",
-        ),
-    ] = None,
-    window: Annotated[
-        int | None,
-        typer.Option(
-            "--window",
-            min=1,
-            max=512,
-            help="Each word attends only to words at most this far away.  [default: any distance]",
-        ),
-    ] = None,
-    prefix_words: Annotated[
-        int, typer.Option("--prefix-words", min=0, max=512, help="Every word attends to the first N words.")
-    ] = 0,
-    padding_words: Annotated[
-        int,
-        typer.Option("--padding-words", min=0, max=512, help="The last N words are padding: no word attends to them."),
-    ] = 0,
+    reading: Annotated[str | None, typer.Option("--reading", metavar="code|stated|pairs", help=_READING)] = None,
+    window: Annotated[int | None, typer.Option("--window", min=1, max=512, help=_WINDOW)] = None,
+    prefix_words: Annotated[int, typer.Option("--prefix-words", min=0, max=512, help=_PREFIX_WORDS)] = 0,
+    padding_words: Annotated[int, typer.Option("--padding-words", min=0, max=512, help=_PADDING_WORDS)] = 0,
     word_vectors: Annotated[
-        str | None,
-        typer.Option(
-            "--word-vectors",
-            metavar="random|printed",
-            help="Word vectors: random, or printed (the nine vectors in the post).  [default: random]",
-        ),
+        str | None, typer.Option("--word-vectors", metavar="random|printed", help=_WORD_VECTORS)
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", metavar="MODEL", help=f"{MODEL}  Only its word vectors are used. Give {WHICH}.  [default: none]"
-        ),
-    ] = None,
-    width: Annotated[
-        int | None, typer.Option("--width", min=1, max=4096, help="Width of a random vector.  [default: 2]")
-    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help=_MODEL)] = None,
+    width: Annotated[int | None, typer.Option("--width", min=1, max=4096, help=_WIDTH)] = None,
     nothing_to_see: Annotated[
-        str,
-        typer.Option(
-            "--nothing-to-see",
-            metavar="itself|zero",
-            help="What a word with all cells masked attends to: itself, or zero (nothing: its row is zero).",
-        ),
+        str, typer.Option("--nothing-to-see", metavar="itself|zero", help=_NOTHING_TO_SEE)
     ] = "itself",
     notes: Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,

@@ -9,7 +9,7 @@ from glassformer.look.formulas.named import read_cell
 from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.notation import short
 from glassformer.look.summaries.mix import Look, Mixing, Share
-from glassformer.look.summaries.tables import WORDS, Learned, Table
+from glassformer.look.summaries.tables import WORDS, Table
 from glassformer.look.texts.walkthrough import Step
 
 WHOLE = {"place", "id", "seen"}
@@ -42,7 +42,9 @@ def step_lines(step: Step, limits: Limits, width: int) -> Iterator[str]:
     if step.formula:
         yield from wrapped(step.formula, width)
     for weight in step.learned:
-        yield from learned_lines(weight, width)
+        yield from wrapped(f"{short(weight.name)}: {weight.counted} ({weight.axes}), {weight.shared}", width)
+        if weight.table is not None:
+            yield from indented(table_lines(weight.table, width - 2), 2)
     for rows in by_row(step.cells):
         yield from row_lines(rows, limits, width)
     for mixing in step.mixings:
@@ -60,19 +62,13 @@ def shape_of(sizes: Sequence[int]) -> str:
     return " × ".join(map(str, sizes))
 
 
-def learned_lines(weight: Learned, width: int) -> Iterator[str]:
-    yield from wrapped(f"{short(weight.name)}: {weight.counted} ({weight.axes}), {weight.shared}", width)
-    if weight.table is not None:
-        yield from indented(table_lines(weight.table, width - 2), 2)
-
-
 def table_lines(table: Table, width: int = USUAL) -> Iterator[str]:
     marks = table.marks or ("",) * len(table.rows)
-    shows = [plain if heading in WHOLE else number for heading in table.header]
+    whole = [heading in WHOLE for heading in table.header]
     rows = [("", *(label(heading) for heading in table.header))] if table.header else []
     head = ("",) * len(rows)
     rows += [
-        (label(name, LABEL), *(show(value) for show, value in zip(shows, numbers, strict=True)))
+        (label(name, LABEL), *(str(int(of)) if plain else number(of) for plain, of in zip(whole, numbers, strict=True)))
         for name, numbers in table.rows
     ]
     if table.caption:
@@ -82,16 +78,12 @@ def table_lines(table: Table, width: int = USUAL) -> Iterator[str]:
         yield from indented(wrapped(f"({table.more})", width - 2), 2)
 
 
-def plain(value: float) -> str:
-    return str(int(value))
-
-
 def mixing_lines(mixing: Mixing, width: int = USUAL) -> Iterator[str]:
     """For each word weight × value = what is added, and the sum so far."""
     rows, marks = [], []
     for move in mixing.moves:
-        rows += [(f"{number(move.weight)} × {label(move.word)}", move.value), ("= added", move.added)]
-        rows += [("sum so far", move.running)]
+        rows.append((f"{number(move.weight)} × {label(move.word)}", move.value))
+        rows += [("= added", move.added), ("sum so far", move.running)]
         marks += [move.absent, "", ""]
     caption = f"head {mixing.head}: weight × value of each word, one after the other"
     header = tuple(str(channel) for channel in range(len(mixing.moves[0].value))) if mixing.moves else ()

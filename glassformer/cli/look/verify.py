@@ -27,28 +27,23 @@ _SHOWN = 8
 _WRITTEN = 8
 
 
+_PRECISION = f"{options.PRECISION}  The formulas are checked in this precision."
+_WRITE = (
+    f"{options.WRITE}  Their attention and probabilities are compared with those of one pass over the whole text.  "
+    "[default: 8 for a decoder, else 0]"
+)
+_FAST = f"{options.FAST}  Only for predictions: formulas are checked in --precision."
+
+
 def verify(
     text: options.Texts = None,
     model: options.NamedModel = None,
     pair: options.Pair = None,
     target: options.Target = None,
     choice: options.Choices = None,
-    precision: Annotated[
-        Literal["float32", "float64"],
-        typer.Option("--precision", help=f"{options.PRECISION}  The formulas are checked in this precision."),
-    ] = "float32",
-    write: Annotated[
-        int | None,
-        typer.Option(
-            "--write",
-            min=0,
-            help=f"{options.WRITE}  Their attention and probabilities are compared with those of one pass over "
-            "the whole text.  [default: 8 for a decoder, else 0]",
-        ),
-    ] = None,
-    fast: Annotated[
-        bool, typer.Option("--fast", help=f"{options.FAST}  Only for predictions: formulas are checked in --precision.")
-    ] = False,
+    precision: Annotated[Literal["float32", "float64"], typer.Option("--precision", help=_PRECISION)] = "float32",
+    write: Annotated[int | None, typer.Option("--write", min=0, help=_WRITE)] = None,
+    fast: Annotated[bool, typer.Option("--fast", help=_FAST)] = False,
     json: options.Json = False,
     device: options.Device = "auto",
     threads: options.Threads = None,

@@ -25,7 +25,8 @@ def written_lines(
     """The lines of the best answer; `read` are the tokens that the decoder read, `source` those of the encoder."""
     path = path_of(tree)
     for number, turn in enumerate(tree.turns):
-        yield from wrapped(f"{speaker(len(tree.turns), number)}: {in_one_line(turn)}", width)
+        said_by = "model" if (len(tree.turns) - number) % 2 == 0 else "you"  # the last turn is the reader's
+        yield from wrapped(f"{said_by}: {in_one_line(turn)}", width)
     if not tree.turns:
         yield from wrapped(f"given: {in_one_line(tree.text)}", width)
     yield from wrapped(f"written: {in_one_line(tree.answer)}", width)
@@ -39,11 +40,6 @@ def written_lines(
     for number, node in enumerate(path, start=1):
         yield ""
         yield from step_lines(tree, looks, node, number, read, source, width)
-
-
-def speaker(turns: int, number: int) -> str:
-    """Who has said a turn of a conversation whose last turn, the one that is answered, is the reader's."""
-    return "you" if (turns - 1 - number) % 2 == 0 else "model"
 
 
 def triangle_lines(

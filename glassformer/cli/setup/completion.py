@@ -3,11 +3,12 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from glassformer.bundled.travelling import travelling
+from glassformer.cli.terminal.help import names_of
 from glassformer.cli.terminal.outputs import checking_outputs
 from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.tasks import TASKS
@@ -49,8 +50,7 @@ def verbs() -> Iterator[Verb]:
     """All verbs with their options, from the signatures that also make --help."""
     from glassformer.cli.__main__ import _command
 
-    lines = {verb: line for group in VERBS.values() for verb, line in group.items()}
-    for verb, line in lines.items():
+    for verb, line in _first_words().items():
         for name in (verb, *(f"{verb} {part}" for part in PARTS.get(verb, ()))):
             if name == "search":  # only its parts are commands
                 yield Verb(name, line, (), PARTS[name])
@@ -63,18 +63,12 @@ def _options(command: Callable[..., None]) -> Iterator[Option]:
     for each in inspect.signature(command, eval_str=True).parameters.values():
         kind, info = typing.get_args(each.annotation)[:2]
         if isinstance(info, typer.models.OptionInfo):
-            flags = (str(info.default), *(info.param_decls or ()))
-            names = tuple(name for flag in flags for name in flag.split("/"))
-            yield Option(names, _sentence(info.help or ""), _values(kind, info.metavar))
+            kinds = (of for of in (kind, *typing.get_args(kind)) if typing.get_origin(of) is Literal)
+            choices = info.metavar.split("|") if info.metavar and _CHOICES.fullmatch(info.metavar) else ()
+            values = next(map(typing.get_args, kinds), tuple(choices))
+            yield Option(tuple(names_of(info)[1]), _sentence(info.help or ""), values)
     yield Option(("--quiet", "-q"), "Print only results and errors, no progress or notes.", ())
     yield Option(("--help",), "Show this message and exit.", ())
-
-
-def _values(kind: Any, metavar: str | None) -> tuple[str, ...]:
-    for of in (kind, *typing.get_args(kind)):
-        if typing.get_origin(of) is Literal:
-            return typing.get_args(of)
-    return tuple(metavar.split("|")) if metavar and _CHOICES.fullmatch(metavar) else ()
 
 
 def _sentence(help_: str) -> str:
@@ -90,10 +84,9 @@ def _words(verb: str, command: Callable[..., None]) -> list[str]:
         return [*TASKS, *RECIPES]
     if verb == "completion":
         return list(typing.get_args(Shell))
-    infos = [
-        typing.get_args(each.annotation)[1] for each in inspect.signature(command, eval_str=True).parameters.values()
-    ]
-    models = any("MODEL" in (getattr(info, "metavar", None) or "").split("_")[0] for info in infos[:1])
+    first = next(iter(inspect.signature(command, eval_str=True).parameters.values()), None)
+    info = None if first is None else typing.get_args(first.annotation)[1]
+    models = "MODEL" in (getattr(info, "metavar", None) or "").split("_")[0]
     return [*PARTS.get(verb, ()), *(travelling() if models else ())]
 
 

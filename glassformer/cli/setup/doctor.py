@@ -16,8 +16,8 @@ from glassformer.bundled.travelling import travelling
 from glassformer.cli.terminal.options import Json
 from glassformer.cli.terminal.screen import console, escaped, record
 
-# The engines, and the package of each; torch has no extra.
-ENGINES = {"ctranslate2": "ctranslate2", "onnxruntime": "onnxruntime"}
+# The packages of the engines in addition to torch.
+ENGINES = ("ctranslate2", "onnxruntime")
 # Of the processor's many features, those that decide how fast matrix products are.
 _FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd", "sve", "bf16", "i8mm")
 
@@ -52,12 +52,15 @@ def _facts() -> dict[str, Any]:
     from glassformer import __version__
 
     torch, features = torch_facts(), machine.features()
-    needed = {each.name: {"needs": each.versions, "installed": each.installed} for each in _always()}
+    needed: dict[str, dict[str, str | None]] = {}
     extras: dict[str, dict[str, str | None]] = {}
     for each in requirements():
         if each.extra:
             extras.setdefault(each.extra, {})[each.name] = each.installed
+        else:
+            needed[each.name] = {"needs": each.versions, "installed": each.installed}
     cache, why = _cache()
+    own = Path("runs").glob("*/glassformer.json")
     return {
         "glassformer": __version__,
         "python": platform.python_version(),
@@ -71,10 +74,10 @@ def _facts() -> dict[str, Any]:
         "bfloat16": bool((features or frozenset()) & machine.FAST_BFLOAT16),
         "threads": machine.threads(),
         "compiler": machine.compiler(),
-        "engines": {"torch": torch.get("__version__"), **{name: _version(of) for name, of in ENGINES.items()}},
+        "engines": {"torch": torch.get("__version__"), **{of: Requirement(of, "").installed for of in ENGINES}},
         "gpus": machine.gpus(),
         "cache": {"folder": cache, "writable": not why},
-        "models": {"bundled": list(travelling()), "runs": [str(path.parent) for path in _own_models()]},
+        "models": {"bundled": list(travelling()), "runs": [str(path.parent) for path in sorted(own)]},
     }
 
 
@@ -93,13 +96,11 @@ def _findings() -> Iterator[Finding]:
     if machine.features() is None:
         yield Finding(machine.UNKNOWN)
     if machine.compiler() is None:
-        yield Finding(
-            "there is no C++ compiler, so training steps are not compiled, and slower", "install g++ or clang++"
-        )
+        slower = "there is no C++ compiler, so training steps are not compiled, and slower"
+        yield Finding(slower, "install g++ or clang++")
     if machine.gpus() and torch_facts() and torch_facts().get("cuda") is None:
-        yield Finding(
-            f"torch is built without CUDA and does not use the GPU {machine.gpus()[0]}", "install a CUDA build"
-        )
+        unused = f"torch is built without CUDA and does not use the GPU {machine.gpus()[0]}"
+        yield Finding(unused, "install a CUDA build")
     said = set()
     for each in requirements():
         of_extra = each.problem if each.extra and each.extra not in said else None
@@ -112,14 +113,6 @@ def _missing(wrong: PackageError, *, serious: bool = False) -> Finding:
     return Finding(str(wrong), wrong.do.removeprefix("install it with: "), serious)
 
 
-def _always() -> list[Requirement]:
-    return [each for each in requirements() if not each.extra]
-
-
-def _version(package: str) -> str | None:
-    return Requirement(package, "").installed
-
-
 def _cache() -> tuple[str | None, str]:
     """The cache folder, and why nothing can be kept in it; "" if it can be written."""
     folder = None
@@ -129,10 +122,6 @@ def _cache() -> tuple[str | None, str]:
     except OSError as error:
         return None if folder is None else str(folder), not_kept(error)
     return str(folder), ""
-
-
-def _own_models() -> list[Path]:
-    return sorted(Path("runs").glob("*/glassformer.json"))
 
 
 def _print(facts: Mapping[str, Any], findings: list[Finding]) -> None:
@@ -156,8 +145,8 @@ def _print(facts: Mapping[str, Any], findings: list[Finding]) -> None:
     }
     for name, value in rows.items():
         screen.print(f"[bold]{name:<13}[/bold]{escaped(value)}", soft_wrap=True)
-    serious = [each for each in findings if each.serious]
-    for title, some in (("wrong", serious), ("could be better", [each for each in findings if not each.serious])):
+    for title, serious in (("wrong", True), ("could be better", False)):
+        some = [each for each in findings if each.serious == serious]
         if some:
             screen.print(f"\n[bold]{title}[/bold]")
         for each in some:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import DataError
-from glassformer.cli.terminal.partial import resumable
+from glassformer.cli.terminal.partial import Answers, resumable
 from glassformer.cli.terminal.screen import note, results
 from glassformer.cli.terminal.texts import Inputs
 
@@ -21,27 +21,6 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.base.counting import Counting
     from glassformer.data.readers.rejects import RejectsFile
-
-
-class Answers(Protocol):
-    """Where answers are written to; `done` is how many are there already, `whole` is called after each."""
-
-    handle: TextIO
-    done: int
-
-    def whole(self) -> None:
-        """The answer that was just written is whole."""
-        ...
-
-
-class Unresumed:
-    """Answers that are not resumed."""
-
-    def __init__(self, handle: TextIO) -> None:
-        self.handle, self.done = handle, 0
-
-    def whole(self) -> None:
-        """Nothing: all of them or none are kept."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +42,7 @@ def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[s
         if output.resume:
             raise DataError("--resume continues answers about files, written to a file", got=why, do="leave it out")
         with results(out) as handle:
-            yield Unresumed(handle)
+            yield Answers(handle)
         return
     request = request_of(model, inputs, {**options, "json": output.json, "rejects": output.rejects is not None})
     with told_to_go_on(), resumable(out, request, resume=output.resume) as partial:

@@ -3,8 +3,6 @@
 All of it is made from the signature of the command: Typer's versions draw types and defaults differently.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import typing
@@ -55,6 +53,12 @@ def _annotated(parameter: inspect.Parameter) -> tuple[Any, Any]:
     return (kind if typing.get_origin(kind) is typing.Literal or not kinds or len(kinds) > 1 else kinds[0]), info
 
 
+def names_of(info: typer.models.OptionInfo) -> tuple[list[str], list[str]]:
+    """The names of an option as they are declared, `--a/--b`, and each by itself."""
+    flags = [str(info.default), *(info.param_decls or ())]
+    return flags, [name for flag in flags for name in flag.split("/")]
+
+
 def _is_argument(info: Any) -> bool:
     return isinstance(info, typer.models.ArgumentInfo)
 
@@ -86,8 +90,7 @@ def _option(parameter: inspect.Parameter) -> Iterator[tuple[str, str]]:
     kind, info = _annotated(parameter)
     if _is_argument(info):
         return
-    flags = [info.default, *(info.param_decls or ())]
-    names = [name for flag in flags for name in flag.split("/")]
+    flags, names = names_of(info)
     of = typing.get_args(kind)[0] if typing.get_origin(kind) is list else kind
     both = any("/" in flag for flag in flags)
     shown = (" / " if both else ", ").join(sorted(names, key=lambda name: (not both and name.startswith("--"), 0)))

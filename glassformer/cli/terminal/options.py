@@ -22,18 +22,12 @@ def texts_argument(what: str) -> Any:
 
 Texts = Annotated[list[str] | None, texts_argument("texts")]
 MODEL = "The model."
+_NAMED = f"{MODEL}  Use this option if the first text or file could be taken for a model."
 NamedModel = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        help=f"{MODEL}  Use this option if the first text or file could be taken for a model.  "
-        "[default: the argument MODEL]",
-    ),
+    str | None, typer.Option("--model", metavar="MODEL", help=f"{_NAMED}  [default: the argument MODEL]")
 ]
-Pair = Annotated[
-    str | None, typer.Option("--pair", help="Second text of a pair, or the passage with the answer.  [default: none]")
-]
+_PAIR = "Second text of a pair, or the passage with the answer.  [default: none]"
+Pair = Annotated[str | None, typer.Option("--pair", help=_PAIR)]
 
 
 def target_option(more: str) -> Any:
@@ -43,9 +37,8 @@ def target_option(more: str) -> Any:
 
 
 Target = Annotated[str | None, target_option("[default: the one that the model generates]")]
-Choices = Annotated[
-    list[str] | None, typer.Option("--choice", help="A candidate for the text (repeatable).  [default: none]")
-]
+_CHOICE = "A candidate for the text (repeatable).  [default: none]"
+Choices = Annotated[list[str] | None, typer.Option("--choice", help=_CHOICE)]
 TABLES = ".jsonl, .csv, .tsv, .parquet"
 
 
@@ -66,22 +59,16 @@ def top_option(what: str) -> Any:
 
 
 Words = Annotated[bool, typer.Option("--per-word", help="Compute a vector for each word instead of each text.")]
-Notes = Annotated[
-    bool,
-    typer.Option("--notes", help="Add notes that correct mistakes in four tutorials (see docs/measured/imprecise.md)."),
-]
-Megabytes = Annotated[
-    int | None,
-    typer.Option(
-        "--megabytes",
-        min=1,
-        help="Maximum size of the page in MB. The page lists the tensors that are left out.  "
-        "[default: 2; 8 if the first block of the model does not fit in 2]",
-    ),
-]
+_NOTES = "Add notes that correct mistakes in four tutorials (see docs/measured/imprecise.md)."
+Notes = Annotated[bool, typer.Option("--notes", help=_NOTES)]
+_MEGABYTES = (
+    "Maximum size of the page in MB. The page lists the tensors that are left out.  [default: 2; 8 if the first block "
+    "of the model does not fit in 2]"
+)
+Megabytes = Annotated[int | None, typer.Option("--megabytes", min=1, help=_MEGABYTES)]
 PageLanguage = Annotated[
     str,
-    typer.Option("--language", metavar="CODE", help="With --html: language of the page, en or de.  [default: en]"),
+    typer.Option("--language", metavar="CODE", help="With --html: language of the page, en or de."),
 ]
 HTML = (
     "Write an HTML page that traces every number back to its inputs. An existing file is replaced only if glassformer "
@@ -102,10 +89,8 @@ def out_option(more: str = "") -> Any:
 
 
 Out = Annotated[Path | None, out_option()]
-RunFolder = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="FOLDER", help=f"{OUT}  [default: a new folder in runs/]"),
-]
+_FOLDER = f"{OUT}  [default: a new folder in runs/]"
+RunFolder = Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER", help=_FOLDER)]
 EXPECT = "Expected word; the output shows the probability and rank of its tokens. Repeat it for each [MASK], in order."
 Expect = Annotated[list[str] | None, typer.Option("--expect", metavar="WORD", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
@@ -148,9 +133,8 @@ def check_page(megabytes: int | None, language: str, html: Path | None) -> None:
 
 def _having(role: str) -> str:
     """The tasks whose tables have a role; empty for texts, which all have."""
-    return (
-        "" if role == "text" else f"For {', '.join(sorted(name for name, of in TASKS.items() if role in of.columns))}."
-    )
+    having = sorted(name for name, of in TASKS.items() if role in of.columns)
+    return "" if role == "text" else f"For {', '.join(having)}."
 
 
 def column_option(role: str, default: str = "", more: str = "") -> Any:
@@ -160,7 +144,21 @@ def column_option(role: str, default: str = "", more: str = "") -> Any:
     return Annotated[kind | None, typer.Option(f"--{role}-column", help=f"{COLUMNS[role]}{told}")]
 
 
-def signed(function: Callable[..., Any], command: Callable[..., Any], parameters: Sequence[inspect.Parameter]) -> Any:
+def refuse_given(options: Mapping[str, object], wanted: str, *, got: str, do: str) -> None:
+    """Raise ConfigError for the first of these options that was given: `{}` in the sentences is what was typed."""
+    for name, value in options.items():
+        if value is not None and value is not False and value != []:
+            typed = f"--{name.replace('_', '-')}"
+            raise ConfigError(wanted.format(typed), got=got.format(typed), do=do.format(typed))
+
+
+def keyword(name: str, annotation: Any, default: object = None) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def signed(
+    function: Callable[..., Any], command: Callable[..., Any], parameters: Sequence[inspect.Parameter]
+) -> Callable[..., Any]:
     """The function with a command's name and help, and these parameters."""
     every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     function.__name__, function.__doc__ = command.__name__, command.__doc__
@@ -174,27 +172,20 @@ def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
     the tasks whose tables have a role.
     """
     told = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  For translate.  [default: none]")
-    files = Annotated[list[str] | None, told]
-    kinds = {f"{role}_column": column_option(role, "as in training", _having(role)) for role in COLUMNS}
-    kinds["target_file"] = files
+    options = [keyword(f"{role}_column", column_option(role, "as in training", _having(role))) for role in COLUMNS]
+    options.append(keyword("target_file", Annotated[list[str] | None, told]))
     others = inspect.signature(command, eval_str=True).parameters.values()
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    options = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in kinds.items()]
 
     def gathered(**values: Any) -> None:
         named = {role: values.pop(f"{role}_column") for role in COLUMNS} | {"target_files": values.pop("target_file")}
-        command(columns=columns_named(named), **values)
+        given = {role: its for role, its in named.items() if its not in (None, [])}
+        command(columns={role: its if isinstance(its, str) else tuple(its) for role, its in given.items()}, **values)
 
-    result: Callable[..., None] = signed(
-        gathered, command, [*(each for each in others if each.name != "columns"), *options]
-    )
-    return result
+    return signed(gathered, command, [*(each for each in others if each.name != "columns"), *options])
 
 
-HeldOut = Annotated[
-    Literal["validation", "test"] | None,
-    typer.Option("--split", help="Held-out split to use if no files are given.  [default: validation]"),
-]
+_SPLIT = "Held-out split to use if no files are given.  [default: validation]"
+HeldOut = Annotated[Literal["validation", "test"] | None, typer.Option("--split", help=_SPLIT)]
 
 
 def held_out_texts(default: str) -> Any:
@@ -243,15 +234,11 @@ Threads = Annotated[int | None, typer.Option("--threads", min=1, help=f"{THREADS
 FAST = "Use bfloat16 if this machine is faster with it."
 Fast = Annotated[bool, typer.Option("--fast", help=FAST)]
 PRECISION = "Precision of the computation."
-Engine = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        metavar="NAME",
-        help="Inference engine: torch, ctranslate2, ctranslate2-int8, onnxruntime, onnxruntime-int8, or auto (the "
-        "fastest one that gives the same answers as torch).",
-    ),
-]
+_ENGINE = (
+    "Inference engine: torch, ctranslate2, ctranslate2-int8, onnxruntime, onnxruntime-int8, or auto (the fastest one "
+    "that gives the same answers as torch)."
+)
+Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help=_ENGINE)]
 INT8 = "Use 8-bit weight matrices: smaller and faster, less accurate."
 Int8 = Annotated[bool, typer.Option("--int8", help=INT8)]
 LOCAL = "local"
@@ -262,11 +249,4 @@ RAY = (
 )
 Ray = Annotated[str | None, typer.Option("--ray", metavar="[ADDRESS]", help=f"{RAY}  [default: none]")]
 _SET = "Change a setting of the recipe (repeatable). The file recipe.toml in a run's folder lists all settings."
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help=f"{_SET}  [default: none]"),
-]
-
-
-def columns_named(named: Mapping[str, str | Sequence[str] | None]) -> dict[str, str | tuple[str, ...]]:
-    return {role: its if isinstance(its, str) else tuple(its) for role, its in named.items() if its not in (None, [])}
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help=f"{_SET}  [default: none]")]

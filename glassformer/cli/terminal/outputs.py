@@ -3,8 +3,6 @@
 Of the parameters of a command, those of an option with `writable=True` are written; all others may name what is read.
 """
 
-from __future__ import annotations
-
 import glob
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +14,7 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.base.outputs import output_file
 from glassformer.cli.terminal.formats import RECORDS, suffix_of
-from glassformer.cli.terminal.options import signed
+from glassformer.cli.terminal.options import keyword, signed
 
 # What is replaced by its own rule, with --overwrite or without: a conversation goes on, rejects replace rejects.
 _OWN_RULE = {"save": True, "rejects": None}
@@ -46,13 +44,8 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
         for name, path in given.items():
             others = (value for other, value in values.items() if other not in outputs)
             inputs = _files_in(others, path) if path.is_file() else ()
-            file = output_file(
-                path,
-                DataError,
-                inputs=inputs,
-                overwrite=_OWN_RULE.get(name, overwrite),
-                devices=name in ("out", "save"),
-            )
+            replaces, devices = _OWN_RULE.get(name, overwrite), name in ("out", "save")
+            file = output_file(path, DataError, inputs=inputs, overwrite=replaces, devices=devices)
             if file.absolute() in paths and not file.is_char_device():
                 raise DataError("each result needs its own file", got=f"{path} twice", do="name different files")
             if not file.parent.is_dir():
@@ -65,16 +58,8 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
 
     every = list(parameters.values())
     if not outputs.keys() <= _OWN_RULE.keys():
-        every.append(
-            inspect.Parameter(
-                "overwrite",
-                inspect.Parameter.KEYWORD_ONLY,
-                default=False,
-                annotation=Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)],
-            )
-        )
-    result: Callable[..., None] = signed(checked, command, every)
-    return result
+        every.append(keyword("overwrite", Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)], False))
+    return signed(checked, command, every)
 
 
 def _files_in(values: Iterator[object], out: Path) -> Iterator[Path]:

@@ -56,16 +56,27 @@ class Mark(NamedTuple):
         return Mark(int(results), int(size), int(checksum, 16))
 
 
-class Partial:
-    """Where results are written to; call `whole` after each. `done`: results that were there before."""
+class Answers:
+    """Where results are written to; call `whole` after each, which does nothing here: all of them or none are kept.
+    `done`: results that were there before.
+    """
+
+    def __init__(self, handle: TextIO, done: int = 0) -> None:
+        self.handle, self.done = handle, done
+
+    def whole(self) -> None:
+        """The result that was just written is whole."""
+
+
+class Partial(Answers):
+    """Results that are kept one by one."""
 
     def __init__(self, handle: TextIO, raw: _Counted, state: io.FileIO, header: int, begin: Mark) -> None:
-        self.handle, self.done = handle, begin.results
+        super().__init__(handle, begin.results)
         self._raw, self._state, self._header, self._mark = raw, state, header, begin
         self._synced = time.monotonic()
 
     def whole(self) -> None:
-        """The result that was just written is whole."""
         self.handle.flush()
         self._mark = Mark(self._mark.results + 1, self._raw.size, self._raw.checksum)
         self._write(0)

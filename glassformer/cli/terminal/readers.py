@@ -1,11 +1,9 @@
 """How a verb reads records: the columns of a table by their role, or sentences as words; and lines as they come."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.screen import note
@@ -37,21 +35,6 @@ class Text(NamedTuple):
     own: object = None
 
 
-class Reader(Protocol):
-    """How a verb reads files: `columns` by role, `column` of the text; `plain` lines are texts; `blank` ones too."""
-
-    columns: Mapping[str, Columns]
-    column: str
-    plain: bool
-    blank: bool
-
-    def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        """The records of a file; its kind is reported where its name does not show it."""
-        ...
-
-    def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]: ...
-
-
 class TableReader:
     """Records are rows of tables; `columns` by role, `usual` those of a table with names. `pairs`: else the first two
     columns; `lists`: turns.
@@ -73,7 +56,9 @@ class TableReader:
         self.columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        """A record for each row, or for each line of a file that is no table where only a text is read."""
+        """A record for each row, or for each line of a file that is no table where only a text is read; the kind of a
+        file is reported where its name does not show it.
+        """
         from glassformer.data.readers.read import read
 
         objects = _holds_objects(path)
@@ -112,7 +97,6 @@ class TableReader:
         return found
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-
         columns = named(self.columns, self._usual)
         yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad, lists=self._lists)
 
@@ -148,6 +132,10 @@ class SentenceReader:
         from glassformer.tasks.labels.tag.records import sentence_rows
 
         yield from map(_sentence, sentence_rows([json_row(line, where)], self._named, bad=bad, tagged=False))
+
+
+Reader = TableReader | SentenceReader
+"""How a verb reads files: `columns` by role, `column` of the text; `plain` lines are texts; `blank` ones too."""
 
 
 def reader_of(
@@ -208,7 +196,6 @@ def _begins_object(text: str) -> bool:
 
 
 def _by_role(row: Row, columns: Mapping[str, Columns], bad: OnBad, *, lists: bool) -> Iterator[Text]:
-
     values = by_role(row.values, columns)
     if isinstance(values["text"], str) or (lists and isinstance(values["text"], list)):
         yield Text(values, row.where, kept=_kept(row), own=row.own)

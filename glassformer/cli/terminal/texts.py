@@ -18,7 +18,6 @@ from glassformer.data.readers.lines import UTF8_MARK, OnBad, decoded, of_each, s
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from glassformer.cli.terminal.readers import Reader
     from glassformer.data.readers.files import FoundFiles
 
 # What belongs to every text of a command, by role.
@@ -66,15 +65,11 @@ def find_inputs(
 def _source(name: str, column: str) -> Source:
     from glassformer.data.readers.files import find_files
 
-    if _is_stream(name):
+    if name == "-" or is_stream(name):
         return Source(name)
     check_path(name, DataError)
     refuse_endless(name, DataError, do="- reads standard input")
     return Source(name, find_files([name], text=column))
-
-
-def _is_stream(name: str) -> bool:
-    return name == "-" or is_stream(name)
 
 
 TYPED = "standard input"
@@ -97,12 +92,14 @@ def records(inputs: Inputs, *, bad: OnBad = stop, tell: Callable[[str], None] = 
         for role, value in inputs.same.items()
     }
     same = {role: value for role, value in more.items() if role != "pair"}
-    for text in inputs.texts:
+    count = len(inputs.texts)
+    for number, text in enumerate(inputs.texts, 1):
         if text == "-":
             typed = _lines_of(_standard_input(), TYPED, bad, blank=inputs.reader.blank)
             yield from (each._replace(values={**each.values, **more}) for each in typed)
         else:
-            yield Text({"text": _without_surrogates(text), **more})
+            where = f"text {number} of {count:,}" if count > 1 else ""
+            yield Text({"text": _without_surrogates(text), **more}, where)
     for source in inputs.sources:
         for each in _of_one(source, inputs.reader, bad, tell):
             yield each._replace(values={**each.values, **same})

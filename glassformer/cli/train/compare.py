@@ -9,22 +9,16 @@ from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model
 from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
 
+_MODEL = f"The first model: {options.WHICH}."
+_OTHER = "The second model, given in the same way."
+_FILES = f"Data to measure both models on: {options.DATA_FILES}.  [default: the data that both held out]"
+
 
 @options.with_column_options
 def compare(
-    model: Annotated[
-        str, typer.Argument(metavar="FIRST", help=f"The first model: {options.WHICH}.", show_default=False)
-    ],
-    other: Annotated[
-        str, typer.Argument(metavar="SECOND", help="The second model, given in the same way.", show_default=False)
-    ],
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILES",
-            help=f"Data to measure both models on: {options.DATA_FILES}.  [default: the data that both held out]",
-        ),
-    ] = None,
+    model: Annotated[str, typer.Argument(metavar="FIRST", help=_MODEL, show_default=False)],
+    other: Annotated[str, typer.Argument(metavar="SECOND", help=_OTHER, show_default=False)],
+    files: Annotated[list[str] | None, typer.Argument(metavar="FILES", help=_FILES)] = None,
     split: options.HeldOut = None,
     out: options.Out = None,
     json: options.Json = False,

@@ -5,7 +5,7 @@ writes and chats with bundled models.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from glassformer.base.wrapping import printable
 from glassformer.bundled.corpus import write_corpus
 from glassformer.bundled.texts import Sentence, slides
-from glassformer.cli.train.demo_writing import ASKED, REPLY, commands, show_reply, show_story
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from glassformer.api.model import Model
 
@@ -26,6 +26,11 @@ ENGLISH_MINUTES = 2.0
 PROMISED = 1.3  # factor over the accuracy of always guessing the most frequent token
 SLIDES_STEPS = (200, 400, 800)  # the first was enough on every machine tried; rounding differs between machines
 TRANSLATED, TRANSLATION = "I am a student.", "Je suis étudiant."
+PROMPT = "As Aliens entered our planet"
+ASKED, REPLY = "Hi how are you", "I am fine"
+"""Those of the guide, whose reply is expected."""
+TOKENS, LOOKED = 60, 2
+"""The tokens that are written, and the steps that are shown."""
 SENTENCES = (
     "The function returns a [MASK] of strings .",
     "If the file does not [MASK] , an error is raised .",
@@ -50,16 +55,13 @@ def run(out: Path) -> list[str]:
     console.rule("4  A story is continued: the bundled model writer")
     show_story(console)
     console.rule("5  One reply: the bundled model chat")
-    reply = show_reply(console)
-    if reply is not None:
-        promises.append(promise_of_reply(reply))
-        console.print(promises[-1].sentence, soft_wrap=not console.is_terminal)
+    promises.append(show_reply(console))
     console.rule(f"done in {time.monotonic() - started:.0f} s")
     english, small = out / "english", out / "slides"
     pages = write_pages(small, english)
     console.print("Every number of both models, traced back to its inputs in a browser:\n")
     for page in pages:
-        console.print(f"  {page}", soft_wrap=True, highlight=False, markup=False)
+        _print_plain(console, f"  {page}")
     console.print("\nBoth models are kept. Try next:\n")
     for command in (
         f'glassformer explain {small} "{slides().sentences[0].masked}" --notes',
@@ -68,11 +70,25 @@ def run(out: Path) -> list[str]:
         f'glassformer fill    {english} "{SENTENCES[1]}" --top 3',
         f"glassformer evaluate {english}",
         f'glassformer translate "{TRANSLATED}" --alignment',
-        *commands(),
+        f'glassformer generate writer "{PROMPT}" --html story.html',
+        "glassformer chat chat",
         "glassformer train masked-lm YOUR-TEXT.txt --minutes 10 --out runs/mine",
     ):
-        console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
+        _print_plain(console, f"  {command}")
     return [promise.sentence for promise in promises if not promise.kept]
+
+
+def _print_plain(console: Console, text: str, *, wrap: bool = False) -> None:
+    console.print(text, soft_wrap=not (wrap and console.is_terminal), highlight=False, markup=False)
+
+
+def _table(title: str, *columns: str, right: Collection[str] = ()) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left")
+    return table
 
 
 def write_pages(small: Path, english: Path) -> list[Path]:
@@ -94,20 +110,19 @@ class Promise(NamedTuple):
     kept: bool
     sentence: str
 
+    @classmethod
+    def of(cls, kept: bool, yes: str, no: str) -> Promise:
+        return cls(kept, f"Promise kept: {yes}" if kept else f"Promise broken: {no}")
+
 
 def show_slides(out: Path, console: Console) -> Promise:
     """Train the slides' encoder until it predicts its four masked words; show its weights, and what makes it fail."""
-    from rich.table import Table
-
     for steps in SLIDES_STEPS:
         model = train_slides(out, {}, steps)
         promise = promise_of_slides(model)
         if promise.kept:
             break
-    table = Table(title="the model's input and its predictions", title_justify="left")
-    table.add_column("shown")
-    table.add_column("says")
-    table.add_column("right")
+    table = _table("the model's input and its predictions", "shown", "says", "right")
     for sentence in slides().sentences:
         filled = model.fill(sentence.masked, top=1)
         guesses = [masked_words.guesses[0] for masked_words in filled.masks]
@@ -124,27 +139,20 @@ def show_slides(out: Path, console: Console) -> Promise:
     for head, rows in enumerate(weights.tolist()):
         console.print(weight_table(sentence, rows, f"attention weights, head {head}: each row looks at the columns"))
     console.print("\none of these numbers, traced back to its inputs:")
-    console.print(
-        str(trace.explain(WEIGHTS, "head=1,query=[MASK]@1,key=She")), soft_wrap=True, highlight=False, markup=False
-    )
+    _print_plain(console, str(trace.explain(WEIGHTS, "head=1,query=[MASK]@1,key=She")))
 
     one_head = train_slides(out.with_name("slides-one-head"), {"heads": 1}, steps)
     after = train_slides(out.with_name("slides-zeroed-after"), {"zero": "sum"}, steps)
-    table = Table(title="the same training, three ways", title_justify="left")
-    for column in ("model", "masked words right", "loss", "heads differ by"):
-        table.add_column(column, justify="left" if column == "model" else "right")
+    numbers = ("masked words right", "loss", "heads differ by")
+    table = _table("the same training, three ways", "model", *numbers, right=numbers)
     for name, trained in (
         ("two heads (the slides)", model),
         ("one head", one_head),
         ("two heads, zeroed after the position is added", after),
     ):
-        distance = head_distance(trained)
-        table.add_row(
-            name,
-            f"{_all_right(trained)} of 4",
-            f"{trained.metrics['scores']['loss']:.3f}",
-            "" if distance is None else f"{distance:.0%}",
-        )
+        distance, loss = head_distance(trained), trained.metrics["scores"]["loss"]
+        differ = "" if distance is None else f"{distance:.0%}"
+        table.add_row(name, f"{_all_right(trained)} of 4", f"{loss:.3f}", differ)
     console.print(table)
     console.print(
         "Heads differ by: the share of its attention that one head would have to move to look like the other, on "
@@ -164,15 +172,11 @@ def train_slides(out: Path, settings: Mapping[str, Any], steps: int) -> Model:
     return train("slides", out=out, set=changes, resume=True)
 
 
-def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str) -> Any:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
-    for place, word in enumerate(sentence.words):
-        table.add_column(f"({word})" if place in sentence.masked_words else word, justify="right")
-    for place, (word, row) in enumerate(zip(sentence.words, rows, strict=True)):
-        table.add_row(f"({word})" if place in sentence.masked_words else word, *(f"{weight:.3f}" for weight in row))
+def weight_table(sentence: Sentence, rows: Sequence[Sequence[float]], title: str) -> Table:
+    words = [f"({word})" if place in sentence.masked_words else word for place, word in enumerate(sentence.words)]
+    table = _table(title, "", *words, right=words)
+    for word, row in zip(words, rows, strict=True):
+        table.add_row(word, *(f"{weight:.3f}" for weight in row))
     return table
 
 
@@ -188,11 +192,8 @@ def head_distance(model: Model) -> float | None:
 
 def promise_of_slides(model: Model) -> Promise:
     right = _all_right(model)
-    if right == 4:
-        return Promise(True, "Promise kept: all four masked words are right.")
-    return Promise(
-        False, f"Promise broken: {right} of the slides' four masked words are right, all four were promised."
-    )
+    no = f"{right} of the slides' four masked words are right, all four were promised."
+    return Promise.of(right == 4, "all four masked words are right.", no)
 
 
 def _all_right(model: Model) -> int:
@@ -206,7 +207,6 @@ def _right(model: Model, sentence: Sentence) -> int:
 
 def show_english(out: Path, console: Console) -> Promise:
     from rich.markup import escape
-    from rich.table import Table
 
     from glassformer.api.train import train
 
@@ -239,15 +239,12 @@ def show_english(out: Path, console: Console) -> Promise:
     scores = model.metrics["scores"]
     console.print(
         f"held-out texts: {scores['accuracy']:.1%} of the masked tokens right; always predicting the most frequent "
-        f"token: "
-        f"{scores['unigram_accuracy']:.1%}; perplexity {scores['perplexity']:.0f} against "
+        f"token: {scores['unigram_accuracy']:.1%}; perplexity {scores['perplexity']:.0f} against "
         f"{scores['unigram_perplexity']:.0f}"
     )
     promise = promise_of_english(scores)
     console.print(promise.sentence, soft_wrap=not console.is_terminal)
-    table = Table(title="its guesses", title_justify="left")
-    table.add_column("text")
-    table.add_column("best five")
+    table = _table("its guesses", "text", "best five")
     for text in SENTENCES:
         for mask in model.fill(text, top=5).masks:
             guesses = ", ".join(f"{guess.word} {guess.probability:.0%}" for guess in mask.guesses)
@@ -263,21 +260,17 @@ def promise_of_english(scores: Mapping[str, float]) -> Promise:
         if baseline
         else f"{accuracy:.1%} against a baseline of 0"
     )
-    if accuracy > 0 and accuracy >= PROMISED * baseline:
-        return Promise(True, f"Promise kept: {reached}, at least {PROMISED} x was promised.")
-    reason = f"{reached}, at least {PROMISED} x was promised; a slower machine learns less in this time."
-    return Promise(False, f"Promise broken: {reason}")
+    told = f"{reached}, at least {PROMISED} x was promised"
+    no = f"{told}; a slower machine learns less in this time."
+    return Promise.of(accuracy > 0 and accuracy >= PROMISED * baseline, f"{told}.", no)
 
 
 def show_translation(console: Console) -> Promise:
-    from rich.table import Table
-
     from glassformer.api.load import load
 
     found = load("en-fr").translate(TRANSLATED, alignment=True)
-    table = Table(title=f"{found.text} → {found.translation}", title_justify="left")
-    for column in ("word written", "looked most at", "with"):
-        table.add_column(column, justify="right" if column == "with" else "left")
+    title = f"{found.text} → {found.translation}"
+    table = _table(title, "word written", "looked most at", "with", right=("with",))
     for link in found.alignment:
         table.add_row(found.translation[slice(*link.target)], found.text[slice(*link.source)], f"{link.weight:.0%}")
     console.print(table)
@@ -287,12 +280,40 @@ def show_translation(console: Console) -> Promise:
 
 
 def promise_of_translation(translation: str) -> Promise:
-    if translation == TRANSLATION:
-        return Promise(True, f"Promise kept: {TRANSLATED!r} is translated as {TRANSLATION!r}.")
-    return Promise(False, f"Promise broken: {TRANSLATED!r} is translated as {translation!r}, not {TRANSLATION!r}.")
+    told = f"{TRANSLATED!r} is translated as {translation!r}"
+    return Promise.of(translation == TRANSLATION, f"{told}.", f"{told}, not {TRANSLATION!r}.")
+
+
+def show_story(console: Console) -> None:
+    """Continue the guide's beginning, sampled with a fixed seed, and show the first steps."""
+    from glassformer.api.load import load
+    from glassformer.cli.look.written_lines import step_lines
+    from glassformer.look.texts.search_tree import trace_of
+    from glassformer.look.texts.written import Looks, path_of, stepwise
+
+    model = load("writer")
+    tree = model.search_tree(PROMPT, max_tokens=TOKENS, seed=0, attention=True)
+    trace = trace_of(model, tree)
+    _print_plain(console, printable(f"{PROMPT}{tree.answer}"), wrap=True)
+    looks, read = Looks(tree), trace.words.sentence("inputs", 0)
+    console.print(f"\nits first steps ({looks.told}):")
+    for number, node in enumerate(path_of(tree)[:LOOKED], start=1):
+        for line in step_lines(tree, looks, node, number, read, (), console.width):
+            _print_plain(console, line)
+    console.print(str(stepwise(tree, trace, fast=model.fast)), soft_wrap=not console.is_terminal)
+
+
+def show_reply(console: Console) -> Promise:
+    """The reply to the guide's question, the likeliest word each time."""
+    from glassformer.api.load import load
+
+    found = load("chat").chat(ASKED, beams=1).reply
+    console.print(printable(f"you: {ASKED}\nmodel: {found}"), highlight=False, markup=False)
+    promise = promise_of_reply(found)
+    console.print(promise.sentence, soft_wrap=not console.is_terminal)
+    return promise
 
 
 def promise_of_reply(reply: str) -> Promise:
-    if reply.strip() == REPLY:
-        return Promise(True, f"Promise kept: the reply to {ASKED!r} is {REPLY!r}.")
-    return Promise(False, f"Promise broken: the reply to {ASKED!r} is {reply.strip()!r}, not {REPLY!r}.")
+    told = f"the reply to {ASKED!r} is {reply.strip()!r}"
+    return Promise.of(reply.strip() == REPLY, f"{told}.", f"{told}, not {REPLY!r}.")

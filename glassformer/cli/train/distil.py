@@ -18,14 +18,22 @@ from glassformer.cli.train.training_options import OF_VECTORS, Files, with_optio
 if TYPE_CHECKING:
     from glassformer.api.model import Model
 
-Teacher = Annotated[
-    str,
-    typer.Argument(
-        metavar="TEACHER",
-        help=f"An encoder trained for a task, or with --vectors any encoder: {WHICH}.",
-        show_default=False,
-    ),
-]
+_TEACHER = f"An encoder trained for a task, or with --vectors any encoder: {WHICH}."
+Teacher = Annotated[str, typer.Argument(metavar="TEACHER", help=_TEACHER, show_default=False)]
+_LAYERS = "Number of the teacher's layers with which the student starts.  [default: half of them]"
+_TEMPERATURE = "Softmax temperature of the soft-target loss.  [default: 2]"
+_SOFT = (
+    "Weight of the soft-target loss: the student's predictions against the teacher's.  [default: 5; 0 with --vectors]"
+)
+_HARD = "Weight of the hard-target loss: the student's predictions against the data.  [default: 2]"
+_COSINE = (
+    "Weight of the cosine loss between the last hidden states of student and teacher.  [default: 1; 0 with --vectors]"
+)
+_VECTORS = (
+    "Weight of the cosine loss between the text vectors of student and teacher. If it is above 0, the data are plain "
+    "text, and the student learns the text vectors and the prediction of masked words.  [default: 0; 4 if the teacher "
+    "has no task]"
+)
 
 
 @with_options_of_students
@@ -34,47 +42,12 @@ def distil(
     files: Files = None,
     out: RunFolder = None,
     resume: Resume = False,
-    layers: Annotated[
-        int | None,
-        typer.Option(
-            "--layers", help="Number of the teacher's layers with which the student starts.  [default: half of them]"
-        ),
-    ] = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option("--teacher-temperature", help="Softmax temperature of the soft-target loss.  [default: 2]"),
-    ] = None,
-    soft: Annotated[
-        float | None,
-        typer.Option(
-            "--soft",
-            help="Weight of the soft-target loss: the student's predictions against the teacher's.  "
-            "[default: 5; 0 with --vectors]",
-        ),
-    ] = None,
-    hard: Annotated[
-        float | None,
-        typer.Option(
-            "--hard", help="Weight of the hard-target loss: the student's predictions against the data.  [default: 2]"
-        ),
-    ] = None,
-    cosine: Annotated[
-        float | None,
-        typer.Option(
-            "--cosine",
-            help="Weight of the cosine loss between the last hidden states of student and teacher.  "
-            "[default: 1; 0 with --vectors]",
-        ),
-    ] = None,
-    vectors: Annotated[
-        float | None,
-        typer.Option(
-            "--vectors",
-            help="Weight of the cosine loss between the text vectors of student and teacher. If it is above 0, the "
-            "data are plain text, and the student learns the text vectors and the prediction of masked words.  "
-            "[default: 0; 4 if the teacher has no task]",
-        ),
-    ] = None,
+    layers: Annotated[int | None, typer.Option("--layers", help=_LAYERS)] = None,
+    temperature: Annotated[float | None, typer.Option("--teacher-temperature", help=_TEMPERATURE)] = None,
+    soft: Annotated[float | None, typer.Option("--soft", help=_SOFT)] = None,
+    hard: Annotated[float | None, typer.Option("--hard", help=_HARD)] = None,
+    cosine: Annotated[float | None, typer.Option("--cosine", help=_COSINE)] = None,
+    vectors: Annotated[float | None, typer.Option("--vectors", help=_VECTORS)] = None,
     set: Set = None,
     json: Annotated[bool, json_option("The record has the folder and the scores of the student.")] = False,
     settings: Mapping[str, object] | None = None,

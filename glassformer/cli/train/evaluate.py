@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from glassformer.scoring.score import Scores
 
 
+_EXAMPLES = "Show the examples with the worst predictions."
+
+
 @options.with_column_options
 def evaluate(
     files: Annotated[
@@ -29,9 +32,7 @@ def evaluate(
     ] = None,
     model: options.NamedModel = None,
     split: options.HeldOut = None,
-    examples: Annotated[
-        bool, typer.Option("--examples/--no-examples", help="Show the examples with the worst predictions.")
-    ] = True,
+    examples: Annotated[bool, typer.Option("--examples/--no-examples", help=_EXAMPLES)] = True,
     rejects: options.Rejects = None,
     out: options.Out = None,
     json: options.Json = False,
@@ -47,16 +48,16 @@ def evaluate(
         raise DataError(
             "evaluate needs a model or files to measure on", got="neither", do="see glassformer evaluate --help"
         )
-    which, paths = split_model("evaluate", files, model, is_data=_is_data)
+    which, paths = split_model(
+        "evaluate", files, model, is_data=lambda word: os.path.isfile(word) or not set(word).isdisjoint("*?[")
+    )
     from glassformer.cli.train.report import show_report
     from glassformer.run.evaluate import evaluate as measure
     from glassformer.scoring.verdict import QUOTING, to_dict
     from glassformer.training.progress import ConsoleProgress
 
     opened = open_model(which, device=device, fast=fast, threads=threads)
-    with results(
-        out, opened.data
-    ) as handle:  # opened first: an output that cannot be written must be refused before measuring
+    with results(out, opened.data) as handle:  # before measuring: an output that cannot be written is refused
         scores = measure(opened, paths, split=split, columns=columns or {}, rejects=rejects, progress=ConsoleProgress())
         if not examples:
             scores = replace(scores, report={name: of for name, of in scores.report.items() if name not in QUOTING})
@@ -93,7 +94,3 @@ def _show(scores: Scores, best: str, facts: Mapping[str, Any], handle: TextIO) -
     screen.print(escaped("; ".join(filter(None, [*parts, told_lower(scores.of[THIS_MODEL])]))))
     if (judged := verdict(scores, best, facts)) is not None:
         screen.print(escaped(f"{judged.sentence[0].upper()}{judged.sentence[1:]}."))
-
-
-def _is_data(word: str) -> bool:
-    return os.path.isfile(word) or not set(word).isdisjoint("*?[")

@@ -1,7 +1,5 @@
 """`train --processes N`: the same command in N processes of this machine, begun by torch's elastic launcher."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os
@@ -45,17 +43,10 @@ def in_processes(count: int, arguments: Sequence[str]) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // count)))
     with tempfile.TemporaryDirectory() as logs, _forwarding(stopped := Path(logs) / "stopped"):
         launch = LaunchConfig(
-            min_nodes=1,
-            max_nodes=1,
-            nproc_per_node=count,
-            logs_specs=DefaultLogsSpecs(log_dir=logs),
-            run_id="glassformer",
-            rdzv_backend="c10d",
-            rdzv_endpoint="localhost:0",
-            local_addr="localhost",
-            max_restarts=_RESTARTS,
-            signals_to_handle="SIGHUP",
-        )
+            min_nodes=1, max_nodes=1, nproc_per_node=count, logs_specs=DefaultLogsSpecs(log_dir=logs),
+            run_id="glassformer", rdzv_backend="c10d", rdzv_endpoint="localhost:0", local_addr="localhost",
+            max_restarts=_RESTARTS, signals_to_handle="SIGHUP",
+        )  # fmt: skip
         try:
             codes: dict[int, Any] = elastic_launch(launch, _work)(list(arguments), str(stopped))
         except ChildFailedError as failed:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
-from glassformer.bundled.recipes import ready_recipes
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.train.training_options import ENDS, RECIPES
 from glassformer.tasks import TASKS, data_of, is_alone
@@ -30,12 +29,11 @@ def requested_recipe(
     """A recipe file, a bundled recipe or a task, with single settings changed; `recorded` is that of the run to resume.
     Raises ConfigError, DataError.
     """
+    from glassformer.bundled.recipes import ready_recipes
     from glassformer.saved.recipe import parse_changes, resolve
 
     changes = dict(settings)
-    if (
-        len([end for end in ENDS if end in changes]) == 1
-    ):  # the recipe's own limit must not end the run before the one asked for
+    if len([end for end in ENDS if end in changes]) == 1:  # the recipe's own limit must not end the run before it
         changes |= dict.fromkeys(set(ENDS) - changes.keys())
     changes |= parse_changes(assignments)
     if "" in files:
@@ -66,7 +64,9 @@ def requested_recipe(
         )
     name, known = what, ready_recipes()
     if what in TASKS:
-        name = TASKS[what].tuning if starts else _recipe_of(what, changes.get("model.family"))
+        entry = TASKS[what]
+        usual = entry.alone[1] if entry.alone and _is_alone(changes.get("model.family")) else entry.recipe
+        name = entry.tuning if starts else usual
     if name not in known and not name.endswith(".toml"):
         if Path(what).exists():
             do = f"glassformer train masked-lm {what}"
@@ -86,11 +86,6 @@ def requested_recipe(
     resolved = resolve(name, changes)
     sized = what in TASKS and TASKS[what].sized and not starts and resolved.model.family == resolve(name).model.family
     return resolve(name, _sized(resolved, changes, recorded)) if sized else resolved
-
-
-def _recipe_of(task: str, family: object) -> str:
-    entry = TASKS[task]
-    return entry.alone[1] if entry.alone is not None and _is_alone(family) else entry.recipe
 
 
 def _is_alone(family: object) -> bool:

@@ -73,8 +73,7 @@ def _shaded(number: str, share: float, width: int) -> str:
 def _confused(pairs: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
     if "confusion" in report and _fits(report["confusion"], screen):
         return  # they stand there
-    table = plain_table("true", "predicted", "count")
-    table.columns[2].justify = "right"
+    table = plain_table("true", "predicted", "count", right=slice(2, 3))
     for pair in pairs:
         table.add_row(_cut(pair["label"], 30), _cut(pair["guessed"], 30), f"{pair['count']:,}")
     _title(screen, "Confused most often")

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from glassformer.saved.recipe import Recipe
 
 
+_PROCESSES = (
+    "Train in N processes on this machine, each with a share of every batch. To train on several machines, start the "
+    "command with torchrun.  [default: 1]"
+)
+_SHARD = "Share out weights, gradients and optimizer among the processes, for a model that does not fit one."
+
+
 @with_recipe_options
 def train(
     what: What = None,
@@ -29,23 +36,8 @@ def train(
     out: RunFolder = None,
     resume: Resume = False,
     set: Set = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            "--processes",
-            metavar="N",
-            min=1,
-            help="Train in N processes on this machine, each with a share of every batch. To train on "
-            "several machines, start the command with torchrun.  [default: 1]",
-        ),
-    ] = None,
-    shard: Annotated[
-        bool,
-        typer.Option(
-            "--shard",
-            help="Share out weights, gradients and optimizer among the processes, for a model that does not fit one.",
-        ),
-    ] = False,
+    processes: Annotated[int | None, typer.Option("--processes", metavar="N", min=1, help=_PROCESSES)] = None,
+    shard: Annotated[bool, typer.Option("--shard", help=_SHARD)] = False,
     json: Annotated[bool, json_option("The record has the folder and the scores of the model.")] = False,
     settings: Mapping[str, object] | None = None,
 ) -> None:
@@ -56,18 +48,12 @@ def train(
         from glassformer.saved.recipe import RECIPE
 
         if not resume or out is None:
-            got = "neither" if not resume else "--resume without --out"
-            raise ConfigError(
-                "a recipe (.toml) or a task is needed, or a run to resume",
-                got=got,
-                do="glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN",
-            )
+            got = "--resume without --out" if resume else "neither"
+            do = "glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN"
+            raise ConfigError("a recipe (.toml) or a task is needed, or a run to resume", got=got, do=do)
         if not os.path.isfile(out / RECIPE):
-            raise ConfigError(
-                f"there is nothing to resume in {out}",
-                got=f"no {RECIPE} there",
-                do="name a recipe (.toml) or a task too",
-            )
+            wanted, do = f"there is nothing to resume in {out}", "name a recipe (.toml) or a task too"
+            raise ConfigError(wanted, got=f"no {RECIPE} there", do=do)
         what = str(out / RECIPE)
     folder = folder_of(what, out, resume=resume)
     if (processes or 1) > 1 and not is_one_of_several():

@@ -2,50 +2,21 @@
 --help says of tasks and recipes.
 """
 
-from __future__ import annotations
-
 import inspect
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from glassformer.base.settings import Settings
-from glassformer.bundled.recipes import ready_recipe
-from glassformer.cli.terminal.options import (
-    COLUMNS,
-    DATA_FILES,
-    DEVICE,
-    OF_TAGGED,
-    PRECISION,
-    REJECTS,
-    START,
-    STOPS,
-    TARGET_FILES,
-    THREADS,
-    signed,
-)
-from glassformer.saved.sections import ModelSection, TokenizerSection, WatchSection
-from glassformer.tasks import TASKS, TaskEntry, data_of
-from glassformer.training.settings import EpochsByData, TrainSection, TuneSection
+from glassformer.cli.terminal import options
+from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, REJECTS, keyword, signed
+from glassformer.tasks import TASKS, TaskEntry
 
 ENDS = ("train.steps", "train.epochs", "train.minutes")
-# What no value stands for.
-_NONE = {
-    "train.threads": "all",
-    "model.size": "the family's own",
-    "model.start": "random weights",
-    "train.learning_rate": "computed from the magnitude of the weights",
-    "data.rejects": STOPS,
-    **{f"data.{role}": value for role, value in OF_TAGGED.items()},
-    **dict.fromkeys(ENDS, "no limit"),
-}
-# The settings that `run/sizes.py` chooses.
-_SIZED = ("model.size", "tokenizer.vocabulary", "train.batch")
-# Tables that are absent where nothing of them is set.
-_TABLES = {"tune.adapters.rank": "tune.adapters"}
 
 
 def told(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) -> str:
@@ -59,48 +30,20 @@ def told(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) 
 
 
 def _defaults(task: str, setting: str, tuning: bool) -> str | None:
-    entry = TASKS[task]
-    own = _default(entry, setting)
-    if own is None or not setting.startswith(("train.", "data.")):  # tokens and sizes come with the model of --start
-        return own
-    tuned = _default(entry, setting, tuning=True) or own
+    own, tuned = _table()[setting].get(task, (None, None))
     if tuning or tuned == own:
         return tuned
     return f"{own}; with --start: {tuned}"
 
 
-def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | None:
-    """The default of a task's setting: of its recipe, else of the class; None where the task has no such setting."""
-    section, _, key = _TABLES.get(setting, setting).partition(".")
-    kinds: dict[str, type[Settings]] = {
-        "train": TrainSection,
-        "tune": TuneSection,
-        "watch": WatchSection,
-        "model": ModelSection,
-        "tokenizer": TokenizerSection,
-        "data": data_of(entry.name),
-    }
-    fields = kinds[section].model_fields
-    if key not in fields:
-        return None
-    table = _recipe(entry.tuning if tuning else entry.recipe).get(section, {})
-    if setting == "train.epochs" and key not in table and "epochs_by_data" in table:
-        return str(EpochsByData.model_validate(table["epochs_by_data"]))
-    if setting == "train.batch" and "batch_tokens" in table:
-        return "none: train.batch_tokens is used"
-    if setting in _SIZED and entry.sized and not tuning:
-        return _SUITS
-    value = table.get(key, fields[key].default)
-    if value is None:
-        return _NONE.get(setting, "none")
-    if isinstance(value, tuple):
-        return ", ".join(value) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 @cache
-def _recipe(name: str) -> dict[str, Any]:
-    return ready_recipe(name)
+def _table() -> dict[str, dict[str, list[str]]]:
+    """By setting and task its default, and that with --start: to import the classes of the settings takes longer than
+    the rest of --help (`python -m manual tables` writes the file from them).
+    """
+    file = resources.files("glassformer.bundled").joinpath("defaults.json")
+    found: dict[str, dict[str, list[str]]] = json.loads(file.read_text(encoding="utf-8"))
+    return found
 
 
 # What the bundled recipes that are not tasks train.
@@ -121,20 +64,10 @@ RECIPES = {
     "tag-from-scratch": "Task tag, from random weights.",
     "vaswani2017": "Task translate, with the model and settings of Vaswani et al. 2017.",
 }
-What = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="WHAT",
-        help="A task, a bundled recipe, or a recipe file (.toml).",
-        show_default=False,
-    ),
-]
-Files = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="FILES", help=f"Files, folders and glob patterns: .txt, .md, {DATA_FILES}.", show_default=False
-    ),
-]
+_WHAT = "A task, a bundled recipe, or a recipe file (.toml)."
+_FILES = f"Files, folders and glob patterns: .txt, .md, {DATA_FILES}."
+What = Annotated[str | None, typer.Argument(metavar="WHAT", help=_WHAT, show_default=False)]
+Files = Annotated[list[str] | None, typer.Argument(metavar="FILES", help=_FILES, show_default=False)]
 
 # Of each kind of model: families, and their sizes.
 _SUITS = "chosen to suit the size of the text and --minutes"
@@ -194,12 +127,12 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
     ("minutes", float, "train.minutes", "Stop after this many minutes."),
     ("family", str, "model.family", "Family of the model."),
     ("size", str, "model.size", "Size of the model."),
-    ("start", str, "model.start", START),
+    ("start", str, "model.start", options.START),
     *(
         (f"{role}-column", list[str] if role == "choices" else str, f"data.{role}", line)
         for role, line in COLUMNS.items()
     ),
-    ("target-file", list[str], "data.target_files", TARGET_FILES),
+    ("target-file", list[str], "data.target_files", options.TARGET_FILES),
     ("rejects", Path, "data.rejects", REJECTS),
     ("validation", float, "data.validation", "Fraction of the documents or records to hold out."),
     ("vocabulary", int, "tokenizer.vocabulary", "Number of tokens in the vocabulary, if it is learned from your text."),
@@ -222,9 +155,9 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         "Train only the head and LoRA adapters of this rank on the query and value projections; the adapters are "
         "merged into the weights at the end.",
     ),
-    ("precision", str, "train.precision", PRECISION),
-    ("device", str, "train.device", DEVICE),
-    ("threads", int, "train.threads", THREADS),
+    ("precision", str, "train.precision", options.PRECISION),
+    ("device", str, "train.device", options.DEVICE),
+    ("threads", int, "train.threads", options.THREADS),
     ("seed", int, "train.seed", "Random seed."),
     (
         "watch",
@@ -261,10 +194,10 @@ def with_options_of_students(command: Callable[..., None]) -> Callable[..., None
     return _with_options(command, _parameters(tasks, student=True))
 
 
-def _with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
+def _with_options(command: Callable[..., None], added: Sequence[inspect.Parameter]) -> Callable[..., None]:
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     others = [each for each in parameters if each.name != "settings"]
-    names = {each.name for each in options}
+    names = {each.name for each in added}
 
     def gathered(**values: Any) -> None:
         table = ((name.replace("-", "_"), setting) for name, _, setting, _ in _OPTIONS)
@@ -272,8 +205,7 @@ def _with_options(command: Callable[..., None], options: Sequence[inspect.Parame
         given = {setting: value for setting, value in settings.items() if value not in (None, [])}
         command(settings={key: str(of) if isinstance(of, Path) else of for key, of in given.items()}, **values)
 
-    result: Callable[..., None] = signed(gathered, command, [*others, *options])
-    return result
+    return signed(gathered, command, [*others, *added])
 
 
 def help_of_task(
@@ -314,14 +246,7 @@ def _parameters(tasks: Collection[str], *, student: bool = False) -> list[inspec
         end = _STUDENTS[setting] if student and setting in _STUDENTS else f"{more}  {default}"
         metavar = _METAVARS.get(name)
         option = typer.Option(f"--{name}", metavar=metavar, writable=kind is Path, help=f"{line}  {end}")
-        found.append(
-            inspect.Parameter(
-                name.replace("-", "_"),
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[kind | None, option],
-            )
-        )
+        found.append(keyword(name.replace("-", "_"), Annotated[kind | None, option]))
     return found
 
 

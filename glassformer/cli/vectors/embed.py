@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -11,36 +11,31 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import (
-    Answers,
-    Output,
-    counted,
-    destination,
-    request_of,
-    set_aside,
-    told_to_go_on,
-)
+from glassformer.cli.terminal.destination import Output, counted, destination, set_aside, told_to_go_on
 from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import Machine, split_model
+from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text, reader_of
 from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, plain_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
-from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, skip, usable
+from glassformer.cli.vectors.embed_fill import at_least_one, fill, made, note_unread, planned, usable
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from glassformer.api.model import Model
-    from glassformer.data.readers.lines import OnBad
     from glassformer.features.embed import SameWord
     from glassformer.features.pooling import Reals
     from glassformer.features.vectors import Vectors, VectorsOf
 
 # What a file of numbers is called.
 BINARY = (".npy", ".parquet", ".safetensors")
+
+
+_COMPARE_WORD = "Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]"
 
 
 def embed(
@@ -51,14 +46,7 @@ def embed(
     strategy: options.Strategies = None,
     pooling: options.Poolings = None,
     per_word: options.Words = False,
-    compare_word: Annotated[
-        str | None,
-        typer.Option(
-            "--compare-word",
-            metavar="WORD",
-            help="Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]",
-        ),
-    ] = None,
+    compare_word: Annotated[str | None, typer.Option("--compare-word", metavar="WORD", help=_COMPARE_WORD)] = None,
     out: Annotated[Path | None, options.out_option(", .npy, .safetensors")] = None,
     resume: options.Resume = False,
     rejects: options.Rejects = None,
@@ -101,21 +89,14 @@ def embed(
         "rejects": rejects is not None,
         **machine.options,
     }
-
-    def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        return records(inputs, bad=bad, tell=tell)
-
     with set_aside(rejects, inputs.order) as bad:
-        them = at_least_one(usable(maker, read(bad or stop_unless("rejects")), bad), bad)
+        them = at_least_one(usable(maker, records(inputs, bad=bad or stop_unless("rejects")), bad), bad)
         if json or out is None:
             output = Output(out, json, resume, rejects)
             with destination(opened, inputs, output, {"verb": "embed", **depends}) as answers:
                 _answer(opened, maker, them, answers, out, json=json)
         else:
-            if resume and inputs.once:
-                raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
-            total = None if inputs.once else sum(1 for _ in read(_ignore, _ignore))
-            request = None if inputs.once else request_of(opened, inputs, depends)
+            total, request = planned(opened, inputs, depends, resume=resume)
             with told_to_go_on():
                 _write(opened, maker, them, out, request, total, resume=resume)
 
@@ -125,10 +106,6 @@ def told_of(model: Model, poolings: Sequence[str]) -> None:
 
     if said := note_of(model.module, poolings):
         note(said)
-
-
-def _ignore(said: object) -> None:
-    """For the pass that only counts."""
 
 
 def _write(
@@ -143,22 +120,15 @@ def _write(
 ) -> None:
     from glassformer.features.store import vectors_file
 
-    names, blank = [feature.name for feature in maker.features], 0
-
-    def count(text: Text) -> None:
-        nonlocal blank
-        blank += 1
-
+    names = [feature.name for feature in maker.features]
     with vectors_file(out, names, maker.widths, request, words=maker.words, resume=resume) as file:
         if resume:
             note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished vectors")
-        skip(texts, file.texts)
-        with counted(out, file.texts, what="texts", total=total) as advance:
-            fill(model, maker, texts, file, advance, count)
+        blank = fill(model, maker, texts, file, out, total=total)
         texts_told, rows = file.texts, file.rows
-    if blank:
+    if blank.count:
         what = "they have no words" if maker.words else "their vectors are those of the special tokens alone"
-        note(f"texts that are blank: {blank:,}; {what}")
+        note(f"texts that are blank: {blank.count:,}; {what}")
     note_unread(maker)
     of = f"{rows:,} words of {texts_told:,} texts" if maker.words else f"{texts_told:,} texts"
     shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
@@ -280,9 +250,8 @@ def show_cosines(kept: Sequence[Vectors], handle: TextIO) -> None:
 
     screen = console(handle)
     for name in kept[0].vectors:
-        table = plain_table(f"cosine, {name}", *(str(number) for number in range(1, len(kept) + 1)))
-        for column in table.columns[1:]:
-            column.justify = "right"
+        numbers = map(str, range(1, len(kept) + 1))
+        table = plain_table(f"cosine, {name}", *numbers, right=slice(1, None))
         for number, one in enumerate(kept, start=1):
             text = " ".join(one.text.split())
             quoted = text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
@@ -306,11 +275,8 @@ def show_word(
     screen = console(handle)
     for number, place in enumerate(found.places, start=1):
         text = texts[place.text]
-        before, it, after = (
-            escaped(text[slice(*of)]) for of in ((0, place.start), (place.start, place.end), (place.end, None))
-        )
-        around = f"{before}[bold]{it}[/bold]{after}"
-        screen.print(f"{number}  {around}")
+        parts = text[: place.start], text[place.start : place.end], text[place.end :]
+        screen.print("{}  {}[bold]{}[/bold]{}".format(number, *map(escaped, parts)))
     print_table(screen, word_table(found))
     screen.print(
         "cosine of the word's vector at place 1 with that at each other; word: before positions are added", markup=False
@@ -318,9 +284,8 @@ def show_word(
 
 
 def word_table(found: SameWord) -> Any:
-    table = plain_table("layer", *(f"1 and {number}" for number in range(2, len(found.places) + 1)))
-    for column in table.columns[1:]:
-        column.justify = "right"
+    pairs = (f"1 and {number}" for number in range(2, len(found.places) + 1))
+    table = plain_table("layer", *pairs, right=slice(1, None))
     for layer, cosines, equal in zip(found.layers, found.cosines, found.equal, strict=True):
         cells = ["equal" if same else f"{value:.4f}" for value, same in zip(cosines, equal, strict=True)]
         table.add_row(layer, *cells)

@@ -27,79 +27,43 @@ _SCORES = {"accuracy": "accuracy", "macro-f1": "macro F1"}
 _TOGETHER = 512
 
 
+_FILES = (
+    f"Tables with a text and a label ({options.TABLES}); with --per-word, files of tagged words (.conll, .conllu, "
+    ".jsonl)."
+)
+_WORDS_COLUMN = f"{options.COLUMNS['words']}  [default: {options.OF_TAGGED['words']}]"
+_TAGS_COLUMN = f"{options.COLUMNS['tags']}  [default: {options.OF_TAGGED['tags']}]"
+_STRATEGY = (
+    f"{options.LAYERS}  Also mix, a learned mix of all layers. Repeatable.  [default: embedding, last, second-to-last, "
+    "sum-all, sum-last-4, concat-last-4, concat:0,-1 and mix, if the model has these layers]"
+)
+_POOLING = f"{options.POOLING}  Repeatable.  [default: first, mean and max; with --per-word: first and mean]"
+_ROWS = f"{options.ROWS}  With --per-word, the limit counts words. Larger inputs are sampled."
+_REPEATS = "Number of repetitions of the cross-validation."
+_MIX_OUT = "Write the learned mix of layers to this file, for --strategy mix:FILE.  [default: none]"
+_PROBE_OUT = (
+    "Fit a logistic regression to the best vectors and all labels, and write it to this file. With --probe FILE, "
+    "explain --html and explore show it.  [default: none]"
+)
+
+
 def embed_compare(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[MODEL] FILES",
-            help=f"Tables with a text and a label ({options.TABLES}); with --per-word, files of tagged words (.conll, "
-            ".conllu, .jsonl).",
-            show_default=False,
-        ),
-    ] = None,
+    files: Annotated[list[str] | None, typer.Argument(metavar="[MODEL] FILES", help=_FILES, show_default=False)] = None,
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
     label_column: Annotated[str, typer.Option("--label-column", help=options.COLUMNS["label"])] = "label",
     per_word: options.Words = False,
-    words_column: Annotated[
-        str | None,
-        typer.Option("--words-column", help=f"{options.COLUMNS['words']}  [default: {options.OF_TAGGED['words']}]"),
-    ] = None,
-    tags_column: Annotated[
-        str | None,
-        typer.Option("--tags-column", help=f"{options.COLUMNS['tags']}  [default: {options.OF_TAGGED['tags']}]"),
-    ] = None,
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--strategy",
-            "-s",
-            metavar="STRATEGY",
-            help=f"{options.LAYERS}  Also mix, a learned mix of all layers. Repeatable.  "
-            "[default: embedding, last, second-to-last, sum-all, sum-last-4, concat-last-4, concat:0,-1 and mix, if "
-            "the model has these layers]",
-        ),
-    ] = None,
-    pooling: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--pooling",
-            "-p",
-            metavar="POOLING",
-            help=f"{options.POOLING}  Repeatable.  [default: first, mean and max; with --per-word: first and mean]",
-        ),
-    ] = None,
-    rows: Annotated[
-        int,
-        typer.Option(
-            "--rows",
-            min=10,
-            help=f"{options.ROWS}  With --per-word, the limit counts words. Larger inputs are sampled.",
-        ),
-    ] = MOST_ROWS,
+    words_column: Annotated[str | None, typer.Option("--words-column", help=_WORDS_COLUMN)] = None,
+    tags_column: Annotated[str | None, typer.Option("--tags-column", help=_TAGS_COLUMN)] = None,
+    strategy: Annotated[list[str] | None, typer.Option("--strategy", "-s", metavar="STRATEGY", help=_STRATEGY)] = None,
+    pooling: Annotated[list[str] | None, typer.Option("--pooling", "-p", metavar="POOLING", help=_POOLING)] = None,
+    rows: Annotated[int, typer.Option("--rows", min=10, help=_ROWS)] = MOST_ROWS,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
-    repeats: Annotated[
-        int, typer.Option("--repeats", min=1, help="Number of repetitions of the cross-validation.")
-    ] = 1,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help=_REPEATS)] = 1,
     score: Annotated[Literal["accuracy", "macro-f1"], typer.Option("--score", help="Score to rank by.")] = "accuracy",
     seed: options.Seed = 0,
-    mix_out: Annotated[
-        Path | None,
-        typer.Option(
-            "--mix-out",
-            writable=True,
-            help="Write the learned mix of layers to this file, for --strategy mix:FILE.  [default: none]",
-        ),
-    ] = None,
-    probe_out: Annotated[
-        Path | None,
-        typer.Option(
-            "--probe-out",
-            writable=True,
-            help="Fit a logistic regression to the best vectors and all labels, and write it to this file. With "
-            "--probe FILE, explain --html and explore show it.  [default: none]",
-        ),
-    ] = None,
+    mix_out: Annotated[Path | None, typer.Option("--mix-out", writable=True, help=_MIX_OUT)] = None,
+    probe_out: Annotated[Path | None, typer.Option("--probe-out", writable=True, help=_PROBE_OUT)] = None,
     out: options.Out = None,
     rejects: options.Rejects = None,
     json: options.Json = False,
@@ -164,14 +128,14 @@ def _ranked(
 
     from glassformer.features.embed import embed, vectors_of
     from glassformer.features.rank import MOST_LABELS, check_labels, rank
-    from glassformer.features.strategies import ENDS, SIX, resolve
+    from glassformer.features.strategies import BLOCKS, ENDS, SIX, resolve
     from glassformer.features.vectors import blocks_of
     from glassformer.scoring.baselines import ACCURACY
     from glassformer.training.progress import ConsoleProgress
 
     blocks = blocks_of(model.module)
     if not strategies:
-        strategies = [name for name in SIX if _has(name, blocks)]
+        strategies = [name for name in SIX if blocks >= BLOCKS.get(name, 0)]
         left = [name for name in SIX if name not in strategies]
         if left:
             note(f"left out, as the model has {blocks} blocks: {', '.join(left)}")
@@ -216,16 +180,6 @@ def _ranked(
     return Made(found, chosen, of_layers, labels, groups)
 
 
-def _has(name: str, blocks: int) -> bool:
-    from glassformer.features.strategies import resolve
-
-    try:
-        resolve(name, blocks)
-    except ConfigError:
-        return False
-    return True
-
-
 def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
     strategy, _, pooling = each.name.rpartition(".")
     named = {"strategy": strategy, "pooling": pooling} if each in found.vectors else {"baseline": each.name}
@@ -237,9 +191,8 @@ def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
 
 def _show(found: Ranking, what: str, handle: Any) -> None:
     screen = console(handle)
-    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "minus the best")
-    for column in (table.columns[0], *table.columns[3:]):
-        column.justify = "right"
+    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "minus the best", right=slice(3, None))
+    table.columns[0].justify = "right"
     for place, each in enumerate((*found.vectors, *found.baselines), start=1):
         of_vectors = place <= len(found.vectors)
         strategy, _, pooling = each.name.rpartition(".") if of_vectors else (each.name, "", "")

@@ -42,8 +42,6 @@ def write_mix_of(path: Path, found: Ranking) -> None:
 
 
 def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) -> None:
-    import numpy as np
-
     from glassformer.features.probe import learn_probe, write_probe
     from glassformer.models.fingerprint import fingerprint
 
@@ -51,11 +49,7 @@ def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) 
     best = found.vectors[0]
     strategy, _, pooling = best.name.rpartition(".")
     mix = found.mixes[pooling] if strategy == "mix" else None
-    if mix is None:
-        vectors = made.vectors[best.name]
-    else:
-        weights = np.array(mix.weights, np.float32) * mix.scale  # [K]
-        vectors = np.einsum("k,ekw->ew", weights, made.layers[pooling])  # [E, F]
+    vectors = made.vectors[best.name] if mix is None else mix.of_pooled(made.layers[pooling])  # [E, F]
     score = best.scores[found.score]
     probe = learn_probe(
         vectors,

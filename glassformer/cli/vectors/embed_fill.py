@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import DataError
+from glassformer.cli.terminal.destination import counted, request_of
 from glassformer.cli.terminal.readers import Text
 from glassformer.cli.terminal.screen import Few, note, note_windows
+from glassformer.cli.terminal.texts import Inputs, records
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
 _TOGETHER, _CHARACTERS = 4096, 1 << 23
 # Characters from which on it is told that a text is cut into tokens, which takes seconds.
 _LONG = 1 << 20
+# Blank texts, or questions, that a note names by their lines.
+NAMED = 5
 # Characters of a word in a note.
 _QUOTED = 20
 
@@ -50,11 +56,21 @@ def at_least_one(texts: Iterable[Text], bad: Skipped | None) -> Iterator[Text]:
         raise DataError("a text that can be made into a vector is needed", got=f"none; the first: {bad.first[0]}")
 
 
-def skip(texts: Iterator[Text], count: int) -> None:
-    """Pass over the texts whose vectors are there already; raises DataError where there are fewer."""
-    found = sum(1 for _ in islice(texts, count))
-    if found < count:
-        raise DataError(f"{count:,} texts are needed, to continue after them", got=f"{found:,}")
+def planned(
+    model: Model, inputs: Inputs, depends: Mapping[str, Any], *, resume: bool
+) -> tuple[int | None, dict[str, Any] | None]:
+    """How many texts there are, and what their vectors depend on; None for what can be read only once. Raises DataError
+    where this is to be resumed.
+    """
+    if not inputs.once:
+        return sum(1 for _ in records(inputs, bad=_ignore, tell=_ignore)), request_of(model, inputs, depends)
+    if resume:
+        raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
+    return None, None
+
+
+def _ignore(said: object) -> None:
+    """For the pass that only counts."""
 
 
 def made(model: Model, maker: VectorsOf, texts: Sequence[Text], advance: Counting) -> Iterator[tuple[Text, Vectors]]:
@@ -71,27 +87,36 @@ def made(model: Model, maker: VectorsOf, texts: Sequence[Text], advance: Countin
             one = next(left, one)
 
 
+@dataclass
+class Blank:
+    """The texts without any token: how many there are, and the lines of the first."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+
 def fill(
-    model: Model,
-    maker: VectorsOf,
-    texts: Iterator[Text],
-    file: VectorsFile,
-    advance: Counting,
-    blank: Callable[[Text], None],
-) -> None:
-    """Write the vectors of all texts; those without any token are reported to `blank`."""
-    long = Few()
-    for some in _chunks(texts):
-        for one, each in made(model, maker, some, advance):
-            file.put(each, one.kept.get("id"))
-            if each.more:
-                continue
-            note_windows(each.text, each.windows, model.row_tokens, long)
-            if not each.tokens:
-                blank(one)
-            advance(1)
-        file.commit()
+    model: Model, maker: VectorsOf, texts: Iterator[Text], file: VectorsFile, out: Path, *, total: int | None
+) -> Blank:
+    """Write the vectors of all texts but those that are there already. Raises DataError where there are fewer texts."""
+    there = sum(1 for _ in islice(texts, file.texts))
+    if there < file.texts:
+        raise DataError(f"{file.texts:,} texts are needed, to continue after them", got=f"{there:,}")
+    blank, long = Blank(), Few()
+    with counted(out, there, what="texts", total=total) as advance:
+        for some in _chunks(texts):
+            for one, each in made(model, maker, some, advance):
+                file.put(each, one.kept.get("id"))
+                if each.more:
+                    continue
+                note_windows(each.text, each.windows, model.row_tokens, long)
+                if not each.tokens:
+                    blank.count += 1
+                    blank.first += [one.where] * (blank.count <= NAMED)
+                advance(1)
+            file.commit()
     long.rest()
+    return blank
 
 
 def note_unread(maker: VectorsOf) -> None:

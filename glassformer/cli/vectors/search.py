@@ -4,11 +4,11 @@ import typer
 
 from glassformer.base.errors import GlassformerError
 
+_PART = "Build an index, or search it."
+
 
 def search(
-    part: Annotated[
-        str | None, typer.Argument(metavar="build|ask", help="Build an index, or search it.", show_default=False)
-    ] = None,
+    part: Annotated[str | None, typer.Argument(metavar="build|ask", help=_PART, show_default=False)] = None,
 ) -> None:
     """Search texts by meaning and by words: `search build` makes an index of texts, and `search ask` finds the texts
     that are nearest to a question. See glassformer search build --help and glassformer search ask --help.

@@ -10,54 +10,31 @@ from glassformer.cli.terminal.opened import note_no_text, open_model
 from glassformer.cli.terminal.options import MODEL, STDIN, Device, Json, Out, TextColumn, TextFiles, Threads, top_option
 from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, results
-from glassformer.cli.terminal.texts import Inputs, batches, find_inputs, records
+from glassformer.cli.terminal.texts import batches, find_inputs, records
+from glassformer.cli.vectors.embed_fill import NAMED
 
-# The questions without words that a note names by their lines.
-_NAMED = 5
+_BY = "Search by vectors, words or both.  [default: both; vectors if the index has no words]"
+_MODEL = f"{MODEL}  [default: the model that made the index]"
+_RERANK = "Order the first hits anew by a model that was trained on pairs of texts.  [default: none]"
+_RERANK_LABEL = "Label that says that a text fits.  [default: 1, yes, true, relevant or IsNext]"
+_RERANK_FIRST = "Number of hits that --rerank orders anew."
+_BACKEND = "Search backend: exact, faiss, or auto (faiss if it is installed, else exact)."
 
 
 def search_ask(
     index: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder that search build wrote.")],
     question: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="QUESTION", help=f"One or more questions. {STDIN}", show_default=False),
+        list[str] | None, typer.Argument(metavar="QUESTION", help=f"One or more questions. {STDIN}", show_default=False)
     ] = None,
     file: TextFiles = None,
     text_column: TextColumn = "text",
     top: Annotated[int, top_option("Each is a text of the index.")] = 5,
-    by: Annotated[
-        Literal["vectors", "words", "both"] | None,
-        typer.Option(
-            "--by", help="Search by vectors, words or both.  [default: both; vectors if the index has no words]"
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="MODEL", help=f"{MODEL}  [default: the model that made the index]"),
-    ] = None,
-    rerank: Annotated[
-        str | None,
-        typer.Option(
-            "--rerank",
-            metavar="MODEL",
-            help="Order the first hits anew by a model that was trained on pairs of texts.  [default: none]",
-        ),
-    ] = None,
-    rerank_label: Annotated[
-        str | None,
-        typer.Option(
-            "--rerank-label",
-            metavar="LABEL",
-            help="Label that says that a text fits.  [default: 1, yes, true, relevant or IsNext]",
-        ),
-    ] = None,
-    rerank_first: Annotated[
-        int, typer.Option("--rerank-first", min=1, help="Number of hits that --rerank orders anew.")
-    ] = 20,
-    backend: Annotated[
-        Literal["auto", "exact", "faiss"],
-        typer.Option("--backend", help="Search backend: exact, faiss, or auto (faiss if it is installed, else exact)."),
-    ] = "auto",
+    by: Annotated[Literal["vectors", "words", "both"] | None, typer.Option("--by", help=_BY)] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help=_MODEL)] = None,
+    rerank: Annotated[str | None, typer.Option("--rerank", metavar="MODEL", help=_RERANK)] = None,
+    rerank_label: Annotated[str | None, typer.Option("--rerank-label", metavar="LABEL", help=_RERANK_LABEL)] = None,
+    rerank_first: Annotated[int, typer.Option("--rerank-first", min=1, help=_RERANK_FIRST)] = 20,
+    backend: Annotated[Literal["auto", "exact", "faiss"], typer.Option("--backend", help=_BACKEND)] = "auto",
     out: Out = None,
     json: Json = False,
     device: Device = "auto",
@@ -82,7 +59,9 @@ def search_ask(
     if not file:
         note_no_text("search ask", question or ())
     blank: list[str] = []
-    with results(out) as handle, counted(out, 0, what="questions", total=_count(inputs, out)) as advance:
+    counts = out is not None and not inputs.once
+    total = sum(1 for _ in records(inputs, tell=lambda said: None)) if counts else None
+    with results(out) as handle, counted(out, 0, what="questions", total=total) as advance:
         for some in batches(records(inputs)):
             asked = [str(each.values["text"]) for each in some]
             answers = found.answers(asked, top=top, by=by, rerank=judge, first=rerank_first, within=advance.rows_within)
@@ -107,11 +86,5 @@ def search_ask(
                 print_table(screen, table)
             handle.flush()
     if blank:
-        more = f" and {len(blank) - _NAMED:,} more" if len(blank) > _NAMED else ""
-        note(f"{len(blank):,} questions without words have no answer: {'; '.join(blank[:_NAMED])}{more}")
-
-
-def _count(inputs: Inputs, out: Path | None) -> int | None:
-    if out is None or inputs.once:
-        return None
-    return sum(1 for _ in records(inputs, tell=lambda said: None))
+        more = f" and {len(blank) - NAMED:,} more" if len(blank) > NAMED else ""
+        note(f"{len(blank):,} questions without words have no answer: {'; '.join(blank[:NAMED])}{more}")

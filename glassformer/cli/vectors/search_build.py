@@ -1,38 +1,24 @@
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import counted, request_of, set_aside, told_to_go_on
+from glassformer.cli.terminal.destination import counted, set_aside, told_to_go_on
 from glassformer.cli.terminal.opened import Machine, split_model
-from glassformer.cli.terminal.readers import Text, reader_of
+from glassformer.cli.terminal.readers import reader_of
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.terminal.texts import find_inputs, records
 from glassformer.cli.vectors.embed import told_of
-from glassformer.cli.vectors.embed_fill import at_least_one, fill, skip, usable
+from glassformer.cli.vectors.embed_fill import NAMED, at_least_one, fill, planned, usable
 from glassformer.data.readers.lines import stop_unless
 
-if TYPE_CHECKING:
-    from glassformer.data.readers.lines import OnBad
-
-# The blank texts that a note names by their lines.
-_NAMED = 5
+_FILES = f"Files with one text per line, or tables with one record per row: {options.TABLES}."
 
 
 def search_build(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[MODEL] FILES",
-            help=f"Files with one text per line, or tables with one record per row: {options.TABLES}.",
-            show_default=False,
-        ),
-    ] = None,
+    files: Annotated[list[str] | None, typer.Argument(metavar="[MODEL] FILES", help=_FILES, show_default=False)] = None,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  It must be a new folder.")],
     model: options.NamedModel = None,
@@ -60,45 +46,27 @@ def search_build(
     opened = machine.open(which)
     told_of(opened, (pooled,))
     inputs = find_inputs((), paths, reader_of({"text": text_column}, {}, blank=True))
-    if resume and inputs.once:
-        raise DataError("--resume needs files that can be read again", got="standard input or a pipe")
-
-    def read(bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        return records(inputs, bad=bad, tell=tell)
-
-    blank: list[str] = []
     depends = {"strategy": layers, "pooling": pooled, "rejects": rejects is not None, **machine.options}
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
     with set_aside(rejects, inputs.order) as bad:
-        request = None if inputs.once else request_of(opened, inputs, depends)
-        total = None if inputs.once else sum(1 for _ in read(lambda error: None, lambda said: None))
+        total, request = planned(opened, inputs, depends, resume=resume)
         with (
             told_to_go_on(),
             building(
-                out,
-                opened,
-                strategy=layers,
-                pooling=pooled,
-                named=named,
-                request=request,
-                resume=resume,
+                out, opened, strategy=layers, pooling=pooled, named=named, request=request, resume=resume,
                 counting=lambda total: counted(out, 0, what="texts whose words are counted", total=total),
             ) as begun,
-        ):
+        ):  # fmt: skip
+            file = begun.file
             if resume:
-                note(
-                    f"continuing after {begun.file.texts:,} texts"
-                    if begun.file.texts
-                    else f"{out} has no unfinished index"
-                )
-            texts = at_least_one(usable(begun.maker, read(bad or stop_unless("rejects")), bad), bad)
-            skip(texts, begun.file.texts)
-            with counted(out, begun.file.texts, what="texts", total=total) as advance:
-                fill(opened, begun.maker, texts, begun.file, advance, lambda text: blank.append(text.where))
-            count = begun.file.texts
-    if blank:
-        more = f" and {len(blank) - _NAMED:,} more" if len(blank) > _NAMED else ""
-        note(f"{len(blank):,} texts without words are never found: {'; '.join(blank[:_NAMED])}{more}")
+                note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished index")
+            read = records(inputs, bad=bad or stop_unless("rejects"))
+            texts = at_least_one(usable(begun.maker, read, bad), bad)
+            blank = fill(opened, begun.maker, texts, file, out, total=total)
+            count = file.texts
+    if blank.count:
+        more = f" and {blank.count - NAMED:,} more" if blank.count > NAMED else ""
+        note(f"{blank.count:,} texts without words are never found: {'; '.join(blank.first)}{more}")
     note(f"{out}: an index of {count:,} texts, made by {which}")
 
 

@@ -63,7 +63,7 @@ class Session:
 
     def of_row(self, row: Row) -> npt.NDArray[np.float32]:
         """The first output [S, W] for a row alone, without torch."""
-        ids = np.array([row.ids], np.int64)  # [1, S]
+        ids = np.asarray(row.ids, np.int64)[None]  # [1, S]
         given = {IDS: ids, REAL: np.ones_like(ids)}
         given[SEGMENTS] = np.zeros_like(ids) if row.segments is None else np.array([row.segments], np.int64)
         found: list[npt.NDArray[np.float32]] = self._session.run(

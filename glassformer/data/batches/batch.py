@@ -55,15 +55,6 @@ class Batch:
         )
 
 
-def pad(rows: Sequence[Sequence[int]], length: int, pad_id: int) -> tuple[Integers, Flags]:
-    """Rows as one array: ids [B, S] padded with `pad_id`, and which are real [B, S]; longer ones are cut."""
-    ids = np.full((len(rows), length), pad_id, np.int64)  # [B, S]
-    lengths = np.array([min(len(row), length) for row in rows], np.int64)  # [B]
-    for place, row in enumerate(rows):
-        ids[place, : lengths[place]] = row[:length]
-    return ids, np.arange(length) < lengths[:, None]  # [B, S], [B, S]
-
-
 class Flat:
     """Sequences of integers: `values` [N] one after the other, and where each begins and the last ends, [E + 1]."""
 

@@ -176,7 +176,7 @@ def failing(path: Path) -> Iterator[None]:
 def _in_one(path: Path, handle: BinaryIO, bad: OnBad) -> Iterator[Line]:
     number, byte, size = 1, 0, 0
     parts: list[bytes] = []
-    for part in _parts(path, handle, _BLOCK):
+    for part in line_parts(path, handle, _BLOCK):
         size += len(part)
         if size <= LONGEST_LINE:
             parts.append(part)
@@ -225,7 +225,7 @@ def decoded(raw: bytes, where: str, byte: int, bad: OnBad) -> str | None:
 
 def _in_parts(path: Path, handle: BinaryIO, bad: OnBad, longest: int) -> Iterator[Line]:
     number, byte, held, whole = 1, 0, b"", True
-    for raw in _parts(path, handle, longest):
+    for raw in line_parts(path, handle, longest):
         if byte == 0 and not held and raw.startswith(UTF8_MARK):
             raw, byte = raw[len(UTF8_MARK) :], len(UTF8_MARK)
         raw = held + raw
@@ -241,7 +241,7 @@ def _in_parts(path: Path, handle: BinaryIO, bad: OnBad, longest: int) -> Iterato
         bad(_no_text(f"{path}, line {number}", byte, held[0]))
 
 
-def _parts(path: Path, handle: BinaryIO, longest: int) -> Iterator[bytes]:
+def line_parts(path: Path, handle: BinaryIO, longest: int) -> Iterator[bytes]:
     """Lines with their ends, in parts of at most `longest` bytes; the first part is checked for binary content."""
     head = handle.readline(longest)
     if not head:

@@ -66,11 +66,8 @@ def json_rows(
 def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Sequence[str] = ()) -> Row:
     try:
         values = parse_json(line)
-    except json.JSONDecodeError as error:
-        got = f"{error.msg.removesuffix(' at')} at column {error.colno}"
-        raise DataError(f"{where} must be JSON", got=got).about(where, line) from None
     except ValueError as error:
-        raise DataError(f"{where} must be JSON", got=str(error).partition(";")[0]).about(where, line) from None
+        raise no_json(where, error).about(where, line) from None
     if not isinstance(values, dict):
         raise DataError(f"{where} must be a JSON object", got=type(values).__name__).about(where, values)
     if missing := [column for column in columns if column not in values]:
@@ -82,6 +79,13 @@ def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Seque
     if "\\u" in line and (half := half_character(values)):
         raise DataError(f"{where} must be text", got=f"{half!r}, half of a character").about(where, line)
     return Row(values, where, own)
+
+
+def no_json(where: str, error: ValueError) -> DataError:
+    got = str(error).partition(";")[0]
+    if isinstance(error, json.JSONDecodeError):
+        got = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+    return DataError(f"{where} must be JSON", got=got)
 
 
 def half_character(values: object) -> str:

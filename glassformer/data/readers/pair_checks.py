@@ -138,7 +138,6 @@ class PairReport:
 
     flags: Mapping[Problem, Flags]
     ratio: float
-    limit: float
     places: Sequence[str]
 
     def __len__(self) -> int:
@@ -157,7 +156,7 @@ class PairReport:
         """A line for each problem, its count and share, what is done, and the first places; at most 80 columns."""
         told = {
             "empty": "a side without text",
-            "length": f"a side over {self.limit:g} times as long as expected",
+            "length": f"a side over {LENGTH_RATIO:g} times as long as expected",
             "copy": "target = source",
             "language": "in the other side's language or script",
             "duplicate": "a repeated pair",
@@ -189,14 +188,12 @@ class PairReport:
         return found
 
 
-def check_pairs(
-    sources: Sequence[str], targets: Sequence[str], places: Sequence[str], *, limit: float = LENGTH_RATIO
-) -> PairReport:
+def check_pairs(sources: Sequence[str], targets: Sequence[str], places: Sequence[str]) -> PairReport:
     """Look for the problems of all pairs together; `places` are their files and lines, for the report.
 
     - empty: a side has only blanks.
-    - length: a side has more than `limit` times the characters that its other side leads to expect by the ratio of this
-      data, 10 characters granted to both. Not checked for an empty side.
+    - length: a side has more than LENGTH_RATIO times the characters that its other side leads to expect by the ratio
+      of this data, 10 characters granted to both. Not checked for an empty side.
     - copy: both sides are the same, ignoring blanks and case, and have a letter: numbers are not copies.
     - language: a side is written in letters that its side hardly uses, or its runs of three letters are far more likely
       on the other side. It finds sentences that were not translated, or are on the wrong side; a third language in the
@@ -211,7 +208,7 @@ def check_pairs(
     )
     ratio = float(np.median(lengths[~empty, 1] / lengths[~empty, 0])) if (~empty).any() else 1.0
     expected = lengths * np.array([ratio**0.5, ratio**-0.5]) + _GRANTED  # both sides in the middle of their units
-    unequal = ~empty & (expected.max(axis=1) > limit * expected.min(axis=1))
+    unequal = ~empty & (expected.max(axis=1) > LENGTH_RATIO * expected.min(axis=1))
     likelier = [side > _LIKELIER for side in like_the_other_side(ours, theirs)]
     foreign = likelier[0] | likelier[1] | in_other_writing(ours) | in_other_writing(theirs)
     seen = set[tuple[str, str]]()
@@ -226,7 +223,7 @@ def check_pairs(
         "language": foreign & ~copy & ~empty,
         "duplicate": found,
     }
-    return PairReport(flags, ratio, limit, places)
+    return PairReport(flags, ratio, places)
 
 
 def _plain(text: str) -> str:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from glassformer.base.errors import DataError
 from glassformer.base.wrapping import in_one_line
-from glassformer.data.readers.lines import OnBad, ends_in_returns, failing, open_bytes, read_lines, stop
+from glassformer.data.readers.lines import OnBad, failing, line_parts, open_bytes, read_lines, stop
 from glassformer.data.readers.named_rows import Row
-from glassformer.data.readers.rows import Columns, names_of, read_table
+from glassformer.data.readers.rows import Columns, names_of
 from glassformer.data.readers.table_format import TableFormat, find_format, is_number, names_columns
 
 if TYPE_CHECKING:  # numpy is imported where lines are compared: the settings of a translation need the names alone
@@ -63,18 +63,6 @@ _BLOCK = 1 << 20
 _CLEARLY, _FEW = 0.45, 20
 # A line so many times longer than its other side is as wrong as any longer one.
 _WORST = 3.0
-
-
-def read_pairs(path: str | Path, columns: tuple[str, str], *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of a table as `source` and `target`; raises as `read_table`; a cell that is not text goes to `bad`."""
-    for row in read_table(path, columns, bad=bad):
-        values = [row.values[column] for column in columns]
-        wrong = [column for column, value in zip(columns, values, strict=True) if not isinstance(value, str)]
-        if wrong:
-            got = repr(row.values[wrong[0]])[:80]
-            bad(DataError(f"{row.where}: column {wrong[0]!r} must hold text", got=got).about(row.where, values))
-        else:
-            yield Row({SOURCE: values[0], TARGET: values[1]}, row.where)
 
 
 def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) -> Iterator[Row]:
@@ -154,20 +142,12 @@ def _line_lengths(path: Path) -> npt.NDArray[np.int64]:
 
     found = array("q")
     held = 0
-    for block in _blocks(path):
-        parts = block.split(b"\n")
-        for part in parts[:-1]:
-            found.append(held + len(part))
-            held = 0
-        held += len(parts[-1])
+    with open_bytes(path) as handle, failing(path):
+        for part in line_parts(path, handle, _BLOCK):
+            held += len(part)
+            if part.endswith(b"\n"):
+                found.append(held - 1)
+                held = 0
     if held:
         found.append(held)
-    return np.frombuffer(found, np.int64) if found else np.empty(0, np.int64)
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    returns: bool | None = None
-    with open_bytes(path) as handle, failing(path):
-        while block := handle.read(_BLOCK):
-            returns = ends_in_returns(block) if returns is None else returns
-            yield block.replace(b"\r", b"\n") if returns else block
+    return np.array(found, np.int64)

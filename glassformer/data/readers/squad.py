@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import parse_json
 from glassformer.data.readers.lines import OnBad, read_lines, stop
-from glassformer.data.readers.named_rows import Row, half_character, no_column
+from glassformer.data.readers.named_rows import Row, half_character, no_column, no_json
 
 # The columns that such a file has as a table.
 COLUMNS = ("id", "question", "context", "answers")
@@ -64,11 +64,9 @@ def squad_rows(
 def _paragraphs(path: Path, bad: OnBad) -> Iterator[tuple[Mapping[str, Any], str]]:
     try:
         whole = parse_json(_text_of(path), marked=True)
-    except json.JSONDecodeError as error:
-        where, got = f"{path}, line {error.lineno}", f"{error.msg.removesuffix(' at')} at column {error.colno}"
-        raise DataError(f"{where} must be JSON", got=got) from None
     except ValueError as error:
-        raise DataError(f"{path} must be JSON", got=str(error).partition(";")[0]) from None
+        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise no_json(f"{path}{line}", error) from None
     articles = whole.get("data") if isinstance(whole, dict) else None
     if not isinstance(articles, list):
         do = "write other JSON with one object per line, as .jsonl"

@@ -97,14 +97,11 @@ def resolve_shares(section: CorpusSection) -> dict[str, float]:
         return {"validation": 0.0, "test": 0.0, "end": max(shares["validation"], _END)}
     if few is None:
         return raised
-    try:
-        raise few
-    except TooFewError as error:
-        raise DataError(
-            error.wanted,
-            got=error.got,
-            do=f"{_MORE[section.documents]}hold out nothing with --validation 0, or name validation_files in a recipe",
-        ) from None
+    raise DataError(
+        few.wanted,
+        got=few.got,
+        do=f"{_MORE[section.documents]}hold out nothing with --validation 0, or name validation_files in a recipe",
+    )
 
 
 class TooFewError(DataError):

@@ -5,7 +5,7 @@ N vectors · W their numbers · Q questions · K how many are asked for
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,22 +28,9 @@ TOLERANCE = 1e-6
 _EQUAL = 1 << 16
 
 
-class Nearest(Protocol):
-    """What finds vectors by their inner product with others."""
-
-    name: str
-
-    def find(self, questions: Floats, top: int) -> tuple[Floats, Integers]:
-        """The largest products [Q, K] with vectors [Q, W] and the rows [Q, K] they are of, largest first; those within
-        TOLERANCE of the first of them are equal, and come in the order of their rows. K is `top`, or N where there are
-        fewer. Rows that are empty are not found, and not counted.
-        """
-        ...
-
-
 class Exact:
-    """Reads all vectors for each block of questions; they may be mapped from a file and are not copied. `empty` are
-    rows that must not be found.
+    """Finds vectors by their inner product with others: it reads all of them for each block of questions. They may be
+    mapped from a file and are not copied. `empty` are rows that must not be found.
     """
 
     name = "exact"
@@ -53,7 +40,10 @@ class Exact:
         self._empty = np.array(sorted(empty), np.int64)
 
     def find(self, questions: Floats, top: int) -> tuple[Floats, Integers]:
-        """By matrix products in float32."""
+        """The largest products [Q, K] with vectors [Q, W] and the rows [Q, K] they are of, largest first; those within
+        TOLERANCE of the first of them are equal, and come in the order of their rows. K is `top`, or N where there are
+        fewer. Rows that are empty are not found, and not counted.
+        """
         top = min(top, len(self.vectors) - len(self._empty))
         found = [
             each
@@ -93,9 +83,7 @@ class Faiss:
             self._index.add(np.ascontiguousarray(vectors[self._rows[at : at + _BLOCK]]))
 
     def find(self, questions: Floats, top: int) -> tuple[Floats, Integers]:
-        """As faiss finds them: more are asked for than are wanted, until the last one is not equal to the last wanted
-        one.
-        """
+        """The same by faiss, which is asked for more, until the last one is not equal to the last that is wanted."""
         top = min(top, len(self._rows))
         return _stacked([self._one(question[None], top) for question in questions], top)
 
@@ -145,7 +133,7 @@ def _stacked(found: Sequence[tuple[Floats, Integers]], top: int) -> tuple[Floats
     return np.stack([scores for scores, _ in found]), np.stack([rows for _, rows in found])
 
 
-def nearest(vectors: Floats, backend: Backend = "auto", *, empty: Sequence[int] = ()) -> Nearest:
+def nearest(vectors: Floats, backend: Backend = "auto", *, empty: Sequence[int] = ()) -> Exact | Faiss:
     """What finds them: with `auto` faiss where it is installed, else `Exact`; or as asked for. Never the rows that are
     `empty`. Raises MissingExtraError where faiss is asked for and not there.
     """

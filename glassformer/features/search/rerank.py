@@ -1,7 +1,5 @@
 """Ordering texts by how well a model of pairs finds that they fit a question, with which it reads each of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

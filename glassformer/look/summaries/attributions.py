@@ -56,11 +56,16 @@ def attributions(trace: Tensors, goal: str | None = None) -> Attributions:
     of the model's head. A logit is the better goal: where a probability is near 1 its gradient is near 0. Raises
     ConfigError for a run without weights or of a number that is not computed from the embedding, and UnknownNameError.
     """
+    return attribute(trace, [goal_of(trace, goal)])[0]
+
+
+def goal_of(trace: Tensors, goal: str | None) -> tuple[str, dict[str, int]]:
+    """The name and the cell of a number in words; by default the largest score of the first place of the head."""
     if goal is None:
-        return attribute(trace, goals(trace)[:1])[0]
+        return goals(trace)[0]
     name, asked = split_name(goal)
     name = trace.full_name(name)
-    return attribute(trace, [(name, trace.cell(name, asked))])[0]
+    return name, trace.cell(name, asked)
 
 
 def goals(trace: Tensors, most: int = 1) -> list[tuple[str, dict[str, int]]]:

@@ -3,8 +3,6 @@
 B sentences · S tokens · K tokens that are looked at · H heads · W width · C channels of any tensor
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +11,10 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.look.formulas.named import split_name
 from glassformer.look.formulas.rules.activations import Activation
 from glassformer.look.formulas.rules.softmax_and_norms import Largest, LayerNorm, RMSNorm
 from glassformer.look.formulas.rules.sums import ActivatedLinear, Add, DotProduct, Linear
-from glassformer.look.summaries.attributions import HEADS, goals
+from glassformer.look.summaries.attributions import HEADS, goal_of
 from glassformer.look.trace.tensors import Tensors
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS
 
@@ -61,11 +58,7 @@ def contributions(trace: Tensors, goal: str | None = None) -> Contributions:
     a cell in words, a logit of a head; by default the largest of the first place. Raises ConfigError for another number
     or a run without weights, and UnknownNameError.
     """
-    if goal is None:
-        return contributions_of(trace, *goals(trace)[0])
-    name, asked = split_name(goal)
-    name = trace.full_name(name)
-    return contributions_of(trace, name, trace.cell(name, asked))
+    return contributions_of(trace, *goal_of(trace, goal))
 
 
 def contributions_of(trace: Tensors, name: str, cell: Mapping[str, int]) -> Contributions:
@@ -163,11 +156,8 @@ class _Walk:
             weight = weight * ratio
         if bias is not None:
             self.constant += float((weight * bias).sum())
-        self.back_from(rule, weight @ matrix * rule.scale)
-
-    def back_from(self, rule: DotProduct, weight: Tensor) -> None:
-        """On to the left operand, which is read at a place where its axes say so."""
-        chosen = rule.left.axes.startswith("<place>")
+        weight = weight @ matrix * rule.scale
+        chosen = rule.left.axes.startswith("<place>")  # the left operand is read at a place
         self.back(rule.left.name, self.at_token(weight) if chosen else weight)
 
     def norm(self, rule: LayerNorm | RMSNorm, weight: Tensor) -> None:

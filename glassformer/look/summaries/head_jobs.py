@@ -30,16 +30,6 @@ RULE = (
     "tokens: at least half way from an even share to all of it). Otherwise the head looks at a few tokens if "
     f"exp(entropy) is at most {AT_LEAST}, or at most an eighth of the number of visible tokens; else it looks broadly."
 )
-WHERE: Mapping[str, str] = {
-    "previous": "one token back",
-    "next": "one token ahead",
-    "self": "at the token itself",
-    "first": "at the first token",
-    "separator": "at the end mark",
-    "same_word": "at the same word elsewhere",
-    "few": "at a few tokens, in no one place",
-    "many": "broadly",
-}
 
 
 @dataclass(frozen=True)
@@ -63,13 +53,8 @@ def job_of(measures: Mapping[str, float]) -> tuple[str, float]:
     if shares:
         job = max(shares, key=lambda each: shares[each])
         return job, shares[job]
-    value = at_once(measures)
+    value = math.exp(measures["entropy"])  # as many tokens as would give this entropy if they got the same
     return ("few" if value <= ROUNDED * max(FEW / even, AT_LEAST) else "many"), value
-
-
-def at_once(measures: Mapping[str, float]) -> float:
-    """Over how many tokens the attention is spread: as many as would give this entropy if they got the same."""
-    return math.exp(measures["entropy"])
 
 
 def heads(trace: Tensors) -> tuple[Head, ...]:

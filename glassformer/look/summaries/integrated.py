@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.look.formulas.named import split_name
 from glassformer.look.formulas.rules.sums import LookUp
-from glassformer.look.summaries.attributions import entering_tensors, goals, refuse_goals
+from glassformer.look.summaries.attributions import entering_tensors, goal_of, refuse_goals
 from glassformer.look.trace.replay import Replay
 from glassformer.look.trace.tensors import Tensors
 from glassformer.look.trace.watch import Change
@@ -52,13 +51,7 @@ def integrated_gradients(trace: Tensors, goal: str | None = None, *, steps: int 
     worst one is halved until less than 1 % of the difference is missing, or `steps` gradients were made. `goal` as in
     `attributions`. Raises ConfigError and UnknownNameError as that does, and where `steps` is not 8 to 4,096.
     """
-    if goal is None:
-        name, cell = goals(trace)[0]
-    else:
-        name, asked = split_name(goal)
-        name = trace.full_name(name)
-        cell = trace.cell(name, asked)
-    return integrate(trace, name, cell, steps)
+    return integrate(trace, *goal_of(trace, goal), steps)
 
 
 def integrate(trace: Tensors, name: str, cell: Mapping[str, int], steps: int = STEPS) -> Integrated:

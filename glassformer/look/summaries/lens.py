@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.look.trace.replay import Replay
 from glassformer.look.trace.trace import Trace
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS
 
@@ -104,22 +103,18 @@ def probabilities(trace: Trace, state: str, places: Sequence[int]) -> Tensor:
     assert replay is not None
     read, norm = trace.tensor(state), f"{side}.norm"
     if norm in trace.statement.entering:
-        read = replay.unit(norm, [norm], lambda name: read_as(trace, name, trace.statement.entering[norm], read))[norm]
+        state = trace.statement.entering[norm]
+        read = replay.unit(norm, [norm], lambda other: read if other == state else trace.stored[other])[norm]
+    # A change by hand fits the places of the run and no others.
     by_hand = any(trace.by_hand(name) for name in trace.statement.formulas if trace.statement.unit(name) == "head")
     at = torch.tensor(places, device=read.device)
-    whole = by_hand  # a change by hand fits the places of the run and no others
-    head: Replay = replay if whole else replace(replay, scored_at=at)
+    head = replay if by_hand else replace(replay, scored_at=at)
     name = "head.log_probabilities"
     last = trace.statement.entering["head"]
-    found = head.unit("head", [name], lambda other: read_as(trace, other, last, read))[name].detach()
-    if whole and head.scored_at is not None:
+    found = head.unit("head", [name], lambda other: read if other == last else trace.stored[other])[name].detach()
+    if by_hand and head.scored_at is not None:
         order = {place: index for index, place in enumerate(head.scored_at.tolist())}
         found = found[[order[place] for place in places]]
-    elif whole:
+    elif by_hand:
         found = found.flatten(0, 1)[at]
     return found.double().exp().cpu()
-
-
-def read_as(trace: Trace, name: str, last: str, read: Tensor) -> Tensor:
-    """The state that takes the place of the last one; every other tensor as the run has it."""
-    return read if name == last else trace.stored[name]

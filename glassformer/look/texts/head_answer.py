@@ -44,8 +44,8 @@ def head_answer(
         return Step("The model's answer", remarks=(ALONE,))
     if verb is None or (task.of_pairs and pair is None and not choices):
         return None
-    texts: dict[str, object] = {"text": text} if pair is None else {"text": text, "pair": pair}
-    texts |= {"choices": list(choices)} if choices else {}
+    given: dict[str, object] = {"text": text, "pair": pair, "choices": list(choices) or None}
+    texts = {role: value for role, value in given.items() if value is not None}
     try:
         (found,) = answer(model, verb, [(texts, "")], {})
     except DataError as error:

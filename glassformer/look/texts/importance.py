@@ -133,8 +133,6 @@ def differences(sums: np.ndarray, counts: np.ndarray) -> list[tuple[float, float
     """For each head the mean difference and its interval, from the sums of each text [E, 1 + heads] and counts [E]."""
     lost = np.concatenate([sums[:, 1:] - sums[:, :1], counts[:, None]], axis=1)  # [E, heads + 1]
     lost = lost[counts > 0]  # what is drawn for an interval must have something measured
-    if not len(lost):
-        raise DataError("the importance of heads needs a text in which something is predicted", got="none")
     measure = Measure(
         lost, lambda drawn: {str(head): drawn[..., head] / drawn[..., -1] for head in range(len(lost[0]) - 1)}
     )
@@ -209,14 +207,11 @@ def in_batches(first: Sequence[Row], second: Sequence[Row] | None) -> Iterator[l
 def next_tokens(rows: Sequence[Row], inputs: Inputs, end: int | None) -> tuple[Tensor, Tensor]:
     """For each token the one after it, and after the last the `end` of a target: flat indices and ids, [N] each."""
     tokens = inputs.shape[1]
-    at: list[int] = []
-    labels: list[int] = []
-    for place, row in enumerate(rows):
-        following = [*row.ids[1:], *([] if end is None else [end])]
-        at += [place * tokens + token for token in range(len(following))]
-        labels += following
-    device = inputs.device
-    return torch.tensor(at, device=device, dtype=torch.int64), torch.tensor(labels, device=device, dtype=torch.int64)
+    following = [[*row.ids[1:], *([] if end is None else [end])] for row in rows]
+    at = [place * tokens + token for place, ids in enumerate(following) for token in range(len(ids))]
+    labels = [id_ for ids in following for id_ in ids]
+    found = torch.tensor([at, labels], device=inputs.device, dtype=torch.int64)  # [2, N]
+    return found[0], found[1]
 
 
 def masked_in(

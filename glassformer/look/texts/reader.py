@@ -89,15 +89,11 @@ class Reader:
         vocabulary, head = config.output_stack.embed.vocabulary, config.token_head
         starts = (model.token_settings.get("decoder_start_token_id"), target.begin_id, target.pad_id)
         return cls(
-            config=config,
-            tokenizer=model.tokenizer,
-            device=model.device,
-            limit=model.module.output_stack.max_length,
-            length=model.row_tokens,
-            labels=SPAN if head is not None and head.spans else model.labels,
+            config=config, tokenizer=model.tokenizer, device=model.device, limit=model.module.output_stack.max_length,
+            length=model.row_tokens, labels=SPAN if head is not None and head.spans else model.labels,
             begins=next((id_ for id_ in starts if isinstance(id_, int) and 0 <= id_ < vocabulary), None),
             verbs=Verbs(model),
-        )
+        )  # fmt: skip
 
     @property
     def two_stacks(self) -> bool:

@@ -85,19 +85,9 @@ def search_tree(
     # A token without a text, as an end may be, has its name.
     nodes, texts, kept = recorded(recorder, request.number, lambda each: tokenizer.text(each) or tokenizer.token(each))
     source = None if request.source is None else tuple(request.source)
+    answer, never, ends = asked.answer(found or []), tuple(writer.ids.never), tuple(writer.ids.end)
     return SearchTree(
-        writer.settings,
-        source,
-        prompt,
-        nodes,
-        texts,
-        tuple(writer.ids.never),
-        asked.text,
-        asked.answer(found or []),
-        asked.turns,
-        tuple(writer.ids.end),
-        limit,
-        kept,
+        writer.settings, source, prompt, nodes, texts, never, asked.text, answer, asked.turns, ends, limit, kept
     )
 
 
@@ -136,7 +126,10 @@ def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) ->
         )
     writer = getattr(predictor, "writer", None)
     if isinstance(writer, Generate):  # a decoder alone, which reads the turns as its template writes them
-        return _of_talk(predictor, writer, text)
+        talk = predictor.example({"turns": text if isinstance(text, str) else list(text)}, "")
+        turns = tuple(each.content for each in talk.messages if each.role != "system")[-talk.read :]
+        request, said = writer.request(talk.ids), joined(turns)
+        return Asked(writer, request, PROMPTS, said, lambda found: str(predictor.merge(talk, [found]).reply), turns)
     if not isinstance(predictor, Translator):
         raise ConfigError("a search tree is of a text that is written", got=type(predictor).__name__)
     example = predictor.example({"text": text}, "")
@@ -147,12 +140,3 @@ def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) ->
         raise DataError("a search tree is of one sentence", got=got, do=do)
     request = predictor.request(rows[0].ids, limit)
     return Asked(predictor, request, SOURCES, example.text, lambda found: predictor.merge(example, [found]).translation)
-
-
-def _of_talk(predictor: Any, writer: Generate, text: str | Sequence[str]) -> Asked:
-    talk = predictor.example({"turns": text if isinstance(text, str) else list(text)}, "")
-    turns = tuple(each.content for each in talk.messages if each.role != "system")[-talk.read :]
-    request = writer.request(talk.ids)
-    return Asked(
-        writer, request, PROMPTS, joined(turns), lambda found: str(predictor.merge(talk, [found]).reply), turns
-    )

@@ -1,7 +1,5 @@
 """A search as a tree: what it looked at, which of it went on, and why the rest did not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, UnknownNameError
+from glassformer.decode.attention import KeptAttention
 from glassformer.decode.record import Node
 from glassformer.look.texts.tree import SearchTree
 from glassformer.look.trace.verify import LIMITS
@@ -20,7 +21,6 @@ from glassformer.look.trace.verify import LIMITS
 if TYPE_CHECKING:
     from glassformer.look.trace.tensors import Tensors
 
-NOT_KEPT = "attention must be kept while a text is written"
 PLACE = "#level=tree&picture=words"
 """Where a page opens on which a text is written token by token."""
 ROUGH_LIMIT = 0.05  # for bfloat16, which has 8 bits of a number: it is compared with a run in float32
@@ -52,9 +52,7 @@ class Stepwise:
 
 def stepwise(tree: SearchTree, trace: Tensors, *, fast: bool = False) -> Stepwise:
     """Compare a tree's best answer with its trace (`fast`: written in bfloat16). Raises ConfigError."""
-    path, kept = path_of(tree), tree.attention
-    if kept is None:
-        raise ConfigError(NOT_KEPT, got="none", do="search_tree(..., attention=True)")
+    path, kept = path_of(tree), kept_of(tree)
     read = [node.number for node in path[:-1] if node.number in kept.steps]
     size = len(tree.prompt) + len(read)
     attention = 0.0
@@ -73,6 +71,13 @@ def stepwise(tree: SearchTree, trace: Tensors, *, fast: bool = False) -> Stepwis
     return Stepwise(len(path), attention, max(off, default=0.0), limit, kept.nbytes)
 
 
+def kept_of(tree: SearchTree) -> KeptAttention:
+    if tree.attention is None:
+        wanted, do = "attention must be kept while a text is written", "search_tree(..., attention=True)"
+        raise ConfigError(wanted, got="none", do=do)
+    return tree.attention
+
+
 def path_of(tree: SearchTree) -> tuple[Node, ...]:
     """The nodes of the best answer; raises ConfigError where there is none."""
     if tree.best is None:
@@ -84,9 +89,7 @@ class Looks:
     """What each step of an answer looked at: one head or the mean of a block's. Raises UnknownNameError."""
 
     def __init__(self, tree: SearchTree, block: int | None = None, head: int | None = None) -> None:
-        kept = tree.attention
-        if kept is None:
-            raise ConfigError(NOT_KEPT, got="none", do="search_tree(..., attention=True)")
+        kept = kept_of(tree)
         blocks = sum(".self_attention." in name for name in kept.names)
         block = blocks - 1 if block is None else block
         if not 0 <= block < blocks:

@@ -40,16 +40,10 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
     if lost := needed - tensors.keys():
         raise CheckpointError(f"{path} must be a whole trace", got=f"one without {min(lost)}", do="save it again")
     found = Trace(
-        statement=statement,
-        stored=stored,
-        facts=facts,
-        scored_at=scored_at,
-        words=header.words.words(),
-        config=header.config,
-        gradients=group(tensors, "gradient."),
-        saved_honesty=header.honesty,
+        statement=statement, stored=stored, facts=facts, scored_at=scored_at, words=header.words.words(),
+        config=header.config, gradients=group(tensors, "gradient."), saved_honesty=header.honesty,
         interventions=header.steps(tensors, path),
-    )
+    )  # fmt: skip
     if found.dtype not in LIMITS:
         got = str(found.dtype)
         raise CheckpointError(f"the states of {path} must be of float32 or float64", got=got, do="save it again")

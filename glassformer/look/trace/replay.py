@@ -130,7 +130,7 @@ class Replay:
         stack = getattr(self.model, side)
         assert isinstance(stack, Stack)
         crossing = side == "decoder" and self.statement.memory is not None
-        inputs = self.decoder_inputs if crossing and self.decoder_inputs is not None else self.inputs
+        inputs = self.answering if side == "decoder" else self.inputs
         memory = kept(self.statement.memory) if crossing and self.statement.memory is not None else None
         memory_real, memory_documents = (self.inputs.real, self.inputs.documents) if crossing else (None, None)
         context, positions = stack.context(inputs, None, memory, memory_real, None, memory_documents)

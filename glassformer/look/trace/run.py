@@ -178,14 +178,9 @@ class Run:
             words = replace(words, answers=self.options.guess(stored.get("head.logits")))
             run = replace(self, options=replace(self.options, words=words, guess=None))
         found = Trace(
-            statement=statement,
-            stored={name: tensor.detach() for name, tensor in stored.items()},
-            facts=known,
-            scored_at=self.scored_at,
-            words=words,
-            config=self.model.config,
-            interventions=interventions,
-        )
+            statement=statement, stored={name: tensor.detach() for name, tensor in stored.items()}, facts=known,
+            scored_at=self.scored_at, words=words, config=self.model.config, interventions=interventions,
+        )  # fmt: skip
         found = run.connected(found, replay)
         return replace(found, gradients=self.differentiate(found, stored)) if self.options.gradients else found
 
@@ -203,13 +198,9 @@ class Run:
     def connected(self, found: Trace, replay: Replay) -> Trace:
         """The trace with what computes its tensors again, makes this run again and measures its honesty."""
         return replace(
-            found,
-            replay=replay,
-            original=self.original,
-            run_again=self.trace,
-            measure_honesty=self.honesty,
+            found, replay=replay, original=self.original, run_again=self.trace, measure_honesty=self.honesty,
             versions=weight_versions(self.model),
-        )
+        )  # fmt: skip
 
     def honesty(self) -> Honesty:
         return measure(self.replay(())[0], self.original, self.options.predicts_in or self.original.dtype)

@@ -6,7 +6,7 @@ RUN_PATH = "api/runs/{key}/{what}"
 QUERIES: dict[str, tuple[str, ...]] = {
     "honesty": (),
     "numbers": (),
-    "page": (),
+    "page": ("language",),
     "tensor": ("name", "part"),
     "picture": ("name", "part", "rows", "columns", "scale"),
     "pictures": ("names", "rows", "columns"),

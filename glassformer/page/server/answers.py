@@ -109,11 +109,12 @@ class Run:
         tensors = self.numbers.fetch(self.key, self.trace, [*self.trace.facts, *self.trace])
         return save(own_memory({name: lossless(tensor) for name, tensor in tensors.items()}))
 
-    def page(self) -> bytes:
-        """The run as one file, which needs no server."""
+    def page(self, language: str) -> bytes:
+        """The run as one file, which needs no server; it begins in this language."""
         with self.lock:
-            sections = sections_of(self.trace, {**CARRIED, **self.makers})
-            return page(self.trace, title=self.title, sections=sections).encode("utf-8", "backslashreplace")
+            found = sections_of(self.trace, {**CARRIED, **self.makers})
+            text = page(self.trace, title=self.title, sections=found, language=language)
+        return text.encode(errors="backslashreplace")
 
     def section(self, name: str) -> bytes:
         """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
@@ -301,9 +302,7 @@ class Run:
             self.have(names)
 
     def shown_first(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
-        """What `look_ahead` has worked out as the page asks for it, by the address that it asks: JSON, and numbers. An
-        answer under another address would be asked for as any other.
-        """
+        """What `look_ahead` has worked out, by the address at which the page asks for it: JSON, and numbers."""
         told, numbers = dict[str, bytes](), dict[str, bytes]()
         names = sorted(self.ahead, key=place_of)
         for first in range(0, len(names), HEADS_AT_ONCE):

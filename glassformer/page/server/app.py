@@ -41,6 +41,7 @@ ModelName = Annotated[str, Path(max_length=200)]
 TensorName = Annotated[str, Query(min_length=1, max_length=200)]
 TensorNames = Annotated[str, Query(min_length=1, max_length=20_000)]
 """Several of them, with commas between."""
+Language = Annotated[str, Query(pattern=r"^[a-z]{2}$")]
 Count = Annotated[int, Query(ge=1, le=100)]
 Part = Annotated[str, Query(max_length=200, pattern=r"^[0-9:, ]*$")]
 Dots = Annotated[int, Query(ge=1, le=2048)]
@@ -186,10 +187,11 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         return Response(await desk.answer(desk.run(key).all_numbers), 200, NEVER_CHANGES, BINARY)
 
     @app.get("/api/runs/{key}/page")
-    async def whole(key: RunKey) -> Response:
+    async def whole(key: RunKey, language: Language = "en") -> Response:
         # Opened here it would stand under the policy of this server: it is a file to keep.
         headers = {"Content-Disposition": 'attachment; filename="page.html"'}
-        return Response(await desk.answer(desk.run(key).page), 200, headers, "text/html")
+        run = desk.run(key)
+        return Response(await desk.answer(lambda: run.page(language)), 200, headers, "text/html")
 
     @app.get("/api/runs/{key}/tensor")
     async def tensor(key: RunKey, name: TensorName, part: Part = "") -> Response:

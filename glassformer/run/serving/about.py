@@ -1,9 +1,7 @@
 """Routes about the server itself: whether it works, its models, its numbers, its addresses, and tokens of texts."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Annotated, Any
 
@@ -14,11 +12,11 @@ from starlette.responses import Response
 
 from glassformer import __version__
 from glassformer.base.settings import Settings
-from glassformer.run.serving.bodies import read_body
-from glassformer.run.serving.forms import Texts
+from glassformer.run.serving.bodies import MOST_NAMES, MOST_VALUES, read_body
+from glassformer.run.serving.forms import MOST_TOP, Texts
 from glassformer.run.serving.observed import Metrics
-from glassformer.run.serving.routes import Route, answered
-from glassformer.run.serving.served import Models, check_characters, check_tokens
+from glassformer.run.serving.routes import Route, answered, note
+from glassformer.run.serving.served import Models, check_size
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.info import describe
 
@@ -35,56 +33,48 @@ class TokenizeRequest(Settings):
 def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> list[Route]:
     """These routes; `others` are described too."""
 
-    async def health(request: Request) -> Response:
-        return answered({"status": "ok"})
+    def about(path: str, summary: str, answer: Callable[[], Response]) -> Route:
+        async def handle(request: Request) -> Response:
+            return answer()
 
-    async def ready(request: Request) -> Response:
+        return Route(path=path, summary=summary, handle=handle)
+
+    def ready() -> Response:
         return answered({"status": "ready" if models.ready else "not ready"}, 200 if models.ready else 503)
-
-    async def listed(request: Request) -> Response:
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "glassformer"} for name in models.served]
-        return answered({"object": "list", "data": data})
-
-    async def info(request: Request) -> Response:
-        return answered(facts)
 
     async def tokenize(request: Request) -> Response:
         asked = read_body(await request.body(), TokenizeRequest)
         tokenizer = models[asked.model].model.tokenizer
-        models.check_number(asked.texts)
+        note(request, model=asked.model)
+        models.check_number(asked.texts, models.limits.records)
 
         def made() -> Response:
             found: list[dict[str, Any]] = []
             tokens = characters = 0
             for text in asked.texts:
                 characters += len(text)
-                check_characters(characters, models.limits.token_characters * models.limits.request_tokens)
+                check_size(characters, models.limits.request_characters, "characters")
                 ids = tokenizer.ids(text)
                 tokens += len(ids)
-                check_tokens(tokens, models.limits.request_tokens)
+                check_size(tokens, models.limits.request_tokens, "tokens")
                 found.append({"ids": ids, "tokens": [tokenizer.token(id_) for id_ in ids]})
             return answered({"model": asked.model, "texts": found})
 
         return await in_thread(models.readers, made)
 
-    async def numbers(request: Request) -> Response:
+    def numbers() -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
-    async def openapi(request: Request) -> Response:
-        return answered(document)
-
-    async def page(request: Request) -> Response:
-        return Response(shown, media_type="text/html")
-
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "glassformer"} for name in models.served]
     routes = [
-        Route(path="/health", summary="whether the server works", handle=health),
-        Route(path="/ready", summary="whether it takes requests", handle=ready),
-        Route(path="/v1/models", summary="the models, as OpenAI lists them", handle=listed),
-        Route(path="/info", summary="the models, their verbs and sizes, and the limits", handle=info),
+        about("/health", "whether the server works", lambda: answered({"status": "ok"})),
+        about("/ready", "whether it takes requests", ready),
+        about("/v1/models", "the models, as OpenAI lists them", lambda: answered({"object": "list", "data": listed})),
+        about("/info", "the models, their verbs and sizes, and the limits", lambda: answered(facts)),
         Route(path="/tokenize", summary="the tokens of texts", handle=tokenize, body=TokenizeRequest),
-        Route(path="/metrics", summary="numbers for Prometheus", handle=numbers),
-        Route(path="/openapi.json", summary="these addresses, as OpenAPI", handle=openapi),
-        Route(path="/docs", summary="these addresses, as a page", handle=page),
+        about("/metrics", "numbers for Prometheus", numbers),
+        about("/openapi.json", "these addresses, as OpenAPI", lambda: answered(document)),
+        about("/docs", "these addresses, as a page", lambda: Response(shown, media_type="text/html")),
     ]
     facts = {
         "version": __version__,
@@ -92,7 +82,7 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
             name: {"verbs": list(served.verbs), **{key: describe(served.model)[key] for key in _SHOWN}}
             for name, served in models.served.items()
         },
-        "limits": models.limits.model_dump(),
+        "limits": {**models.limits.model_dump(), "values": MOST_VALUES, "names": MOST_NAMES, "top": MOST_TOP},
     }
     document = openapi_of([*others, *routes], list(models.served))
     shown = page_of(document)
@@ -100,15 +90,14 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
 
 
 def openapi_of(routes: Sequence[Route], names: Sequence[str]) -> dict[str, Any]:
-    """The addresses as an OpenAPI document."""
     bodies = {route.body for route in routes if route.body is not None}
     ordered = sorted(bodies, key=lambda kind: kind.__name__)
     _, schemas = models_json_schema(
         [(kind, "validation") for kind in ordered], ref_template="#/components/schemas/{model}"
     )
     paths: dict[str, Any] = {}
+    refusal = {"description": "refused: {error: {message, wanted, got, do, type, code}}"}
     for route in routes:
-        refusal = {"description": "refused: {error: {message, wanted, got, do}}"}
         told: dict[str, Any] = {
             "summary": route.summary, "operationId": route.path.strip("/").replace("/", "_"),
             "responses": {"200": {"description": "the answer"}, "default": refusal},

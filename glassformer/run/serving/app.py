@@ -1,10 +1,8 @@
 """The server: who may ask, and all routes."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
@@ -32,14 +30,16 @@ from glassformer.run.serving.refusals import (
     UnauthorizedError,
 )
 from glassformer.run.serving.routes import OPEN, Route, note, problem
-from glassformer.run.serving.served import Models
+from glassformer.run.serving.served import Models, Served
 from glassformer.run.serving.verbs import verb_routes
+from glassformer.saved.artefact import Artefact
 
 
 class Guard(guard.Guard):
     """Lets through what bears the token of this server; without a token, what comes from this machine."""
 
     most_unkept: ClassVar[int] = 1 << 28
+    called: ClassVar[str] = "message"
 
     def __init__(self, app: ASGIApp, token: str | None, limits: Limits) -> None:
         super().__init__(
@@ -69,22 +69,25 @@ class Guard(guard.Guard):
             )
 
     def busy(self) -> RequestError:
-        """The refusal of a request when too many are being answered."""
         return OverloadedError(f"at most {self.most_at_once:,} requests are answered at once", do="ask again later")
 
     def broken(self, error: Exception) -> BrokenError:
-        """The refusal after an error of ours, which is logged without texts."""
         return broken(error)
 
-    def refused(self, error: RequestError) -> Response:
-        """The answer to a request that is refused."""
-        return problem(error)
+
+def warmed(models: Mapping[str, Artefact], limits: Limits, token: str | None) -> Starlette:
+    """The server of these models, each of which has answered some texts with each verb."""
+    metrics = Metrics()
+    served = [Served(name, model, limits, metrics.taken(name)) for name, model in models.items()]
+    for each in served:
+        each.warm()
+    return application(Models(served, limits), token, metrics)
 
 
 def application(models: Models, token: str | None = None, metrics: Metrics | None = None) -> Starlette:
-    """The server of these models."""
     metrics = metrics or Metrics()
-    metrics.watch(models)
+    for name, served in models.served.items():
+        metrics.watch(name, served.worker)
 
     @asynccontextmanager
     async def living(app: Starlette) -> AsyncIterator[None]:
@@ -97,7 +100,7 @@ def application(models: Models, token: str | None = None, metrics: Metrics | Non
     app.add_middleware(Guard, token=token, limits=models.limits)
     app.add_middleware(Observed, metrics=metrics)  # the outermost
     app.add_exception_handler(GlassformerError, _refused)
-    app.add_exception_handler(HTTPException, _unknown)
+    app.add_exception_handler(HTTPException, unknown(models))
     routes = [*verb_routes(models), *openai_routes(models)]
     for route in [*routes, *about_routes(models, metrics, routes)]:
         app.add_route(route.path, named(route), methods=[route.method])
@@ -119,10 +122,18 @@ async def _refused(request: Request, error: Exception) -> Response:
     return problem(error)
 
 
-async def _unknown(request: Request, error: Exception) -> Response:
-    """What has no route."""
-    assert isinstance(error, HTTPException)
-    asked = f"{request.method} {request.url.path[:80]}"
-    if error.status_code == 405:
-        return problem(MethodError("this address is not asked for so", got=asked), error.headers)
-    return problem(MissingError("there is nothing at this address", got=asked, do="see /openapi.json"))
+def unknown(models: Models) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """What answers where there is no route: of a model that is served, with the verbs that it has."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        asked = f"{request.method} {request.url.path[:80]}"
+        if error.status_code == 405:
+            return problem(MethodError("this address is not asked for so", got=asked), error.headers)
+        match request.url.path.split("/"):
+            case ["", "v1", name, verb] if name in models.served:
+                note(request, model=name)
+                return problem(models[name].unknown(verb[:80]))
+        return problem(MissingError("there is nothing at this address", got=asked, do="see /openapi.json"))
+
+    return answer

@@ -1,7 +1,5 @@
 """One thread for each model answers what waits for it: texts of about one length together, and streams between them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
@@ -29,6 +27,7 @@ from glassformer.tasks.writing.writers import Writer
 ROWS_WRITTEN = 32
 """The most rows that are written together: all wait for the longest answer."""
 _FORGET = 0.9
+"""The weight of what the batches before this one read, and of the time that they took, in the rate of reading."""
 LOG = logging.getLogger("glassformer.serving")
 _END = object()
 
@@ -92,7 +91,6 @@ class Written:
             self.loop.call_soon_threadsafe(self.parts.put_nowait, (kind, value))
 
     def stop(self) -> None:
-        """Write no more."""
         self.wanted = False
 
     async def __aiter__(self) -> AsyncIterator[tuple[bool, Any]]:
@@ -116,7 +114,8 @@ class Worker:
         self.most_tokens = CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS
         self.waiting: deque[Item] = deque()
         self.streams: list[Written] = []
-        self.tokens, self.rate = 0, 1000.0  # tokens that wait, and tokens a second
+        self.tokens = 0  # that wait
+        self.read, self.busy = 0.0, 0.0  # tokens of the last batches, and the seconds that they took
         self.changed = threading.Condition()
         self.ending = False
         self.thread = threading.Thread(target=self._run, name="answers", daemon=True)
@@ -142,20 +141,28 @@ class Worker:
                 item.future.cancel()
 
     def _take_on(self, items: Sequence[Item]) -> None:
-        size = sum(item.tokens for item in items)
+        size, limits = sum(item.tokens for item in items), self.limits
+
+        def full() -> bool:
+            if not self.waiting:
+                return False
+            too_many = len(self.waiting) + len(items) > limits.waiting
+            too_late = self.busy > 0 and (self.tokens + size) * self.busy > limits.seconds * self.read
+            return too_many or too_late or self.tokens + size > limits.waiting_tokens
+
         with self.changed:
             if self.ending:
                 raise BusyError("this server is being stopped", do="ask another one")
-            waiting = len(self.waiting) + len(items)
-            if waiting > self.limits.waiting or (self.waiting and self.tokens + size > self.limits.waiting_tokens):
+            if full():
                 self._forget_unwanted()
-                waiting = len(self.waiting) + len(items)
-            if waiting > self.limits.waiting or (self.waiting and self.tokens + size > self.limits.waiting_tokens):
+            if full():
+                seconds = max(1, math.ceil(self.tokens * self.busy / max(self.read, 1.0)))
                 raise OverloadedError(
-                    f"at most {self.limits.waiting:,} records and {self.limits.waiting_tokens:,} tokens wait here",
+                    f"at most {limits.waiting:,} records and {limits.waiting_tokens:,} tokens wait here, and at most "
+                    f"{limits.seconds:g} s",
                     got=f"{len(self.waiting):,} that wait, with {self.tokens:,} tokens",
-                    do="ask again later",
-                    seconds=max(1, math.ceil(self.tokens / self.rate)),
+                    do=f"ask again in {seconds:,} s",
+                    seconds=seconds,
                 )
             self.waiting += items
             self.tokens += size
@@ -185,7 +192,7 @@ class Worker:
                 started = time.perf_counter()
                 self._answer(batch)
                 seconds, tokens = time.perf_counter() - started, sum(item.tokens for item in batch)
-                self.rate = _FORGET * self.rate + (1 - _FORGET) * tokens / max(seconds, 1e-6)
+                self.read, self.busy = _FORGET * self.read + tokens, _FORGET * self.busy + seconds
                 self.taken(len(batch), tokens, seconds)
             ended = [each for each in streams if not each.step(self.model)]
             with self.changed:
@@ -239,9 +246,13 @@ class Worker:
         rows = [item.rows[number] for item, number in places]
         if not rows:
             return
-        wanted = _Unwanted(batch)
+
+        def unwanted() -> bool:
+            """Whether nobody waits for any record of the batch."""
+            return not any(item.wanted for item in batch)
+
         # What is written takes many steps: each asks whether it is still wanted. Of the other verbs each pass does.
-        steps = contextlib.nullcontext() if predictor.in_one_pass else _asking(model.module.output_stack, wanted)
+        steps = contextlib.nullcontext() if predictor.in_one_pass else _asking(model.module.output_stack, unwanted)
         with steps, contextlib.closing(self.engine(predictor, model.module, rows, model.fast)) as found:
             for place, its in found:
                 item, number = places[place]
@@ -249,26 +260,16 @@ class Worker:
                 item.missing -= 1
                 if not item.missing:
                     finished(item)
-                if wanted.is_set():
+                if unwanted():
                     return
 
 
-class _Unwanted:
-    """Set when nobody waits for any record of a batch."""
-
-    def __init__(self, batch: Sequence[Item]) -> None:
-        self.batch = batch
-
-    def is_set(self) -> bool:
-        return all(item.future.cancelled() for item in self.batch)
-
-
 @contextlib.contextmanager
-def _asking(stack: Stack, unwanted: _Unwanted) -> Iterator[None]:
+def _asking(stack: Stack, unwanted: Callable[[], bool]) -> Iterator[None]:
     """Inside, a step of a decoder raises Unwanted when nobody waits for the batch."""
 
     def ask(*_: object) -> None:
-        if unwanted.is_set():
+        if unwanted():
             raise Unwanted
 
     hook = stack.register_forward_pre_hook(ask)

@@ -1,7 +1,5 @@
 """What a request holds."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, TypeVar
 

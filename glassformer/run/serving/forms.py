@@ -1,7 +1,5 @@
 """Each verb as a route: what its requests hold, made from the entry of the verb."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -92,7 +90,6 @@ def forms() -> dict[str, Form]:
 
 @cache
 def form_of(verb: str) -> Form:
-    """The form of a verb of `glassformer.tasks.VERBS`."""
     entry = VERBS[verb]
     roles = {entry.usual.get(role, role): role for role in entry.columns}
     options = _options(entry)
@@ -114,7 +111,6 @@ def form_of(verb: str) -> Form:
 
 @cache
 def embed_form() -> Form:
-    """The form of `embed`."""
     options = {
         "strategy": (Annotated[Texts, Field(min_length=1, max_length=8)], ("last",)),
         "pooling": (Annotated[Texts, Field(min_length=1, max_length=4)], ("mean",)),

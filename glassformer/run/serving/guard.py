@@ -9,7 +9,6 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from glassformer.run.serving.refusals import (
@@ -35,6 +34,8 @@ class Guard:
     """Lets through what may ask, as much as can be answered, and as long as it is waited for."""
 
     headers: ClassVar[Mapping[str, str]] = HEADERS
+    # The field of the sentence in the answer to a request that is refused.
+    called: ClassVar[str] = "text"
     # Bytes of a body that is too large that are read, and not kept: most clients read no answer before they have sent
     # all.
     most_unkept: ClassVar[int] = 0
@@ -70,7 +71,7 @@ class Guard:
             await self.answer(scope, body, receive, answer)
         except RequestError as error:
             if not answer.begun:
-                await self.refused(error)(scope, receive, answer)
+                await refused(error, called=self.called)(scope, receive, answer)
         except ClientGone:
             pass
         finally:
@@ -90,10 +91,6 @@ class Guard:
         return BrokenError(
             "this request should have been answered", got=type(error).__name__, do="the terminal tells more"
         )
-
-    def refused(self, error: RequestError) -> Response:
-        """The answer to a request that is refused."""
-        return refused(error)
 
     async def body(self, scope: Scope, receive: Receive) -> bytes:
         """The body, read to its end; raises TooLargeError and TooSlowError."""
@@ -159,7 +156,6 @@ class Answer:
         self.send, self.headers, self.begun = send, headers, False
 
     async def __call__(self, message: Message) -> None:
-        """One message of the answer."""
         if message["type"] == "http.response.start":
             self.begun = True
             headers = MutableHeaders(scope=message)
@@ -215,4 +211,8 @@ def check_origin(headers: Headers, host: str) -> None:
     """Raise ForbiddenError for a request from a page of another site."""
     for origin in headers.getlist("origin"):
         if origin != f"http://{host}":
-            raise ForbiddenError("this server accepts only requests from its own page", got=f"one from {origin[:80]!r}")
+            raise ForbiddenError(
+                "this server answers no page of another site",
+                got=f"one from {origin[:80]!r}",
+                do="ask from a program, or from its own page",
+            )

@@ -1,7 +1,5 @@
 """How much a server takes on."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field
@@ -45,3 +43,7 @@ class Limits(Settings):
     seconds_to_read: Seconds = 10.0
     seconds_to_take: Seconds = 30.0
     grace: Count = 60
+
+    @property
+    def request_characters(self) -> int:
+        return self.token_characters * self.request_tokens

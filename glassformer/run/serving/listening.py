@@ -1,7 +1,5 @@
 """Where a server listens, and whether its packages are installed."""
 
-from __future__ import annotations
-
 import socket
 
 from glassformer.base.errors import ConfigError, MissingExtraError
@@ -26,7 +24,9 @@ def bound(port: int, host: str = "127.0.0.1", backlog: int = 256) -> socket.sock
         )
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"port {port} of this machine must be free", got=why, do="leave --port out") from None
+        raise ConfigError(
+            f"port {port} of this machine must be free", got=why, do="choose another --port: 0 takes a free one"
+        ) from None
     # Connections inherit it. asyncio sets it only for sockets that name their protocol, and without it the body of an
     # answer waits up to 40 ms until its head is acknowledged.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

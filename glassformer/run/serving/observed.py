@@ -1,7 +1,5 @@
 """What is known of requests: numbers for Prometheus, and a line of the log for each, without texts."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re
@@ -11,16 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from glassformer.run.serving.batching import LOG
+from glassformer.run.serving.batching import LOG, Worker
 from glassformer.run.serving.routes import OPEN
-from glassformer.run.serving.served import Models
 
 ID = b"x-request-id"
 _ID = re.compile(r"[\w.-]{1,64}")
@@ -29,8 +25,6 @@ _RECORDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Metrics:
-    """The numbers of one server."""
-
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
 
@@ -40,25 +34,23 @@ class Metrics:
         def counter(name: str, help: str, labels: tuple[str, ...]) -> Counter:
             return Counter(f"glassformer_{name}", help, labels, registry=self.registry)
 
+        def gauge(name: str, help: str) -> Gauge:
+            return Gauge(f"glassformer_{name}", help, ("model",), registry=self.registry)
+
         self.requests = counter("requests", "Requests by route and status.", ("route", "model", "status"))
         self.seconds = histogram("request_seconds", "Seconds from a request to its answer.", ("route",), _SECONDS)
         self.tokens = counter("tokens", "Tokens that were read.", ("model",))
         self.batches = histogram("batch_records", "Records that were answered together.", ("model",), _RECORDS)
         self.batch_seconds = histogram("batch_seconds", "Seconds of a batch.", ("model",), _SECONDS)
-        self.waiting = self._gauge("waiting_records", "Records that wait.", "model")
-        self.waiting_tokens = self._gauge("waiting_tokens", "Their tokens.", "model")
-        self.streams = self._gauge("streams", "Texts that are streamed.", "model")
+        self.waiting = gauge("waiting_records", "Records that wait.")
+        self.waiting_tokens = gauge("waiting_tokens", "Their tokens.")
+        self.streams = gauge("streams", "Texts that are streamed.")
 
-    def _gauge(self, name: str, help: str, *labels: str) -> Gauge:
-        return Gauge(f"glassformer_{name}", help, labels, registry=self.registry)
-
-    def watch(self, models: Models) -> None:
-        """Show what waits for each model."""
-        for name, served in models.served.items():
-            worker = served.worker
-            self.waiting.labels(name).set_function(partial(_size, worker, "waiting"))
-            self.waiting_tokens.labels(name).set_function(partial(getattr, worker, "tokens"))
-            self.streams.labels(name).set_function(partial(_size, worker, "streams"))
+    def watch(self, model: str, worker: Worker) -> None:
+        """Show what waits for a model."""
+        self.waiting.labels(model).set_function(lambda: len(worker.waiting))
+        self.waiting_tokens.labels(model).set_function(lambda: worker.tokens)
+        self.streams.labels(model).set_function(lambda: len(worker.streams))
 
     def taken(self, model: str) -> Callable[[int, int, float], None]:
         """What hears of the batches of a model."""
@@ -77,10 +69,6 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-def _size(of: object, name: str) -> int:
-    return len(getattr(of, name))
-
-
 class Observed:
     """Counts and logs each request, and gives it an id: that of its header X-Request-Id, else a new one."""
 
@@ -88,7 +76,6 @@ class Observed:
         self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

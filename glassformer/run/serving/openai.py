@@ -3,12 +3,10 @@
 What is not supported is refused by name.
 """
 
-from __future__ import annotations
-
 import base64
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -155,9 +153,26 @@ class Api:
     def __init__(self, models: Models, continues: str, replies: str) -> None:
         self.models, self.continues, self.replies = models, continues, replies
 
+    async def _wish(self, request: Request, kind: type[Wish]) -> Wish:
+        """A request, without parameters that ask for nothing. Raises ConfigError for one that is not supported."""
+        values = read_object(await request.body())
+        if isinstance(name := values.get("model"), str) and name in self.models.served:
+            note(request, model=name)
+        for name in [*values]:
+            if name in kind.model_fields:
+                if values[name] is None:  # clients send null for what is not set
+                    del values[name]
+            elif name in _UNREAD:
+                del values[name]
+            elif name in _NEUTRAL:
+                if values[name] not in _NEUTRAL[name]:
+                    raise ConfigError(f"{name} is not supported here", got=repr(values[name])[:60], do="leave it out")
+                del values[name]
+        return read_settings(kind, values, where="the request")
+
     async def embeddings(self, request: Request) -> Response:
         """Vectors of texts, as numbers or as base64 of float32."""
-        asked = await wish(request, EmbeddingsRequest)
+        asked = await self._wish(request, EmbeddingsRequest)
         found, tokens = await self._vectors(request, asked, inputs_of(asked.input))
         if asked.normalize:
             found = [vector / max(float(np.linalg.norm(vector.astype(np.float64))), 1e-12) for vector in found]
@@ -177,7 +192,7 @@ class Api:
 
     async def rerank(self, request: Request) -> Response:
         """Documents by a model of pairs, else by the cosine of their vectors and that of the query."""
-        asked = await wish(request, RerankRequest)
+        asked = await self._wish(request, RerankRequest)
         judge = None if asked.model_fields_set & {"strategy", "pooling"} else judge_of(self.models[asked.model].model)
         if judge is None:
             (query, *others), tokens = await self._vectors(request, asked, inputs_of((asked.query, *asked.documents)))
@@ -192,28 +207,30 @@ class Api:
         return answered({"model": asked.model, "results": results, "usage": {"total_tokens": tokens}})
 
     async def _judged(self, request: Request, asked: RerankRequest, judge: Reranker) -> tuple[list[float], int]:
-        served = self.models[asked.model]
         records = judge.records(asked.query, asked.documents)
-        note(request, model=served.name, records=len(records))
-        items = await self.models.answers(served, served.form(judge.verb), records, {})
-        tokens = sum(item.tokens for item in items)
-        note(request, tokens=tokens)
-        return judge.scores([item.future.result() for item in items], len(asked.documents)), tokens
+        found, tokens = await self._answers(request, asked.model, judge.verb, records, {})
+        return judge.scores(found, len(asked.documents)), tokens
 
     async def _vectors(
         self, request: Request, asked: EmbeddingsRequest | RerankRequest, records: list[dict[str, object]]
     ) -> tuple[list[Any], int]:
-        served = self.models[asked.model]
         options = {"strategy": (asked.strategy,), "pooling": (asked.pooling,), "per_word": False}
-        note(request, model=served.name, records=len(records))
-        items = await self.models.answers(served, served.form("embed"), records, options)
+        found, tokens = await self._answers(request, asked.model, "embed", records, options)
+        return [next(iter(each.vectors.values())) for each in found], tokens
+
+    async def _answers(
+        self, request: Request, model: str, verb: str, records: Sequence[Mapping[str, object]], options: dict[str, Any]
+    ) -> tuple[list[Any], int]:
+        """The answers of a model to a verb, and how many tokens it has read."""
+        served = self.models[model]
+        note(request, records=len(records))
+        items = await self.models.answers(served, served.form(verb), records, options)
         tokens = sum(item.tokens for item in items)
         note(request, tokens=tokens)
-        return [next(iter(item.future.result().vectors.values())) for item in items], tokens
+        return [item.future.result() for item in items], tokens
 
     async def completions(self, request: Request) -> Response:
-        """What a model writes after prompts."""
-        asked = await wish(request, CompletionRequest)
+        asked = await self._wish(request, CompletionRequest)
 
         def choice(index: int, text: str, reason: str | None) -> dict[str, Any]:
             return {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
@@ -223,8 +240,7 @@ class Api:
         )
 
     async def chat(self, request: Request) -> Response:
-        """The reply to a conversation."""
-        asked = await wish(request, ChatRequest)
+        asked = await self._wish(request, ChatRequest)
         options = asked.options
         if asked.max_completion_tokens is not None:
             options["max_tokens"] = asked.max_completion_tokens
@@ -263,21 +279,19 @@ class Api:
         choice: Callable[[int, str, str | None], dict[str, Any]],
         chunk: Callable[[int, str, str | None], dict[str, Any]],
     ) -> Response:
-        served = self.models[asked.model]
-        form = served.form(verb)
-        note(request, model=served.name, records=len(records))
         id_ = f"{kind.partition('.')[0]}-{secrets.token_hex(12)}"
         head: dict[str, Any] = {"id": id_, "created": int(time.time()), "model": asked.model}
         if not asked.stream:
-            items = await self.models.answers(served, form, records, options)
-            found = [item.future.result() for item in items]
-            usage = usage_of(sum(item.tokens for item in items), sum(len(each.tokens) for each in found))
+            found, tokens = await self._answers(request, asked.model, verb, records, options)
+            usage = usage_of(tokens, sum(len(each.tokens) for each in found))
             note(request, tokens=usage["total_tokens"])
             choices = [choice(index, each.wrote, reason_of(each)) for index, each in enumerate(found)]
             return answered({**head, "object": kind, "choices": choices, "usage": usage})
         if len(records) > 1:
             raise ConfigError("one prompt is streamed", got=f"{len(records):,}", do="leave stream out")
-        written, item = await self.models.write(served, form, records[0], options)
+        served = self.models[asked.model]
+        note(request, records=1)
+        written, item = await self.models.write(served, served.form(verb), records[0], options)
         head["object"] = kind if kind == "text_completion" else f"{kind}.chunk"
         usage_too = asked.stream_options is not None and asked.stream_options.include_usage
         parts = chunks(written, head, chunk, item.tokens if usage_too else None)
@@ -298,22 +312,6 @@ async def chunks(
         yield {**head, "choices": [chunk(0, "", reason_of(its))]}
         if prompt_tokens is not None:
             yield {**head, "choices": [], "usage": usage_of(prompt_tokens, len(its.tokens))}
-
-
-async def wish(request: Request, kind: type[Wish]) -> Wish:
-    """A request, without parameters that ask for nothing. Raises ConfigError for one that is not supported."""
-    values = read_object(await request.body())
-    for name in [*values]:
-        if name in kind.model_fields:
-            if values[name] is None:  # clients send null for what is not set
-                del values[name]
-        elif name in _UNREAD:
-            del values[name]
-        elif name in _NEUTRAL:
-            if values[name] not in _NEUTRAL[name]:
-                raise ConfigError(f"{name} is not supported here", got=repr(values[name])[:60], do="leave it out")
-            del values[name]
-    return read_settings(kind, values, where="the request")
 
 
 def inputs_of(given: object) -> list[dict[str, object]]:

@@ -4,8 +4,6 @@ Uvicorn waits for the headers of a request as long as a connection is open, and 
 as it may have, whether they bear the token or not. It waits as long for a client that reads no answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import h11

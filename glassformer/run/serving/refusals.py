@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from glassformer.base.errors import GlassformerError, UnknownNameError
+from glassformer.base.errors import DataError, GlassformerError, UnknownNameError
 
 if TYPE_CHECKING:
     from starlette.responses import JSONResponse
 
 
 _MOST_TOLD = 2000
+_CODES = {
+    400: "invalid_request", 401: "invalid_api_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
+    413: "too_large", 429: "rate_limit_exceeded", 500: "internal_error", 503: "unavailable", 504: "timeout",
+}  # fmt: skip
 
 
 class RequestError(GlassformerError):
@@ -73,15 +77,17 @@ STATUS: Mapping[type[GlassformerError], int] = {
 }
 
 
-def status_of(error: GlassformerError) -> int:
-    """The status of the answer to a request that is refused."""
-    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)
-
-
 def told(error: GlassformerError, called: str = "text") -> tuple[int, dict[str, Any]]:
-    """The status and the body of the answer to a request that is refused; `called` is the field of the sentence."""
+    """The status and the body of the answer to a request that is refused; `called` is the field of the sentence:
+    `message` for a program, which gets `type` and `code` as those of OpenAI too.
+    """
     facts = {called: str(error), "wanted": error.wanted, "got": error.got, "do": error.do}
-    return status_of(error), {"error": {name: _shortened(text) for name, text in facts.items()}}
+    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)
+    if called == "message":
+        of_a_record = "leave this record out" if isinstance(error, DataError) else "see /docs"
+        facts["do"] = error.do or ("see the limits in /info" if status == 413 else of_a_record)
+        facts |= {"type": "server_error" if status >= 500 else "invalid_request_error", "code": _CODES[status]}
+    return status, {"error": {name: _shortened(text) for name, text in facts.items()}}
 
 
 def _shortened(text: str) -> str:
@@ -90,7 +96,6 @@ def _shortened(text: str) -> str:
 
 
 def refused(error: GlassformerError, headers: Mapping[str, str] | None = None, called: str = "text") -> JSONResponse:
-    """The answer to a request that is refused."""
     from starlette.responses import JSONResponse  # a notebook's kernel refuses too, without a server
 
     status, body = told(error, called)

@@ -1,7 +1,5 @@
 """What a route is, and how it answers: as JSON, in events, or with a refusal."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -36,7 +34,6 @@ class Route:
 
 
 def answered(values: Mapping[str, Any], status: int = 200) -> Response:
-    """An answer as JSON."""
     return Response(dumped(values), status, media_type="application/json")
 
 
@@ -49,7 +46,6 @@ def dumped(values: Mapping[str, Any]) -> str:
 
 
 def problem(error: GlassformerError, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer to a request that is refused."""
     return refused(error, headers, called="message")
 
 
@@ -66,7 +62,6 @@ class Events(StreamingResponse):
         self.stop = stop
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them."""
         try:
             await super().__call__(scope, receive, send)
         finally:

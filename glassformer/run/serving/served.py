@@ -1,7 +1,5 @@
 """The models of a server by name, and how a request becomes records that wait for their answers."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import OrderedDict
@@ -13,7 +11,7 @@ from typing import Any, cast
 from starlette.responses import Response
 
 from glassformer.answering.answers import numbered
-from glassformer.base.errors import ConfigError, DataError, GlassformerError, UnknownNameError, did_you_mean
+from glassformer.base.errors import DataError, GlassformerError, UnknownNameError, did_you_mean
 from glassformer.run.serving.batching import Item, Worker, Written
 from glassformer.run.serving.forms import Form, check_options, forms, key_of
 from glassformer.run.serving.limits import Limits
@@ -59,11 +57,14 @@ class Served:
                     pass
 
     def form(self, verb: str) -> Form:
-        """The form of a verb that this model answers; raises ConfigError for another one."""
+        """The form of a verb that this model answers; raises UnknownNameError for another one."""
         if verb not in self.verbs:
-            self.forms[verb].predictor(self.model, _defaults(self.forms[verb]))  # says why
-            raise ConfigError(f"{self.name} does not answer {verb}")
+            raise self.unknown(verb)
         return self.forms[verb]
+
+    def unknown(self, verb: str) -> UnknownNameError:
+        """The error for a verb that this model does not answer."""
+        return UnknownNameError(f"{self.name} has no verb {verb!r}", do=did_you_mean(verb, self.verbs))
 
     def predictor(self, form: Form, options: Mapping[str, Any]) -> tuple[str, Predictor[Any, Any]]:
         """What answers with these options, and its key. Raises ConfigError, and TooLargeError for too large options."""
@@ -118,7 +119,7 @@ class Models:
         self, served: Served, form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]
     ) -> list[Item]:
         """Records as they wait for their answers; raises DataError and TooLargeError."""
-        self.check_number(records)
+        self.check_number(records, min(self.limits.records, self.limits.waiting))
         loop = asyncio.get_running_loop()
 
         def made() -> list[Item]:
@@ -129,21 +130,25 @@ class Models:
                 most = min(most, self.limits.numbers // predictor.numbers_of_token)
             for values, where in numbered(records):
                 characters += self.characters(values, where)
-                check_characters(characters, self.limits.token_characters * self.limits.request_tokens)
+                check_size(characters, self.limits.request_characters, "characters")
                 example, rows = _read(predictor, values, where)
                 rows = self.rows(predictor, example, rows, where)
                 item = Item(key, predictor, example, rows, loop.create_future())
                 found.append(item)
                 tokens += item.tokens
-                check_tokens(tokens, most)
+                check_size(tokens, most, "tokens")
             return found
 
         return await in_thread(self.readers, made)
 
-    def check_number(self, records: Sequence[object]) -> None:
-        """Raise TooLargeError for a request with too many records."""
-        if len(records) > self.limits.records:
-            raise TooLargeError(f"a request must have at most {self.limits.records:,} records", got=f"{len(records):,}")
+    def check_number(self, records: Sequence[object], most: int) -> None:
+        """Raise TooLargeError for a request with more records."""
+        if len(records) > most:
+            raise TooLargeError(
+                f"a request must have at most {most:,} records",
+                got=f"{len(records):,}",
+                do=f"divide it into requests of at most {most:,}",
+            )
 
     def characters(self, values: Mapping[str, object], where: str = "") -> int:
         """Those of all texts of a record; raises TooLargeError for more than its tokens could need."""
@@ -187,17 +192,10 @@ class Models:
         return written, item
 
 
-def check_tokens(tokens: int, most: int) -> None:
-    """Raise TooLargeError for a request whose texts have more tokens."""
-    if tokens > most:
-        wanted = f"all texts of this request together must have at most {most:,} tokens"
-        raise TooLargeError(wanted, got="more", do="ask for fewer at once")
-
-
-def check_characters(characters: int, most: int) -> None:
-    """Raise TooLargeError for a request whose texts have more characters."""
-    if characters > most:
-        wanted = f"all texts of this request together must have at most {most:,} characters"
+def check_size(size: int, most: int, what: str) -> None:
+    """Raise TooLargeError for a request whose texts have more tokens or characters."""
+    if size > most:
+        wanted = f"all texts of this request together must have at most {most:,} {what}"
         raise TooLargeError(wanted, got="more", do="ask for fewer at once")
 
 

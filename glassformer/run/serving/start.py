@@ -1,7 +1,5 @@
 """Start a server, say where it is, and end when it is stopped, after all that it has taken is answered."""
 
-from __future__ import annotations
-
 import gc
 import socket
 from collections.abc import Callable, Mapping
@@ -40,29 +38,21 @@ def serve(
     """Serve models until Ctrl-C or SIGTERM. `announce` is called with the address when it can be asked."""
     import uvicorn
 
-    from glassformer.run.serving.app import application
-    from glassformer.run.serving.observed import Metrics, log_lines
+    from glassformer.run.serving.app import warmed
+    from glassformer.run.serving.observed import log_lines
     from glassformer.run.serving.patience import impatient
-    from glassformer.run.serving.served import Models, Served
 
     _allow_connections()
     with listening:
-        metrics = Metrics()
-        served = Models([Served(name, model, limits, metrics.taken(name)) for name, model in models().items()], limits)
-        for each in served.served.values():
-            each.warm()
+        app = warmed(models(), limits, token)
         gc.collect()
         gc.freeze()
         host, port = listening.getsockname()[:2]
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         config = uvicorn.Config(
-            application(served, token, metrics),
-            http=impatient(limits.seconds_to_read, MOST_SILENT, limits.seconds_to_take),
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=limits.grace,
-        )
+            app, http=impatient(limits.seconds_to_read, MOST_SILENT, limits.seconds_to_take), log_level="critical",
+            access_log=False, server_header=False, timeout_graceful_shutdown=limits.grace,
+        )  # fmt: skip
         with log_lines(), suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
 

@@ -3,8 +3,6 @@
 A thread cannot be ended from outside. Every call of torch asks first whether it is still wanted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable
@@ -28,7 +26,6 @@ class Stoppable(TorchFunctionMode):
         self.stop = stop
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The call itself, if it is still wanted."""
         if self.stop.is_set():
             raise Unwanted
         return func(*args, **(kwargs or {}))

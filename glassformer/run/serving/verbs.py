@@ -1,7 +1,5 @@
 """The routes of the verbs: one for each, made from its form."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -25,10 +23,11 @@ def verb_routes(models: Models) -> list[Route]:
 def verb_route(models: Models, form: Form) -> Route:
     async def ask(request: Request) -> Response:
         served = models[request.path_params["model"]]
+        note(request, model=served.name)
         served.form(form.name)
         body = read_body(await request.body(), form.body)
         records, kept, options = form.asked(body)
-        note(request, model=served.name, records=len(records))
+        note(request, records=len(records))
         if getattr(body, "stream", False):
             if len(records) > 1:
                 raise ConfigError("one text is streamed", got=f"{len(records):,}", do="leave stream out")

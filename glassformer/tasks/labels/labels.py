@@ -20,13 +20,13 @@ from glassformer.scoring.score import Reals
 from glassformer.tasks.answered import Answered, Guess, InWords, texts_of
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.rows import Row, check_columns, located, text_of
-from glassformer.tasks.task import Task
+from glassformer.tasks.rows import Row, located, text_of
+from glassformer.tasks.task import Both, Task, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
     from glassformer.models.inputs import Batch
     from glassformer.models.transformer import Transformer
@@ -200,6 +200,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     """One answer for a text or a pair. A long text has several windows, which share a weight of 1."""
 
     section: Any
+    roles = ("text", "pair", "label")
     head = "sentence_head"
     sample = ("A text that you want to classify.",)
     sample_option = "--pair"
@@ -226,10 +227,6 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         pair = text_of(values["pair"], where, "pair") if "pair" in values else None
         return Texts(text_of(values["text"], where), pair)
 
-    @classmethod
-    def columns(cls, data: Any) -> dict[str, str]:
-        return check_columns({"text": data.text, "pair": data.pair, "label": data.label})
-
     def rows_with(self, example: AnyTexts, labels: Mapping[str, Any], weight: float = 1.0) -> Iterator[Row]:
         cut = text_rows(self.tokenizer, example.text, example.pair, length=self.length)
         for ids, segments in cut:
@@ -254,7 +251,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     def probes(self, start: Transformer) -> Sequence[Self]:
         return pooled_probes(self, start)
 
-    def logits(self, model: Transformer, batch: Batch) -> torch.Tensor:
+    def logits(self, model: Transformer, batch: Batch) -> Tensor:
         """The outputs of the sentence head, of at least float32. [B, L]"""
         from glassformer.scoring.cross_entropy import widened
 
@@ -278,6 +275,15 @@ def pooled_probes(task: AnyTask, start: Transformer) -> list[AnyTask]:
     trained = [own.pooling] if own is not None and own.has_pooler else []
     allowed = ["first", "mean", *trained] if named is None else [named] if named in (*trained, *VECTORS) else []
     return [task.with_settings(pooling=each) for each in allowed if each in trained or not each.endswith("pooler")]
+
+
+def of_texts(task: Any, both: Both) -> Tensor:
+    """The labels of each text, or of each pair."""
+    from glassformer.scoring.cross_entropy import soft_loss  # not at the top: answers need no torch
+
+    logits, its = answers(both, "sentence_logits")  # [B, L]
+    several = getattr(task.section, "several", False)
+    return soft_loss(logits, its, both.batch.weights, both.temperature, several=several)
 
 
 def check_encoder(body: ModelConfig, wanted: str) -> None:

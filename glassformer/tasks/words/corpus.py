@@ -9,7 +9,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -24,7 +24,6 @@ from glassformer.data.readers.files import files_of
 from glassformer.data.settings import CorpusSection, DataSection
 from glassformer.data.stores.corpus import Corpus, prepare, resolve_shares, training_texts
 from glassformer.data.stores.split import Split
-from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.scoring.score import Measure, Unigram, losses_and_shares
 from glassformer.tasks.rows import Shape
@@ -184,19 +183,63 @@ class CorpusTask(Task):
         return corpus
 
 
-def held_out_sources(
-    corpus: Corpus, source: Callable[[TokenStore], Source], log: Callable[[str], None], *, least: int
-) -> dict[Split, Source]:
-    """The sources of held-out splits with at least `least` documents; logs which split has too few."""
-    found: dict[Split, Source] = {}
-    splits: tuple[Split, ...] = ("validation", "test")
-    for split in splits:
-        store = corpus.stores[split]
-        if store.documents >= least:
-            found[split] = source(store)
-        elif store.documents:
-            log(f"one document is held out ({split}): it is not used, as unrelated pairs need two documents")
-    return found
+Rows = TypeVar("Rows", bound=Source)
+
+
+class PairsTask(CorpusTask):
+    """A task on pairs of texts that are cut from documents: next sentence, or sentence order."""
+
+    of_pairs = True
+
+    @classmethod
+    def check_data(cls, data: DataSection) -> None:
+        assert isinstance(data, CorpusSection)
+        if not data.pack or data.document_mask is not None:
+            raise ConfigError(
+                "the rows of this task are pairs of texts, one in a row",
+                got="data.pack" if not data.pack else "data.document_mask",
+                do="leave it out",
+            )
+
+    @classmethod
+    def cut(
+        cls,
+        section: Any,
+        preparation: Preparation,
+        rows: Callable[[SentencePairs, int], Rows],
+        *,
+        wrong: float,
+    ) -> tuple[dict[Split, Rows], LabelCounts, str]:
+        """The rows that are made of the pairs of each split and their seed, the counts of the training labels, and the
+        text's fingerprint. `wrong`: the share of wrong pairs. Logs which held-out split has too few documents.
+        """
+        corpus, data = cls.stores(preparation), preparation.data
+        swapped = section.negatives == "swapped"
+        found: dict[Split, Rows] = {}
+        labels: dict[Split, Integers] = {}
+        for split, store in corpus.stores.items():
+            if split == "train" or store.documents >= (1 if swapped else 2):
+                seed = preparation.seed if split == "train" else data.seed
+                pairs = SentencePairs.prepare(
+                    store,
+                    preparation.tokenizer,
+                    data.length,
+                    seed=seed,
+                    duplicates=section.copies,
+                    short=section.short,
+                    unrelated=wrong,
+                    swapped=swapped,
+                )
+                found[split], labels[split] = rows(pairs, seed), pairs.labels
+            elif store.documents:
+                preparation.log(
+                    f"one document is held out ({split}): it is not used, as unrelated pairs need two documents"
+                )
+        counts = LabelCounts.of(labels["train"], preparation.facts.get("pair_counts"))
+        if not preparation.measuring:
+            for note in counts.notes(section.labels, data.length):
+                preparation.log(note)
+        return found, counts, corpus.stores["train"].fingerprint
 
 
 def check_some_can_be_masked(unigram: Unigram) -> None:
@@ -248,13 +291,3 @@ class LabelCounts:
                 "task.negatives = swapped"
             )
         return notes
-
-
-def check_rows_of_pairs(data: DataSection) -> None:
-    assert isinstance(data, CorpusSection)
-    if not data.pack or data.document_mask is not None:
-        raise ConfigError(
-            "the rows of this task are pairs of texts, one in a row",
-            got="data.pack" if not data.pack else "data.document_mask",
-            do="leave it out",
-        )

@@ -46,9 +46,8 @@ def answered(
 
 def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
     """The frequency of each training token, as saved or else counted; raises DataError if none can be masked."""
-    counts = preparation.facts.get("unigram_counts")
-    if counts is not None:
-        return Unigram(np.array(counts, np.int64)).without(preparation.tokenizer.special_ids)
+    if (saved := Unigram.saved(preparation.facts)) is not None:
+        return saved.without(preparation.tokenizer.special_ids)
     source = sources["train"]
     assert isinstance(source, MaskedRows)
     unigram = source.unigram()
@@ -69,8 +68,3 @@ def of_masked_words(task: Any, both: Both) -> Tensor:
     logits, its = answers(both, "logits")  # [N, V]
     weights = (both.batch.labels["masked_words"] != IGNORED).flatten().float()  # [N]
     return soft_loss(logits, its, weights, both.temperature)
-
-
-def of_texts(task: Any, both: Both) -> Tensor:
-    logits, its = answers(both, "sentence_logits")  # [B, L]
-    return soft_loss(logits, its, both.batch.weights, both.temperature)

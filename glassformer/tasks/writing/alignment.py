@@ -6,7 +6,7 @@ L layers · B rows · H heads · T target tokens · S source tokens · X source 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +15,8 @@ from torch import Tensor
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
+from glassformer.models.weights import ALIGNMENT_HEAD
 from glassformer.scoring.score import Integers, Reals
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import Span
@@ -39,31 +39,12 @@ class Link(NamedTuple):
         return Link((a + source, b + source), (c + target, d + target), self.weight)
 
 
-def mean_attention(weights: Any, *, layers: Sequence[int] | None = None, heads: Sequence[int] | None = None) -> Reals:
-    """The mean over the chosen layers and heads, from 0, or from the last with -1, by default all: [L, H, T, S] -> [T,
-    S]. Raises ShapeError.
-    """
-    table = np.asarray(weights, np.float64)
-    if table.ndim != 4:
-        raise ShapeError("attention of all layers and heads must have 4 axes", got=f"{list(table.shape)}")
-    for axis, (name, chosen) in enumerate((("layer", layers), ("head", heads))):
-        beyond = [number for number in chosen or () if not -table.shape[axis] <= number < table.shape[axis]]
-        if beyond:
-            raise ShapeError(f"a {name} from 0 to {table.shape[axis] - 1} is needed", got=str(beyond[0]))
-    table = table if layers is None else table[list(layers)]
-    table = table if heads is None else table[:, list(heads)]
-    return table.mean(axis=(0, 1))  # [T, S]
-
-
 def align(
     attention: Any,
     source_tokens: Sequence[Span],
     target_tokens: Sequence[Span],
     source_words: Sequence[Span],
     target_words: Sequence[Span],
-    *,
-    reading: bool = False,
-    least: float = 0.0,
 ) -> list[Link]:
     """The source word of each target word, in the order of the target.
 
@@ -71,11 +52,7 @@ def align(
     their texts; a token without characters, such as the end of a sentence, belongs to no word, and its attention counts
     for none. A word gets the mean attention of its tokens to all tokens of a source word.
 
-    With `reading` a token's row is that of the next step, where it is what the decoder reads: without a trained
-    alignment the step that emits a word often looks elsewhere (Chen et al. 2020, shifted attention). The last token
-    then needs a step after it, such as the one that emits the end, and has no word without.
-    `least` is the weight below which a word is left without a link. Raises ShapeError where the attention has not a row
-    for each target token and a column for each source token.
+    Raises ShapeError where the attention has not a row for each target token and a column for each source token.
     """
     table = np.asarray(attention, np.float64)
     if table.shape != (len(target_tokens), len(source_tokens)):
@@ -83,16 +60,12 @@ def align(
             "attention must have a row for each target token and a column for each source token",
             got=f"{list(table.shape)} for {len(target_tokens)} and {len(source_tokens)} tokens",
         )
-    if reading:
-        table, target_tokens = table[1:], target_tokens[:-1]
     by_word = _members(target_words, target_tokens) @ table @ _members(source_words, source_tokens).T  # [Y, X]
     total = by_word.sum(axis=1)  # [Y]
     found = list[Link]()
     for row in np.flatnonzero(total > 0).tolist():
         place = int(by_word[row].argmax())
-        weight = float(by_word[row, place] / total[row])
-        if weight >= least:
-            found.append(Link(source_words[place], target_words[row], weight))
+        found.append(Link(source_words[place], target_words[row], float(by_word[row, place] / total[row])))
     return found
 
 
@@ -118,24 +91,6 @@ def owner_words(words: Sequence[Span], tokens: Sequence[Span]) -> Integers:
             shared = np.minimum(ends[first:last], end) - np.maximum(starts[first:last], start)
             found[number] = first + int(shared.argmax())
     return found
-
-
-def pharaoh(links: Iterable[Link], source_words: Sequence[Span], target_words: Sequence[Span]) -> str:
-    """Links as "source-target" numbers of words from 0, as alignment tools write them: "0-0 1-2"."""
-    numbers = [{span: number for number, span in enumerate(words)} for words in (source_words, target_words)]
-    return " ".join(f"{numbers[0][link.source]}-{numbers[1][link.target]}" for link in links)
-
-
-def alignment_error_rate(
-    found: Iterable[tuple[int, int]], sure: Iterable[tuple[int, int]], possible: Iterable[tuple[int, int]] = ()
-) -> float:
-    """AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|) of links as numbers of words; sure links are possible ones too
-    (Och & Ney 2003). 0 where there is nothing to align and nothing was.
-    """
-    ours, certain = set(found), set(sure)
-    allowed = certain | set(possible)
-    both = len(ours) + len(certain)
-    return 1 - (len(ours & certain) + len(ours & allowed)) / both if both else 0.0
 
 
 def loss_of_links(scores: Tensor, batch: Batch, labels: Tensor, tokenizer: Tokenizer) -> Tensor:

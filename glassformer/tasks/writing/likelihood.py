@@ -1,7 +1,7 @@
 """How likely a text is to a decoder, token by token, and how likely a given translation is to an encoder–decoder: the
 verb `score`.
 
-B rows · S tokens of a row · T tokens of the target, its end among them · n, N tokens that are scored together ·
+B rows · S tokens of a row · T tokens of the target, its end among them · n scored tokens ·
 V vocabulary
 """
 
@@ -20,7 +20,7 @@ from glassformer.data.readers.parallel import TARGET
 from glassformer.decode.request import SpecialIds
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import compared
+from glassformer.scoring.cross_entropy import compared_in_parts
 from glassformer.tasks.predictor import TOKEN_BY_TOKEN, Context, Predictor
 from glassformer.tasks.rows import Axis, Row, located, text_of
 from glassformer.tasks.writing.next_token_scores import NEXT
@@ -31,9 +31,8 @@ from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.windows import Window, windows
 
-# Target tokens that go through the decoder together, padding included, and those of which all vocabulary scores are in
-# memory.
-_TOGETHER, _SCORES = 8192, 512
+# Target tokens that go through the decoder together, padding included.
+_TOGETHER = 8192
 
 
 class Read(NamedTuple):
@@ -81,15 +80,11 @@ class Likelihood(Predictor[Read, ScoredText]):
             yield Row(ids=given, labels={NEXT: labels})
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[float]]]:
-        head = model.head
-        assert head is not None
         for batch in batches:
             labels = batch.labels[NEXT]  # [B, S]
             asked = labels != IGNORED
             states = model(batch.inputs, heads=()).states[asked]  # [n, W]
-            found: list[float] = []
-            for some, right in zip(states.split(_SCORES), labels[asked].split(_SCORES), strict=True):
-                found += (-compared(head(some, model.word_table), right)[0]).tolist()
+            found: list[float] = (-compared_in_parts(model, states, labels[asked])[0]).tolist()
             start = 0
             for row, count in zip(batch.row_ids.tolist(), asked.sum(dim=1).tolist(), strict=True):
                 yield row, found[start : start + count]
@@ -192,16 +187,11 @@ def target_log_probabilities(model: Transformer, inputs: Inputs, targets: Tensor
     """
     begin = torch.full_like(targets[:, :1], ids.begin)  # [B, 1]
     given = torch.cat([begin, targets[:, :-1].where(targets[:, :-1] != IGNORED, ids.begin)], dim=1)  # [B, T]
-    never = torch.tensor(ids.never, dtype=torch.int64, device=targets.device)
     states = model(inputs, Inputs(ids=given), heads=()).states.flatten(0, 1)  # [B * T, W]
-    assert model.head is not None
     asked = (targets != IGNORED).flatten()  # [B * T]
-    losses = [
-        compared(model.head(some, model.word_table).index_fill(-1, never, -torch.inf), labels)[0]
-        for some, labels in zip(states[asked].split(_SCORES), targets.flatten()[asked].split(_SCORES), strict=True)
-    ]  # each [N]
-    found = torch.zeros(asked.shape, dtype=losses[0].dtype, device=asked.device)  # [B * T]
-    found[asked] = -torch.cat(losses)
+    losses, _ = compared_in_parts(model, states[asked], targets.flatten()[asked], never=ids.never)  # [n]
+    found = torch.zeros(asked.shape, dtype=losses.dtype, device=asked.device)  # [B * T]
+    found[asked] = -losses
     return found.view(targets.shape)  # [B, T]
 
 

@@ -9,21 +9,21 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 import numpy as np
-import torch
 
 from glassformer.data.batches.batch import Integers
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import compared
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Trigram, Unigram
+from glassformer.scoring.cross_entropy import compared_in_parts
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram
+from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Shape
 
 NEXT = "next_tokens"
-# Rows of one forward pass in evaluation, and tokens whose vocabulary scores are in memory together.
-_ROWS, _TOGETHER = 32, 512
+# Rows of one forward pass in evaluation.
+_ROWS = 32
 MOST_COUNTED = 20_000_000
 """Trigrams are counted in memory, about 60 bytes each at most."""
 
@@ -89,8 +89,7 @@ class NextTokenScores:
             return found | ({"accuracy": sums[..., 1] / sums[..., 2]} if guesses else {})
 
         measure = Measure(rows, scores)
-        count = int(measure.sums[2])
-        return Scores(count, "tokens", {THIS_MODEL: measure.values()}, measures={THIS_MODEL: measure})
+        return Scores.measured("tokens", {THIS_MODEL: measure}, count=int(measure.sums[2]))
 
 
 def _batches(source: NextTokenRows, limit: int | None) -> Iterator[Batch]:
@@ -102,19 +101,13 @@ def _batches(source: NextTokenRows, limit: int | None) -> Iterator[Batch]:
 
 def _compared(model: Transformer, batch: Batch) -> tuple[Reals, Reals]:
     """The loss of each label of a batch, and whether its logit is the largest: [n], [n]."""
-    head = model.head
-    assert head is not None
     device = next(model.parameters()).device
     labels = batch.labels[NEXT].flatten().to(device)  # [N]
     asked = labels != IGNORED
     with evaluating(model):
         states = model(batch.to(device).inputs, heads=()).states.flatten(0, 1)[asked]  # [n, W]
-        found = [
-            compared(head(some, model.word_table), right)
-            for some, right in zip(states.split(_TOGETHER), labels[asked].split(_TOGETHER), strict=True)
-        ]
-    losses, right = (torch.cat(each).cpu().double().numpy() for each in zip(*found, strict=True))
-    return losses, right
+        losses, right = compared_in_parts(model, states, labels[asked])
+    return losses.cpu().double().numpy(), right.cpu().double().numpy()
 
 
 def _after_two(trigram: Trigram, batch: Batch) -> tuple[Reals, Reals]:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import compared
+from glassformer.scoring.cross_entropy import compared_in_parts
 from glassformer.scoring.score import THIS_MODEL, Reals, Scores, Unigram, perplexity
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.rows import Shape, text_of
@@ -49,13 +49,7 @@ class TextPairs(Sequence[TextPair]):
     def sides(self) -> tuple[Texts, Texts]:
         return self.sources, self.targets
 
-    @overload
-    def __getitem__(self, number: int) -> TextPair: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[TextPair]: ...
-    def __getitem__(self, number: int | slice) -> TextPair | list[TextPair]:
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
+    def __getitem__(self, number: int) -> TextPair:  # type: ignore[override]  # no slices: nobody asks for them
         return TextPair(self.sources[number], self.targets[number])
 
 
@@ -113,11 +107,10 @@ class PairSource:
         filled = np.concatenate([examples, np.repeat(examples[-1:], rows - len(examples))])
         members, row, _ = self.packed.members.joined(filled)
         pairs = members.astype(np.int64)
-        within = np.arange(len(pairs)) - np.searchsorted(row, row)  # number of each pair in its row
         # Padding of the source is a document of its own; padding of the target belongs to the first: it has something
         # to look at, and nobody looks back at it.
-        encoder = _side_by_side(self._sides[0], pairs, row, within, (rows, sources), fill=(self._pads[0], -1))
-        decoder = _side_by_side(self._sides[1], pairs, row, within, (rows, targets), fill=(IGNORED, 0))
+        encoder = side_by_side(self._sides[0], pairs, row, (rows, sources), fill=(self._pads[0], -1))
+        decoder = side_by_side(self._sides[1], pairs, row, (rows, targets), fill=(IGNORED, 0))
         decoder.ids[len(examples) :] = IGNORED
         shifted = np.where(decoder.ids == IGNORED, self._pads[1], decoder.ids)  # [B, T]
         shifted[:, 1:] = shifted[:, :-1].copy()
@@ -134,8 +127,8 @@ class PairSource:
         )
 
 
-class _Side(NamedTuple):
-    """One side of a batch, each [B, S]."""
+class PackedSide(NamedTuple):
+    """Tokens of several texts in each row, each [B, S]: the number of a token's text is its document."""
 
     ids: Integers
     documents: Integers
@@ -149,20 +142,23 @@ class _Side(NamedTuple):
         )
 
 
-def _side_by_side(
-    tokens: Flat, pairs: Integers, row: Integers, within: Integers, shape: tuple[int, int], *, fill: tuple[int, int]
-) -> _Side:
-    """The tokens of these pairs, each in its row [C] after those before it; positions begin anew with each pair."""
-    values, of, position = tokens.joined(pairs)  # [n], [n], [n]
-    ends = tokens.lengths[pairs].cumsum()
-    begins = np.concatenate([[0], ends[:-1]])  # of each pair among all
-    row_begins = begins[np.searchsorted(row, row)]  # of its row
-    column = position + (begins - row_begins)[of]  # [n]
+def side_by_side(
+    tokens: Flat, chosen: Integers, row: Integers, shape: tuple[int, int], *, fill: tuple[int, int]
+) -> PackedSide:
+    """The tokens of these texts, each in its row [C] after those before it; positions begin anew with each text. `fill`
+    has the id and the document of padding.
+    """
+    values, of, position = tokens.joined(chosen)  # [n], [n], [n]
+    ends = tokens.lengths[chosen].cumsum()
+    begins = np.concatenate([[0], ends[:-1]])  # of each text among all
+    first = np.searchsorted(row, row)  # of its row
+    within = np.arange(len(chosen)) - first  # number of each text in its row
+    column = position + (begins - begins[first])[of]  # [n]
     ids, documents = (np.full(shape, each, np.int64) for each in fill)  # [B, S], [B, S]
     positions = np.broadcast_to(np.arange(shape[1]), shape).copy()  # [B, S], those of padding as in its row
     at = row[of], column
     ids[at], documents[at], positions[at] = values, within[of], position
-    return _Side(ids, documents, positions)
+    return PackedSide(ids, documents, positions)
 
 
 def _tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> Flat:
@@ -197,8 +193,8 @@ def log_rows(sources: Mapping[Split, PairSource], length: int, log: Callable[[st
         log(f"{left_out:,} pairs with a side of more than data.length = {length} tokens are left out")
 
 
-# Rows that are measured together, and tokens whose vocabulary scores are in memory together.
-_ROWS, _SCORED = 32, 512
+# Rows that are measured together.
+_ROWS = 32
 
 
 @dataclass(frozen=True)
@@ -218,8 +214,6 @@ def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limi
     """The losses after the right tokens, without smoothing; of all pairs, or always the same ones, about `limit`."""
     device = next(model.parameters()).device
     sums = np.zeros((4, len(source.examples)))  # tokens, losses, right, unigram
-    head = model.head
-    assert head is not None
     none = np.zeros(0, np.int64)
     with evaluating(model):
         for batch, pairs in _rows(source, limit):
@@ -227,15 +221,12 @@ def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limi
             asked = labels != IGNORED
             moved = batch.to(device)
             states = model(moved.inputs, moved.decoder_inputs, heads=()).states.flatten(0, 1)[asked.to(device)]
-            its = pairs.reshape(-1)[asked.numpy()]  # [n]
-            for start in range(0, len(its), _SCORED):
-                some = slice(start, start + _SCORED)
-                right = labels[asked][some]
-                found = compared(head(states[some], model.word_table), right.to(device))
-                frequent, _ = unigram.guess(none, none, right.numpy())
-                each = [np.ones(len(right)), *(one.double().cpu().numpy() for one in found), frequent]
-                for row, values in zip(sums, each, strict=True):
-                    np.add.at(row, its[some], values)
+            its, right = pairs.reshape(-1)[asked.numpy()], labels[asked]  # [n], [n]
+            found = compared_in_parts(model, states, right.to(device))
+            frequent, _ = unigram.guess(none, none, right.numpy())
+            each = [np.ones(len(right)), *(one.double().cpu().numpy() for one in found), frequent]
+            for row, values in zip(sums, each, strict=True):
+                np.add.at(row, its, values)
     measured = np.flatnonzero(sums[0])
     return TargetLosses(measured, *sums[:, measured])
 

@@ -4,7 +4,7 @@ B rows · S tokens of the source · T tokens of the target · V vocabulary · N 
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,14 +15,11 @@ from glassformer.config import ModelConfig
 from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
 from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.request import Hypothesis
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import token_cross_entropy
 from glassformer.scoring.score import Scores, Unigram
-from glassformer.tasks.predictor import Context
-from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.tables import Record, TableTask
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.writing.alignment import ALIGNMENT, loss_of_links
 from glassformer.tasks.writing.pair_source import (
@@ -30,25 +27,21 @@ from glassformer.tasks.writing.pair_source import (
     TextPair,
     TextPairs,
     log_rows,
-    pair_of,
     target_losses,
     token_scores,
 )
 from glassformer.tasks.writing.settings import TargetSection
-from glassformer.tasks.writing.translation import Translation
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import check_translates
 from glassformer.text.special import MARIAN
 from glassformer.text.tokenizer import Tokenizer
 
 
-class TargetTask(RecordTask[TextPair, Translation]):
+class TargetTask(TableTask):
     """The probability of each target token, given the source and the right tokens before it (teacher forcing)."""
 
     special: ClassVar = MARIAN
-    axes: ClassVar[Mapping[str, Axis]] = {TARGET: "token"}
     two_sided = True
-    in_one_pass = False
     shares = ()
     section: TargetSection
 
@@ -71,12 +64,6 @@ class TargetTask(RecordTask[TextPair, Translation]):
     def texts_of(cls, record: Record) -> tuple[str, ...]:
         return str(record.values["text"]), str(record.values["target"])
 
-    def example(self, values: Mapping[str, object], where: str) -> TextPair:
-        return pair_of(values, where)
-
-    def rows(self, example: TextPair) -> Iterator[Row]:
-        return self.translator.rows(example)
-
     def known_by(self, example: TextPair) -> str:
         return example.text
 
@@ -85,13 +72,8 @@ class TargetTask(RecordTask[TextPair, Translation]):
         check_translates(body)
 
     @classmethod
-    def from_records(
-        cls,
-        section: TargetSection,
-        preparation: Preparation,
-        records: Sequence[Record],
-        held_out: Sequence[Record] = (),
-    ) -> Self:
+    def untrained(cls, section: TargetSection, preparation: Preparation) -> Self:
+        """The task before its data are read."""
         return cls(section, preparation.tokenizer, length=preparation.data.length, search=preparation.search)
 
     def _sources(
@@ -110,7 +92,8 @@ class TargetTask(RecordTask[TextPair, Translation]):
                 got=f"{len(found['train']):,} longer ones",
                 do="" if preparation.measuring else "raise data.length",
             )
-        self.unigram = _unigram_of(preparation, sources["train"])
+        size = preparation.tokenizer.target.vocabulary_size
+        self.unigram = Unigram.saved(preparation.facts) or Unigram.count(sources["train"].target_tokens, size)
         log_rows(sources, data.length, log)
         return {split: source for split, source in sources.items() if len(source)}
 
@@ -133,27 +116,7 @@ class TargetTask(RecordTask[TextPair, Translation]):
         return float((1 - share) * of_each @ counts / counts.sum() + share * possible.mean())
 
     def facts(self) -> dict[str, Any]:
-        return {"unigram_counts": self.unigram.counts.tolist()}
+        return self.unigram.facts
 
     def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
         return token_scores(target_losses(model, source, self.unigram, limit), self.unigram)
-
-    @classmethod
-    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        kind: Any = cls.Section  # each task's own has a default for its name
-        section: Any = context.section if isinstance(context.section, kind) else kind()
-        cls.check_body(section, model.config)
-        return cls(section, tokenizer, length=context.length, search=context.search)
-
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        return self.translator.predict(model, batches)
-
-    def merge(self, example: TextPair, found: Sequence[list[Hypothesis]]) -> Translation:
-        return self.translator.merge(example, found)
-
-
-def _unigram_of(preparation: Preparation, source: PairSource) -> Unigram:
-    counts = preparation.facts.get("unigram_counts")
-    if counts is not None:
-        return Unigram(np.array(counts, np.int64))
-    return Unigram.count(source.target_tokens, preparation.tokenizer.target.vocabulary_size)

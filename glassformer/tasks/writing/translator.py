@@ -23,9 +23,9 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Step
 from glassformer.decode.stream import StreamedText, stream
 from glassformer.decode.words import before_stop, forbidden_ids, forced_words
-from glassformer.models.alignment import ALIGNMENT_HEAD
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.models.weights import ALIGNMENT_HEAD
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing import writers

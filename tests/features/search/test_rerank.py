@@ -1,7 +1,5 @@
 """Hits that a model of pairs orders anew: against what the model answers to each pair by itself."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An index of texts: exact, whole or absent, and true to its model."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil
@@ -332,7 +330,7 @@ def test_the_commands(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["search", "ask", index, "zebra", "...", "--by", "words"]) == 0
     told = capsys.readouterr()
     assert "no text has a word" in told.out
-    assert "question 2" in told.err
+    assert "text 2 of 2" in told.err
     assert main(["search", "ask", index, "the dog", "--out", f"{index}/texts.jsonl"]) == 2
     assert main(["search", "ask", index, "the dog"]) == 0
     capsys.readouterr()

@@ -1,7 +1,5 @@
 """Words of an index: BM25 as its formula says, vectors and words together, and indices without words."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -6,8 +6,6 @@ record FILE.json      the fast cases alone, rounded: the copy that is committed
 compare FILE.json     the same cases, on any machine
 """
 
-from __future__ import annotations
-
 import os
 
 # Before torch is imported: sums in one order, on the processor.

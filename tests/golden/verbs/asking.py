@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501 -- a row of the table is a line
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.golden.verbs.cases import ASKED, MASKED, PASSAGE, SIZES, SMALL, TEXT, TOLD

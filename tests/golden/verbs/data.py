@@ -1,7 +1,5 @@
 """The tiny data that the cases read: written by rule, the same bytes on every machine."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

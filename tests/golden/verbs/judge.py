@@ -1,7 +1,5 @@
 """Running cases and comparing what they give with what was recorded."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Files as values of JSON: tensors and tables by names, shapes and checksums."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

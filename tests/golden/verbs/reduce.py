@@ -1,7 +1,5 @@
 """From what a command wrote to fields and numbers: without wording, places, times and versions."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Running one command in a process of its own: a fork of this one, in which everything is imported."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

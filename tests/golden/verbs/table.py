@@ -1,7 +1,5 @@
 """What a case is, and which cases another one needs."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Sequence

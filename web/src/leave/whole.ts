@@ -4,6 +4,7 @@ import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
 import { grouped } from "../numbers/written.ts";
 import { HttpSource } from "../sources/http_source.ts";
 import type { Source } from "../sources/source.ts";
+import { LANGUAGE } from "../words/say.ts";
 import { withoutScript } from "./notice.ts";
 
 /** What a server sends at once, and what a page gathers of it. */
@@ -56,7 +57,9 @@ export function partsOf(shape: readonly number[], most = AT_ONCE): string[] {
  */
 export async function wholePage(source: Source, place: string): Promise<Blob> {
   const text = source instanceof HttpSource ? await source.page() : ownPage();
-  return new Blob([text.replace('<html lang="en"', `<html lang="en" data-place="${attribute(place)}"`)], {
+  // What the server has written has its language already.
+  const spoken = text.includes("data-language") || LANGUAGE === "en" ? "" : ` data-language="${LANGUAGE}"`;
+  return new Blob([text.replace('<html lang="en"', `<html lang="en"${spoken} data-place="${attribute(place)}"`)], {
     type: "text/html",
   });
 }
@@ -64,7 +67,8 @@ export async function wholePage(source: Source, place: string): Promise<Blob> {
 /** The file that this page was read from: what the script has made of it is taken out again. */
 function ownPage(): string {
   const page = document.documentElement.cloneNode(true) as HTMLElement;
-  for (const name of page.getAttributeNames()) if (name !== "lang") page.removeAttribute(name);
+  for (const name of page.getAttributeNames()) page.removeAttribute(name);
+  page.lang = "en";
   for (const element of page.querySelectorAll("body > *")) {
     if (element.id === "explorer") element.replaceChildren(...withoutScript());
     else if (element.localName !== "script") element.remove();

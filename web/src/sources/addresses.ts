@@ -7,7 +7,7 @@ export const RUN_PATH = "api/runs/{key}/{what}";
 export const QUERIES = {
   honesty: [],
   numbers: [],
-  page: [],
+  page: ["language"],
   tensor: ["name", "part"],
   picture: ["name", "part", "rows", "columns", "scale"],
   pictures: ["names", "rows", "columns"],

@@ -8,7 +8,7 @@ import { metadataOf, readTensors, sizeOf, type Tensor } from "../numbers/safeten
 import { axisNames, type Cell } from "../record/axes.ts";
 import { FORMAT, type Formula, type Honesty } from "../record/record.ts";
 import type { Offer, Overview, TreeWish, Wish } from "../record/wishes.ts";
-import { say } from "../words/say.ts";
+import { LANGUAGE, say } from "../words/say.ts";
 import type { QUERIES } from "./addresses.ts";
 import { inBytes, inJson, modelPath, type Query, RefusedError, request, runPath } from "./requests.ts";
 import { ServedHeads } from "./served_heads.ts";
@@ -290,7 +290,7 @@ export class HttpSource implements Source {
 
   /** The page of this run as one file. */
   async page(): Promise<string> {
-    return this.#again(async () => (await request(this.#path("page", {}))).text());
+    return this.#again(async () => (await request(this.#path("page", { language: LANGUAGE }))).text());
   }
 
   async #explained(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Shortened> {

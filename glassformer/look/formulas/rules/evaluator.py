@@ -15,19 +15,9 @@ from typing import ClassVar, NamedTuple, overload
 import torch
 from torch import Tensor
 
+from glassformer.look.formulas import named
 from glassformer.look.formulas.explanation import Explanation, Limits, Part
-from glassformer.look.formulas.named import (
-    Cell,
-    FormulaError,
-    Operand,
-    Source,
-    align,
-    axis_names,
-    index_of,
-    sizes_of,
-    step_along,
-    view,
-)
+from glassformer.look.formulas.named import Cell, FormulaError, Operand, Source
 from glassformer.look.formulas.rules.notation import Expression, Title, read, row, short, sign
 
 
@@ -155,31 +145,31 @@ class Evaluator:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        return axis_names(self.formula.axes)
+        return named.axis_names(self.formula.axes)
 
     def raw(self, operand: Operand) -> Tensor:
         """The operand with one dimension for each of its names, as it is stored."""
-        return view(operand, self.source.tensor(operand.name), self.source.scored_at)
+        return named.view(operand, self.source.tensor(operand.name), self.source.scored_at)
 
     def aligned(self, operand: Operand, axes: tuple[str, ...] | None = None) -> Tensor:
         """The operand in double precision, its axes in the order of the result's."""
-        tensor = align(self.raw(operand), operand.names, axes or self.axes, operand.name)
+        tensor = named.align(self.raw(operand), operand.names, axes or self.axes, operand.name)
         return tensor if tensor.dtype == torch.bool else tensor.double()
 
     def factor(self, operand: Operand, cell: Cell) -> Factor:
         tensor = self.source.tensor(operand.name)
-        index = index_of(operand, tensor.shape, cell, self.source.scored_at)
+        index = named.index_of(operand, tensor.shape, cell, self.source.scored_at)
         return Factor(operand.name, index, float(tensor[index]))
 
     def along(self, operand: Operand, over: str, cell: Cell) -> Line:
         """The numbers of an operand met along an axis, read at once: single reads of a vocabulary take too long."""
         tensor, size = self.source.tensor(operand.name), self.size(operand, over)
-        place = step_along(operand, tensor.shape, over)
+        place = named.step_along(operand, tensor.shape, over)
         if place is None:
             met = [self.factor(operand, here) for _, here in self.steps(operand, over, cell)]
             return Line([factor.value for factor in met], met.__getitem__)
         dim, by = place
-        first = index_of(operand, tensor.shape, {**cell, over: 0}, self.source.scored_at)
+        first = named.index_of(operand, tensor.shape, {**cell, over: 0}, self.source.scored_at)
         before, start, after = first[:dim], first[dim], first[dim + 1 :]
         line = tensor[(*before, slice(start, start + by * (size - 1) + 1, by or None), *after)].tolist()
         values = list(map(float, line * size if by == 0 else line))
@@ -192,7 +182,7 @@ class Evaluator:
     def size(self, operand: Operand, axis: str) -> int:
         if axis not in operand.names:
             raise FormulaError(f"{operand.name} must have an axis {axis}", got=" ".join(operand.names))
-        return sizes_of(operand, self.source.tensor(operand.name).shape, self.source.scored_at)[axis]
+        return named.sizes_of(operand, self.source.tensor(operand.name).shape, self.source.scored_at)[axis]
 
     def steps(self, operand: Operand, over: str, cell: Cell) -> Iterator[tuple[int, dict[str, int]]]:
         for step in range(self.size(operand, over)):

@@ -184,10 +184,9 @@ def answer_scores(asked: Sequence[Asked], answers: Sequence[Answer], *, threshol
     if not all(right):
         found["never answering"] = [""] * len(asked)
     measures = {name: answer_measure(texts, right) for name, texts in found.items()}
-    of = {name: measure.values() for name, measure in measures.items()}
     windowed = sum(answer.windows > 1 for answer in answers)
     report = {"threshold": threshold, "windowed": windowed, "most_wrong": _most_wrong(right, answers)}
-    return Scores(len(asked), "questions", of, shares=(), measures=measures, report=report)
+    return Scores.measured("questions", measures, shares=(), report=report)
 
 
 def _most_wrong(right: Sequence[tuple[str, ...]], answers: Sequence[Answer]) -> list[dict[str, Any]]:

@@ -31,8 +31,9 @@ from glassformer.tasks.labels.answer.passage import Passage, Passages, right_ans
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
 from glassformer.tasks.labels.labels import check_encoder, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
-from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row, check_columns, located, text_of
+from glassformer.tasks.records import RecordTask
+from glassformer.tasks.rows import Axis, Row, located, text_of
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import Window, room_beside, windows
@@ -73,6 +74,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     Section = AnswerSection
     Data = AnswerData
+    roles = ("text", "pair", "answers")
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "answer"}
     head_use = "span"
@@ -131,10 +133,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         shifts = [window.start - self._ahead(example) for window in cut]
         spans, none = merged(found, shifts, example.passage, count=self.top, no_answer=bool(self.section.no_answer))
         return Answer(example.question, spans, none, self.section.threshold, len(cut), example.cut)
-
-    @classmethod
-    def columns(cls, data: AnswerData) -> dict[str, str]:
-        return check_columns({"text": data.text, "pair": data.pair, "answers": data.answers})
 
     @classmethod
     def split_text(cls, record: Record) -> str:

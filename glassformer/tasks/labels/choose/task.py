@@ -20,14 +20,15 @@ from glassformer.config import ModelConfig
 from glassformer.data.readers.rows import Columns
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.corpus import on_bad
-from glassformer.scoring.calibration import log_softmax
+from glassformer.scoring.calibration import log_mean, log_softmax
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.labels import check_encoder, pooled_probes, two_segments
 from glassformer.tasks.predictor import SENTENCES, Context, untrained
-from glassformer.tasks.records import Record, RecordTask, log_mean_of_columns
+from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_rows
@@ -108,7 +109,7 @@ class Choose(RecordTask[Question, Choice]):
         """A softmax over the candidates in each window, and the mean of the windows' probabilities."""
         count = len(example.choices)
         scores = np.array(found, np.float64).reshape(-1, count)  # [G, C]
-        logs = log_mean_of_columns(log_softmax(scores).tolist())
+        logs = log_mean(log_softmax(scores)).tolist()  # [C]
         if not all(map(math.isfinite, logs)):
             raise not_finite("a model must give finite numbers to choose with", example.text)
         best = logs.index(max(logs))
@@ -225,8 +226,7 @@ class Choose(RecordTask[Question, Choice]):
                 [math.log(count) for _, count, _ in known], [1 / count for _, count, _ in known]
             ),
         }
-        of = {name: measure.values() for name, measure in measures.items()}
-        return Scores(len(known), "questions", of, measures=measures)
+        return Scores.measured("questions", measures)
 
     def _prior(self, count: int) -> list[float]:
         """How likely the right one of so many candidates has each place, from the training records, plus one."""

@@ -20,11 +20,12 @@ from glassformer.scoring.calibration import fitted_temperature, limit_of, log_pr
 from glassformer.scoring.score import Reals, Scores
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
-from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, two_segments
+from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, of_texts, two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
-from glassformer.tasks.records import Record, RecordSource
+from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
-from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
+from glassformer.tasks.tables import Record
+from glassformer.tasks.task import Preparation, SoftLoss
 from glassformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -43,13 +44,6 @@ _FITTED, _LOGITS = 2048, 1 << 22
 _FEW = 32
 
 
-def _of_label_sets(task: Any, both: Both) -> Tensor:
-    from glassformer.scoring.cross_entropy import soft_loss  # not at the top: answers need no torch
-
-    logits, its = answers(both, "sentence_logits")  # [B, L]
-    return soft_loss(logits, its, both.batch.weights, both.temperature, several=task.section.several)
-
-
 class Classify(TextPairTask[Labelled, Any]):
     """Labels for a text or a pair. A long text has several windows; their probabilities are averaged."""
 
@@ -57,7 +51,7 @@ class Classify(TextPairTask[Labelled, Any]):
     Data = ClassifyData
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
     head_use = "sentence labels"
-    soft: ClassVar[Mapping[str, SoftLoss]] = {"label": _of_label_sets}
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"label": of_texts}
     weights: ClassVar[Mapping[str, float]] = {"label": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"label": "set"}
     baseline_names = ("most_frequent", "tf_idf")
@@ -149,7 +143,7 @@ class Classify(TextPairTask[Labelled, Any]):
             more = f" and {len(counted) - _SHOWN:,} more" if len(counted) > _SHOWN else ""
             rare = [label[:30] for label, count in counted if count == 1]
             warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
-            preparation.log(f"{len(labels):,} labels: {shown}{more}{warned}")
+            preparation.log(f"{len(labels):,} labels in the training records: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
         frequencies = dict(preparation.facts.get("label_counts") or {label: found[label] for label in labels})
         values = section.model_dump() | {"labels": labels}

@@ -24,9 +24,9 @@ from glassformer.tasks.answered import Answered, InWords, texts_of
 from glassformer.tasks.labels.labels import TextPairTask, two_segments
 from glassformer.tasks.labels.settings import TextPairData, TextPairSection
 from glassformer.tasks.predictor import Context, untrained
-from glassformer.tasks.records import Record
 from glassformer.tasks.rows import Axis, Row, located, not_finite
 from glassformer.tasks.settings import CardWords
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 
@@ -209,14 +209,8 @@ class Regress(TextPairTask[Rated, Number]):
             THIS_MODEL: agreement.numbers(true, guessed, deviation=deviation),
             "the mean": agreement.numbers(true, np.full_like(true, mean), deviation=deviation),
         }
-        return Scores(
-            len(known),
-            "texts" if all(example.pair is None for example, _ in pairs) else "pairs",
-            {system: measure.values() for system, measure in measures.items()},
-            shares=(),
-            measures=measures,
-            report=worst.report(),
-        )
+        unit = "texts" if all(example.pair is None for example, _ in pairs) else "pairs"
+        return Scores.measured(unit, measures, shares=(), report=worst.report())
 
 
 def squared_error(answered: Tensor, right: Tensor, weights: Tensor) -> Tensor:

@@ -267,13 +267,8 @@ def tag_scores(known: Sequence[tuple[Sentence, Tagging]], baselines: TagBaseline
     for name, found in systems.items():
         agreeing = [sum(map(str.__eq__, one, two)) for one, two in zip(right, found, strict=True)]
         measures[name] = span_measure(truth, spans[name], agreeing, counts, span_types(truth, spans[name]))
-    return Scores(
-        sum(counts),
-        "words",
-        {name: measure.values() for name, measure in measures.items()},
-        measures=measures,
-        report={
-            "labels": by_type(measures[THIS_MODEL], span_types(truth, spans[THIS_MODEL])),
-            "confused": confusions(right, systems[THIS_MODEL]),
-        },
-    )
+    report = {
+        "labels": by_type(measures[THIS_MODEL], span_types(truth, spans[THIS_MODEL])),
+        "confused": confusions(right, systems[THIS_MODEL]),
+    }
+    return Scores.measured("words", measures, count=sum(counts), report=report)

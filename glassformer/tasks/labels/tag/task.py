@@ -29,8 +29,9 @@ from glassformer.tasks.labels.tag.answers import TagBaselines, Tagging, decoded,
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
 from glassformer.tasks.predictor import Context, untrained
-from glassformer.tasks.records import Record, RecordTask
+from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Axis, Row, known_label, not_finite
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows
@@ -134,10 +135,6 @@ class Tag(RecordTask[Tagged, Tagging]):
         if not np.isfinite(logits).all():
             raise not_finite("a model must give finite numbers to tag with", example.sentence.text)
         return decoded(example.sentence, self.section.labels, logits, found[0][1], len(found))
-
-    @classmethod
-    def columns(cls, data: TagData) -> dict[str, str]:
-        return {"text": data.text}
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:

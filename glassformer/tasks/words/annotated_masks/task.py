@@ -18,8 +18,9 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
 from glassformer.tasks.predictor import Context
-from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row, check_columns
+from glassformer.tasks.records import RecordTask
+from glassformer.tasks.rows import Axis, Row
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation, SoftLoss
 from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
 from glassformer.tasks.words.guesses import check_guesses, log_probabilities, scored_in_each
@@ -40,6 +41,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
 
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
+    roles = ("text", "answers")
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     plateau_causes = OF_MASKING
@@ -58,10 +60,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         return cls(AnnotatedMasksSection(), tokenizer, length=context.length, unigram=Unigram(np.zeros(1, np.int64)))
 
     @classmethod
-    def columns(cls, data: AnnotatedMasksData) -> dict[str, str]:
-        return check_columns({"text": data.text, "answers": data.answers})
-
-    @classmethod
     def training_texts(cls, data: Any, shares: Mapping[str, float]) -> Iterator[str]:
         for split, record in cls._split(data, shares, lambda error: None):
             with suppress(DataError):  # reported when the record becomes an example
@@ -77,9 +75,8 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
         tokenizer, length = preparation.tokenizer, preparation.data.length
-        counts = preparation.facts.get("unigram_counts")
-        if counts is not None:
-            return cls(section, tokenizer, length=length, unigram=Unigram(torch.tensor(counts).numpy()))
+        if (saved := Unigram.saved(preparation.facts)) is not None:
+            return cls(section, tokenizer, length=length, unigram=saved)
         ids: list[int] = []
         for record in records:
             with suppress(DataError):  # reported when the record becomes an example
@@ -92,7 +89,7 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        return {"unigram_counts": self.unigram.counts.tolist()}
+        return self.unigram.facts
 
     def example(self, values: Mapping[str, object], where: str) -> Annotated:
         text, places = _with_answers(values, where)

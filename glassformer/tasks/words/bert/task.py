@@ -14,31 +14,28 @@ from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.pairs import SentencePairs
-from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
-from glassformer.data.stores.store import TokenStore
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared, cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, guessed
+from glassformer.tasks.labels.labels import of_texts
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.bert.settings import BertSection
-from glassformer.tasks.words.corpus import CorpusTask, LabelCounts, MaskedRows, check_rows_of_pairs, held_out_sources
+from glassformer.tasks.words.corpus import LabelCounts, MaskedRows, PairsTask
 from glassformer.tasks.words.masked_words import (
     OF_MASKING,
     answered,
     check_encoder,
     of_masked_words,
-    of_texts,
     unigram_of,
 )
 
 
-class Bert(CorpusTask):
+class Bert(PairsTask):
     """Masked words and next sentence (also swapped ones): two losses, each divided by the number of its labels."""
 
     Section = BertSection
-    of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"head": "fill", "sentence_head": "classify"}
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words, "next_sentence": of_texts}
     plateau_causes = OF_MASKING
@@ -49,10 +46,6 @@ class Bert(CorpusTask):
     def __init__(self, section: BertSection, unigram: Unigram, text_fingerprint: str, pair_counts: LabelCounts) -> None:
         self.section, self.unigram, self.text_fingerprint = section, unigram, text_fingerprint
         self.pair_counts = pair_counts
-
-    @classmethod
-    def check_data(cls, data: DataSection) -> None:
-        check_rows_of_pairs(data)
 
     @classmethod
     def check_body(cls, section: BertSection, body: ModelConfig) -> None:
@@ -67,40 +60,17 @@ class Bert(CorpusTask):
 
     @classmethod
     def prepared(cls, section: BertSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
-        corpus, data = cls.stores(preparation), preparation.data
-        swapped = section.negatives == "swapped"
+        # Of random pairs as it always was: the order of the rows follows from it.
+        swapped = " swapped" * (section.negatives == "swapped")
 
-        def source(store: TokenStore, seed: int) -> MaskedRows:
-            pairs = SentencePairs.prepare(
-                store,
-                preparation.tokenizer,
-                data.length,
-                seed=seed,
-                duplicates=section.copies,
-                short=section.short,
-                unrelated=section.unrelated,
-                swapped=swapped,
-            )
-            return MaskedRows(
-                pairs,
-                preparation.tokenizer,
-                section,
-                seed=seed,
-                labels={"next_sentence": pairs.labels},
-                # Of random pairs as it always was: the order of the rows follows from it.
-                cut=f"{seed} {section.copies} {section.short} {section.unrelated}" + " swapped" * swapped,
-            )
+        def rows(pairs: SentencePairs, seed: int) -> MaskedRows:
+            labels = {"next_sentence": pairs.labels}
+            cut = f"{seed} {section.copies} {section.short} {section.unrelated}{swapped}"
+            return MaskedRows(pairs, preparation.tokenizer, section, seed=seed, labels=labels, cut=cut)
 
-        trained = source(corpus.stores["train"], preparation.seed)
-        least = 1 if swapped else 2
-        held_out = held_out_sources(corpus, lambda store: source(store, data.seed), preparation.log, least=least)
-        sources: dict[Split, Source] = {"train": trained, **held_out}
-        pair_counts = LabelCounts.of(trained.row_labels["next_sentence"], preparation.facts.get("pair_counts"))
-        if not preparation.measuring:
-            for note in pair_counts.notes(section.labels, data.length):
-                preparation.log(note)
-        task = cls(section, unigram_of(preparation, sources), corpus.stores["train"].fingerprint, pair_counts)
-        return task, sources
+        found, pair_counts, text_fingerprint = cls.cut(section, preparation, rows, wrong=section.unrelated)
+        sources: dict[Split, Source] = {**found}
+        return cls(section, unigram_of(preparation, sources), text_fingerprint, pair_counts), sources
 
     def model(self, body: ModelConfig) -> ModelConfig:
         return body.model_copy(update={"sentence_head": SentenceHeadConfig(labels=2, pooling="pooler", dropout=0.0)})
@@ -110,11 +80,8 @@ class Bert(CorpusTask):
         return self.unigram.entropy + self.pair_counts.entropy
 
     def facts(self) -> dict[str, Any]:
-        return {
-            "text_fingerprint": self.text_fingerprint,
-            "pair_counts": list(self.pair_counts.counts),
-            "unigram_counts": self.unigram.counts.tolist(),
-        }
+        facts = {"text_fingerprint": self.text_fingerprint, "pair_counts": list(self.pair_counts.counts)}
+        return {**facts, **self.unigram.facts}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         return {

@@ -76,7 +76,7 @@ class MaskedLM(CorpusTask):
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        return {"text_fingerprint": self.text_fingerprint, "unigram_counts": self.unigram.counts.tolist()}
+        return {"text_fingerprint": self.text_fingerprint, **self.unigram.facts}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}

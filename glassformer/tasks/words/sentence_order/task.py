@@ -17,19 +17,17 @@ from glassformer.config import ModelConfig
 from glassformer.data.batches.batch import Integers
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.pairs import SentencePairs
-from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
-from glassformer.data.stores.store import TokenStore
 from glassformer.models.families.heads import sentence_head_of
 from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared, cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
-from glassformer.tasks.labels.labels import check_encoder, two_segments
+from glassformer.tasks.labels.labels import check_encoder, of_texts, two_segments
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.task import Preparation, SoftLoss, Source
-from glassformer.tasks.words.corpus import CorpusTask, LabelCounts, check_rows_of_pairs, held_out_sources
-from glassformer.tasks.words.masked_words import answered, of_texts
+from glassformer.tasks.words.corpus import LabelCounts, PairsTask
+from glassformer.tasks.words.masked_words import answered
 from glassformer.tasks.words.sentence_order.settings import SentenceOrderSection
 from glassformer.text.tokenizer import Tokenizer
 
@@ -73,11 +71,10 @@ class PairRows:
         )
 
 
-class SentenceOrder(CorpusTask):
+class SentenceOrder(PairsTask):
     """One of two labels for a pair of texts that were cut from documents: the sentence head and a softmax."""
 
     Section = SentenceOrderSection
-    of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
     soft: ClassVar[Mapping[str, SoftLoss]] = {"sentence_order": of_texts}
     weights: ClassVar[Mapping[str, float]] = {"sentence_order": 1.0}
@@ -88,42 +85,20 @@ class SentenceOrder(CorpusTask):
         self.section, self.counts, self.text_fingerprint = section, counts, text_fingerprint
 
     @classmethod
-    def check_data(cls, data: DataSection) -> None:
-        check_rows_of_pairs(data)
-
-    @classmethod
     def check_body(cls, section: SentenceOrderSection, body: ModelConfig) -> None:
         check_encoder(body, "pairs of texts are read by an encoder")
 
     @classmethod
     def prepared(cls, section: SentenceOrderSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
         _check_frame(preparation.tokenizer)
-        corpus, data = cls.stores(preparation), preparation.data
-        swapped = section.negatives == "swapped"
+        segments = two_segments(preparation.body)
+        settings = section.model_dump(include={"negatives", "share", "short", "copies"})
 
-        def source(store: TokenStore, seed: int) -> PairRows:
-            pairs = SentencePairs.prepare(
-                store,
-                preparation.tokenizer,
-                data.length,
-                seed=seed,
-                duplicates=section.copies,
-                short=section.short,
-                unrelated=section.share,
-                swapped=swapped,
-            )
-            settings = section.model_dump(include={"negatives", "share", "short", "copies"})
-            return PairRows(pairs, segments=two_segments(preparation.body), cut=f"{seed} {settings}")
+        def rows(pairs: SentencePairs, seed: int) -> PairRows:
+            return PairRows(pairs, segments=segments, cut=f"{seed} {settings}")
 
-        trained = source(corpus.stores["train"], preparation.seed)
-        least = 1 if swapped else 2
-        held_out = held_out_sources(corpus, lambda store: source(store, data.seed), preparation.log, least=least)
-        sources: dict[Split, Source] = {"train": trained, **held_out}
-        counts = LabelCounts.of(trained.pairs.labels, preparation.facts.get("pair_counts"))
-        if not preparation.measuring:
-            for note in counts.notes(section.labels, data.length):
-                preparation.log(note)
-        return cls(section, counts, corpus.stores["train"].fingerprint), sources
+        found, counts, text_fingerprint = cls.cut(section, preparation, rows, wrong=section.share)
+        return cls(section, counts, text_fingerprint), {**found}
 
     def model(self, body: ModelConfig) -> ModelConfig:
         head = sentence_head_of(body, labels=2, pooling=self.section.pooling, dropout=self.section.dropout)
@@ -151,8 +126,7 @@ class SentenceOrder(CorpusTask):
             THIS_MODEL: losses_and_shares(torch.cat(losses).numpy(), torch.cat(right).numpy()),
             "most frequent": self.counts.guess(torch.cat(labels).numpy()),
         }
-        of = {name: measure.values() for name, measure in measures.items()}
-        return Scores(len(measures[THIS_MODEL]), "pairs", of, measures=measures)
+        return Scores.measured("pairs", measures)
 
 
 def _check_frame(tokenizer: Tokenizer) -> None:

@@ -4,12 +4,11 @@ B rows · S tokens of a row · N = B·S · V vocabulary · W width
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError
@@ -19,22 +18,20 @@ from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.options import WritingOptions
-from glassformer.decode.request import Hypothesis
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import token_cross_entropy
-from glassformer.scoring.score import THIS_MODEL, Scores, Unigram
-from glassformer.tasks.predictor import Context, evaluating, predict
-from glassformer.tasks.records import Record, RecordTask
-from glassformer.tasks.rows import Axis, Row
+from glassformer.scoring.score import Scores, Unigram
+from glassformer.tasks.predictor import Context
 from glassformer.tasks.settings import TaskSection
+from glassformer.tasks.tables import Record, TableTask
 from glassformer.tasks.task import Preparation, Source, silent
-from glassformer.tasks.writing.chat.chatter import Reply, joined
+from glassformer.tasks.writing.chat.chatter import joined
 from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
-from glassformer.tasks.writing.chat.talker import Talk, Talker
-from glassformer.tasks.writing.chat.task import MOST, Chat, replies_to_write, reply_scores, with_replies
+from glassformer.tasks.writing.chat.talker import Talker
+from glassformer.tasks.writing.chat.task import MOST, Chat, replies_to_write, with_replies
 from glassformer.tasks.writing.chat.turns import Lesson, TurnWriter, lessons, told_apart
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
 from glassformer.tasks.writing.writers import check_writes, special_ids_of
@@ -43,7 +40,7 @@ from glassformer.text.special import GPT2
 from glassformer.text.tokenizer import Tokenizer
 
 
-class ChatAlone(RecordTask[Talk, Reply]):
+class ChatAlone(TableTask):
     """The probability of each token of a reply after the turns before it. Replies alone are learned."""
 
     Section: ClassVar[type[TaskSection]] = ChatSection
@@ -52,10 +49,8 @@ class ChatAlone(RecordTask[Talk, Reply]):
     special: ClassVar = GPT2
     marks: ClassVar[tuple[str, ...]] = tuple(MARKS.values())
     weights: ClassVar[Mapping[str, float]] = {NEXT: 1.0}
-    axes: ClassVar[Mapping[str, Axis]] = {NEXT: "token"}
     fits_baselines = True
     held_out_from = Chat.held_out_from
-    in_one_pass = False
     baseline_names = ("unigram", "trigram", "right_replies")
     of_tokens = ("loss", "perplexity", "accuracy")
     shares = ()
@@ -65,7 +60,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
     def __init__(self, section: ChatSection, tokenizer: Tokenizer, templates: ChatTemplates) -> None:
         self.section, self.tokenizer, self.templates = section, tokenizer, templates
         self.unigram = Unigram(np.zeros(1, np.int64))  # counted where there are training dialogues
-        self.talker: Talker | None = None
         self.data: ChatData | None = None
 
     @classmethod
@@ -79,10 +73,6 @@ class ChatAlone(RecordTask[Talk, Reply]):
             )
 
     @classmethod
-    def columns(cls, data: Any) -> dict[str, str]:
-        return {"text": data.text}
-
-    @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
         for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):
             yield Record({"text": joined(dialogue.turns), "dialogue": dialogue}, dialogue.where)
@@ -94,16 +84,10 @@ class ChatAlone(RecordTask[Talk, Reply]):
         return dialogue.turns
 
     @classmethod
-    def from_records(
-        cls, section: ChatSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record] = ()
-    ) -> Self:
-        return cls(section, preparation.tokenizer, preparation.templates or own_templates(preparation.tokenizer))
-
-    @classmethod
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
         data, log = preparation.data, silent if preparation.measuring else preparation.log
         assert isinstance(data, ChatData)
-        task = cls.from_records(section, preparation, [])
+        task = cls(section, preparation.tokenizer, preparation.templates or own_templates(preparation.tokenizer))
         task.data = data
         ends = special_ids_of(task.tokenizer, preparation.search).end
         writer = TurnWriter(task.tokenizer, task.templates.named(), ends)
@@ -141,12 +125,8 @@ class ChatAlone(RecordTask[Talk, Reply]):
             for split, its in found.items()
             if its
         }
-        counts = preparation.facts.get("unigram_counts")
-        task.unigram = (
-            Unigram(np.array(counts, np.int64))
-            if counts is not None
-            else Unigram.count(sources["train"].target_tokens, preparation.tokenizer.vocabulary_size)
-        )
+        size = preparation.tokenizer.vocabulary_size
+        task.unigram = Unigram.saved(preparation.facts) or Unigram.count(sources["train"].target_tokens, size)
         _log_rows(sources, data.length, log)
         return task, {split: source for split, source in sources.items() if len(source)}
 
@@ -162,18 +142,14 @@ class ChatAlone(RecordTask[Talk, Reply]):
         return (1 - share) * self.unigram.entropy + share * uniform
 
     def facts(self) -> dict[str, Any]:
-        return {"unigram_counts": self.unigram.counts.tolist()}
+        return self.unigram.facts
 
     def evaluate(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
         """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""
         scores = self.evaluate_in_training(model, source, limit=limit)
-        chosen = [source.examples[number] for number in replies_to_write(source, limit)]
-        with evaluating(model):
-            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
-            talker = self.talking(model)
-            examples = (talker.example({"turns": [each._asdict() for each in one.before]}, "") for one in chosen)
-            written = [found.reply for found in predict(talker, model, examples, fast=fast)]
-        return with_replies(scores, written, [each.reply for each in chosen])
+        chosen = replies_to_write(source, limit)
+        asked = [([turn._asdict() for turn in each.before], each.reply) for each in chosen]
+        return with_replies(scores, model, self.talking(model), asked)
 
     def evaluate_in_training(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
         return self._scoring.measured(model, source, source.rows_of(limit))
@@ -192,36 +168,8 @@ class ChatAlone(RecordTask[Talk, Reply]):
             model, self.tokenizer, Context(data=self.data, asked=options, length=length, templates=self.templates)
         )
 
-    def scores(self, pairs: Sequence[tuple[Talk, Reply]]) -> Scores:
-        return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([found.reply for _, found in pairs])})
-
     def known_by(self, example: Any) -> str:
         return json.dumps(example, ensure_ascii=False)
-
-    @classmethod
-    def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
-        section = context.section if isinstance(context.section, ChatSection) else ChatSection()
-        cls.check_body(section, model.config)
-        task = cls(section, tokenizer, context.templates or own_templates(tokenizer))
-        task.talker = Talker.of(model, tokenizer, context)
-        return task
-
-    @property
-    def _own(self) -> Talker:
-        assert self.talker is not None
-        return self.talker
-
-    def example(self, values: Mapping[str, object], where: str) -> Talk:
-        return self._own.example(values, where)
-
-    def rows(self, example: Talk) -> Iterator[Row]:
-        return self._own.rows(example)
-
-    def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        return self._own.predict(model, batches)
-
-    def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
-        return self._own.merge(example, found)
 
 
 def _log_rows(sources: Mapping[Split, DialogueSource], length: int, log: Any) -> None:

@@ -1,6 +1,6 @@
 """Dialogues as rows of a decoder: several parts of dialogues in each row, replies alone as labels.
 
-L lessons · R rows · B rows of a batch · S tokens of a row · n tokens of a batch
+L lessons · R rows · B rows of a batch · S tokens of a row
 """
 
 import hashlib
@@ -9,7 +9,6 @@ import math
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +18,11 @@ from glassformer.data.batches.batch import Flat, Integers, Texts
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.order import key_of
 from glassformer.data.batches.pack_pairs import PackedPairs, pack_pairs
-from glassformer.models.inputs import Batch, Inputs
+from glassformer.models.inputs import Batch
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.writing.chat.turns import Exchange, Lesson
 from glassformer.tasks.writing.next_token_scores import NEXT
+from glassformer.tasks.writing.pair_source import side_by_side
 from glassformer.text.chat_template import Message
 
 
@@ -41,13 +41,7 @@ class Exchanges(Sequence[Exchange]):
     def __len__(self) -> int:
         return len(self._places) // 2
 
-    @overload
-    def __getitem__(self, number: int) -> Exchange: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[Exchange]: ...
-    def __getitem__(self, number: int | slice) -> Exchange | list[Exchange]:
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
+    def __getitem__(self, number: int) -> Exchange:  # type: ignore[override]  # no slices: nobody asks for them
         number = range(len(self))[number]
         dialogue, turn = self._places[2 * number : 2 * number + 2]
         messages = [Message(*each) for each in json.loads(self._dialogues[dialogue])]
@@ -111,26 +105,15 @@ class DialogueSource:
         filled = np.concatenate([examples, np.repeat(examples[-1:], rows - len(examples))])
         members, row, _ = self.packed.members.joined(filled)
         chosen = members.astype(np.int64)
-        within = np.arange(len(chosen)) - np.searchsorted(row, row)  # number of each lesson in its row
-        values, of, position = self._ids.joined(chosen)  # [n], [n], [n]
-        ends = self._ids.lengths[chosen].cumsum()
-        begins = np.concatenate([[0], ends[:-1]])  # of each lesson among all
-        column = position + (begins - begins[np.searchsorted(row, row)])[of]  # [n]
         # Padding belongs to the first lesson: it has something to look at, and nobody looks back at it.
-        ids, documents = np.full((rows, length), self._pad_id, np.int64), np.zeros((rows, length), np.int64)
-        positions = np.broadcast_to(np.arange(length), (rows, length)).copy()  # [B, S]
-        labels, real = np.full((rows, length), IGNORED, np.int64), np.zeros((rows, length), np.bool_)
-        at = row[of], column
-        ids[at], documents[at], positions[at], real[at] = values, within[of], position, True
-        labels[at] = self._labels.joined(chosen)[0]
+        read = side_by_side(self._ids, chosen, row, (rows, length), fill=(self._pad_id, 0))
+        labels = side_by_side(self._labels, chosen, row, (rows, length), fill=(IGNORED, 0)).ids  # [B, S]
         labels[len(examples) :] = IGNORED
         return Batch(
-            inputs=Inputs(
-                ids=torch.from_numpy(ids), documents=torch.from_numpy(documents), positions=torch.from_numpy(positions)
-            ),
+            inputs=read.inputs(),
             labels={NEXT: torch.from_numpy(labels)},
             counts={NEXT: float((labels != IGNORED).sum())},
             row_ids=torch.arange(rows, dtype=torch.int32),
             weights=torch.from_numpy((np.arange(rows) < len(examples)).astype(np.float32)),
-            tokens=int(real[: len(examples)].sum()),
+            tokens=int(self._ids.lengths[chosen[row < len(examples)]].sum()),
         )

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-import torch
 
 from glassformer.base.errors import DataError
 from glassformer.data.batches.batch import Flat, Integers, Texts
@@ -21,18 +20,18 @@ from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Trigram
-from glassformer.tasks.predictor import evaluating, predict
-from glassformer.tasks.records import Record
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
+from glassformer.scoring.trigram import Trigram
+from glassformer.tasks.predictor import Predictor, evaluating, predict
 from glassformer.tasks.settings import TaskSection
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation, Source, silent
-from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, joined
+from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, Reply, joined
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED
 from glassformer.tasks.writing.pair_source import (
     PairSource,
     TargetLosses,
-    TextPair,
     TextPairs,
     measured_pairs,
     target_losses,
@@ -72,16 +71,22 @@ class Replies(Protocol):
     def examples(self) -> Sequence[Any]: ...
 
 
-def replies_to_write(source: Replies, limit: int | None) -> list[int]:
-    """Which replies of a source are written to measure them, always the same ones."""
+def replies_to_write(source: Replies, limit: int | None) -> list[Any]:
+    """The examples of a source to which replies are written to measure them, always the same ones."""
     count = min(WRITTEN, len(source.examples), limit or WRITTEN)
-    return Order(len(source.examples), count, source.fingerprint, 0).of_epoch(0, 0).tolist()
+    order = Order(len(source.examples), count, source.fingerprint, 0)
+    return [source.examples[number] for number in order.of_epoch(0, 0).tolist()]
 
 
-def with_replies(scores: Scores, written: Sequence[str], right: Sequence[str]) -> Scores:
-    """Scores with those of replies that a model wrote, compared with the right ones."""
+def with_replies(
+    scores: Scores, model: Transformer, writer: Predictor[Any, Reply], asked: Sequence[tuple[object, str]]
+) -> Scores:
+    """Scores with those of a writer's replies to these turns, compared with the right ones."""
+    with evaluating(model) as fast:
+        examples = (writer.example({"turns": turns}, "") for turns, _ in asked)
+        written = [found.reply for found in predict(writer, model, examples, fast=fast)]
     own = {**scores.of[THIS_MODEL], **reply_scores(written)}
-    of = {**scores.of, THIS_MODEL: own, "right replies": reply_scores(right)}
+    of = {**scores.of, THIS_MODEL: own, "right replies": reply_scores([right for _, right in asked])}
     return replace(scores, of=of, report={"written": len(written)})
 
 
@@ -106,8 +111,7 @@ def scores_of_replies(of: TargetLosses, source: PairSource, baseline: str) -> Sc
 
     own = Measure(np.concatenate([by_losses.statistics, right], axis=1), scores)  # [E, 5]
     measures = {THIS_MODEL: own, baseline: _of_losses(of.unigram, of.tokens, sizes)}
-    values = {name: measure.values() for name, measure in measures.items()}
-    return Scores(round(float(of.tokens.sum())), "tokens", values, measures=measures)
+    return Scores.measured("tokens", measures, count=round(float(of.tokens.sum())))
 
 
 def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary: int, limit: int | None) -> Scores:
@@ -123,7 +127,7 @@ def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary:
     sums = np.bincount(of, losses, len(pairs)).astype(np.float64)  # [E]
     tokens = np.bincount(of, minlength=len(pairs)).astype(np.float64)  # [E]
     measure = _of_losses(sums, tokens, _bytes(source, pairs))
-    return Scores(len(ids), "tokens", {THIS_MODEL: measure.values()}, measures={THIS_MODEL: measure})
+    return Scores.measured("tokens", {THIS_MODEL: measure}, count=len(ids))
 
 
 def _of_losses(losses: Reals, tokens: Reals, sizes: Reals) -> Measure:
@@ -171,10 +175,6 @@ class Chat(TargetTask):
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search)
 
     @classmethod
-    def columns(cls, data: Any) -> dict[str, str]:
-        return {"text": data.text}
-
-    @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
         """A record for each reply: the turns before it, and the reply. All of a dialogue are in one split."""
         for dialogue in read_dialogues(path, column=data.text, header=data.has_header, bad=bad):
@@ -192,7 +192,7 @@ class Chat(TargetTask):
     @classmethod
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
         data, log = preparation.data, preparation.log
-        task = cls.from_records(section, preparation, [])
+        task = cls.untrained(section, preparation)
         found: dict[Split, TextPairs] = {}
         for split, record in cls._split(data, preparation.shares, bad):
             pairs = found.setdefault(split, TextPairs(Texts(), Texts()))
@@ -206,18 +206,10 @@ class Chat(TargetTask):
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
         """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""
         scores = scores_of_replies(target_losses(model, source, self.unigram, limit), source, self.unigram.name)
-        chosen = [source.examples[number] for number in replies_to_write(source, limit)]
-        with evaluating(model):
-            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
-            chatter = Chatter(self.searching(1), history=_ALL)
-            examples = (chatter.example({"turns": each.text.split("\n")}, "") for each in chosen)
-            written = [found.reply for found in predict(chatter, model, examples, fast=fast)]
-        return with_replies(scores, written, [each.target or "" for each in chosen])
+        asked = [(each.text.split("\n"), each.target) for each in replies_to_write(source, limit)]
+        return with_replies(scores, model, Chatter(self.searching(1), history=_ALL), asked)
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
         start, vocabulary = self.translator.ids.begin, self.tokenizer.target.vocabulary_size
         counted = by_trigram(train, source, start=start, vocabulary=vocabulary, limit=limit)
         return scores.beside(Trigram.name, counted)
-
-    def scores(self, pairs: Sequence[tuple[TextPair, Any]]) -> Scores:
-        return Scores(len(pairs), "replies", {THIS_MODEL: reply_scores([str(found.translation) for _, found in pairs])})

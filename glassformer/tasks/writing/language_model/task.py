@@ -142,8 +142,7 @@ class LanguageModel(CorpusTask):
         assert isinstance(data, CorpusSection)
         found = {split: NextTokens(store, tokenizer, data) for split, store in corpus.stores.items()}
         sources: dict[Split, Source] = {split: source for split, source in found.items() if len(source)}
-        counts = preparation.facts.get("unigram_counts")
-        unigram = found["train"].unigram() if counts is None else Unigram(np.array(counts, np.int64))
+        unigram = Unigram.saved(preparation.facts) or found["train"].unigram()
         return cls(section, unigram, tokenizer.byte_counts), sources
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
@@ -155,21 +154,21 @@ class LanguageModel(CorpusTask):
         return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
-        return {"unigram_counts": self.unigram.counts.tolist()}
+        return self.unigram.facts
 
     def evaluate(self, model: Transformer, source: NextTokens, *, limit: int | None = None) -> Scores:
         return NextTokenScores(self.unigram, self.bytes_of).measured(model, source, limit)
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        stream = stream_of(train, MOST_COUNTED)
+        stream = stream_of(train)
         log(f"counting which token follows which two, in {len(stream):,} tokens")
         return NextTokenScores(self.unigram, self.bytes_of).beside_trigram(scores, stream, source, limit)
 
 
-def stream_of(source: NextTokens, limit: int) -> Integers:
-    """The first tokens of the stream that the rows are cut from, about `limit` of them."""
+def stream_of(source: NextTokens) -> Integers:
+    """The first tokens of the stream that the rows are cut from, about MOST_COUNTED of them."""
     parts: list[Integers] = []
-    numbers = np.arange(min(len(source), max(1, limit // source.lengths)))
+    numbers = np.arange(min(len(source), max(1, MOST_COUNTED // source.lengths)))
     for some in np.array_split(numbers, -(-len(numbers) // _AT_ONCE)):
         rows = source.text.rows(some)
         parts += [rows.ids[:1, :1].ravel()] if not parts else []

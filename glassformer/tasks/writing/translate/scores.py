@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 
@@ -49,30 +49,15 @@ class TargetWords:
         return " ".join(self.words[: max(1, round(self.ratio * len(source)))])
 
 
-Metric = Literal["bleu", "chrf", "ter"]
-METRICS: tuple[Metric, ...] = get_args(Metric)
-# How BLEU cuts words, by the names of sacreBLEU; those that need further packages are left out. "13a" is that of WMT,
-# for languages that write blanks between words; "zh" is for Chinese, "char" for others without blanks.
-Words = Literal["13a", "intl", "zh", "char", "none"]
-
 COPY = "copy source"  # what names, numbers and marks are worth by themselves
 _RIGHT = 100 - 1e-9  # the chrF of what is like its reference, but for the rounding of its computation
 _ORDERS, _BETA = 4, 2  # the defaults of sacreBLEU: n-grams of 1 to 4 words for BLEU, recall counted twice for chrF
 
 
 class References:
-    """Translations of some sentences, cut into n-grams once. `words` is how BLEU cuts words; `lowercase`: BLEU and chrF
-    ignore case. Raises ShapeError for a sentence without a reference.
-    """
+    """Translations of some sentences, cut into n-grams once. Raises ShapeError for a sentence without a reference."""
 
-    def __init__(
-        self,
-        references: Sequence[Sequence[str]],
-        *,
-        metrics: Sequence[Metric] = METRICS,
-        words: Words = "13a",
-        lowercase: bool = False,
-    ) -> None:
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
         from sacrebleu.metrics import BLEU, CHRF, TER  # takes 0.4 s
 
         if not references or not all(references):
@@ -86,12 +71,11 @@ class References:
         # sacreBLEU takes the first references of all sentences, then the second ones, with None where there is none.
         by_rank = [[each[rank] if rank < len(each) else None for each in self.texts] for rank in range(most)]
         # `force`: no warning where words and punctuation are apart; what people measure on purpose is not commented.
-        made = {
-            "bleu": lambda: BLEU(tokenize=words, lowercase=lowercase, force=True, references=by_rank),
-            "chrf": lambda: CHRF(lowercase=lowercase, references=by_rank),
-            "ter": lambda: TER(references=by_rank),
+        self._metrics: dict[str, Any] = {
+            "bleu": BLEU(force=True, references=by_rank),
+            "chrf": CHRF(references=by_rank),
+            "ter": TER(references=by_rank),
         }
-        self._metrics: dict[Metric, Any] = {name: made[name]() for name in metrics}
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -202,19 +186,12 @@ def translation_scores(
         name: references.measure(each.translations, losses=each.losses, tokens=each.tokens)
         for name, each in systems.items()
     }
-    report: dict[str, Any] = {f"{name}_signature": text for name, text in references.signatures.items()}
-    if "bleu" in references.signatures:
-        report["bleu_parts"] = bleu_parts(measures[THIS_MODEL].sums[: 2 + 2 * _ORDERS])
-    if "chrf" in references.signatures:
-        report |= _worst(sources, references, model.translations)
-    return Scores(
-        len(references),
-        "sentences",
-        {name: each.values() for name, each in measures.items()},
-        shares=(),
-        measures=measures,
-        report=report,
-    )
+    report = {
+        **{f"{name}_signature": text for name, text in references.signatures.items()},
+        "bleu_parts": bleu_parts(measures[THIS_MODEL].sums[: 2 + 2 * _ORDERS]),
+        **_worst(sources, references, model.translations),
+    }
+    return Scores.measured("sentences", measures, shares=(), report=report)
 
 
 def bleu_parts(sums: Reals) -> str:
@@ -240,13 +217,6 @@ def _worst(sources: Sequence[str], references: References, translations: Sequenc
         if by_sentence[row] < _RIGHT
     ]
     return {"quotes": QUOTES, "worst": rows}
-
-
-def with_all_references(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    found: dict[str, list[str]] = {}
-    for source, target in zip(sources, targets, strict=True):
-        found.setdefault(source, []).append(target)
-    return list(found), list(found.values())
 
 
 def scores_of_translations(

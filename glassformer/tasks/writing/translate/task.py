@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batches.batch import Texts
@@ -27,23 +26,18 @@ from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.predictor import evaluating, predict
-from glassformer.tasks.records import Record
 from glassformer.tasks.rows import check_columns
 from glassformer.tasks.settings import TaskSection
+from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation, Source, silent
 from glassformer.tasks.writing.pair_source import PairSource, TextPair, TextPairs, pair_of, target_losses
 from glassformer.tasks.writing.target_task import TargetTask
 from glassformer.tasks.writing.translate.scores import (
-    COPY,
-    References,
-    System,
     TargetWords,
     different_sources,
     scores_of_translations,
-    translation_scores,
 )
 from glassformer.tasks.writing.translate.settings import TranslateData, TranslateSection
-from glassformer.tasks.writing.translation import Translation
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import special_ids
 
@@ -134,9 +128,9 @@ class Translate(TargetTask):
 
     Section: ClassVar[type[TaskSection]] = TranslateSection
     Data: ClassVar[type[RecordSection]] = TranslateData
+    roles = ("text", "target")
     verbs: ClassVar[Mapping[str, str]] = {"head": "translate"}
     of_imported = "both"
-    fits_baselines = False
     baseline_names: ClassVar[tuple[str, ...]] = ("unigram", "copy_source")
     of_tokens: ClassVar[tuple[str, ...]] = ("loss", "perplexity")
     section: TranslateSection
@@ -153,10 +147,6 @@ class Translate(TargetTask):
         return Translator(self.tokenizer, length=self.length, ids=ids, search=search, default=self.search)
 
     @classmethod
-    def columns(cls, data: TranslateData) -> dict[str, str]:
-        return columns_of(data)
-
-    @classmethod
     def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
         return pair_records(data, files, bad)
 
@@ -168,7 +158,7 @@ class Translate(TargetTask):
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
         data, log = preparation.data, preparation.log
         assert isinstance(data, TranslateData)
-        task = cls.from_records(section, preparation, [])
+        task = cls.untrained(section, preparation)
         if not data.target_files:
             for path in files_for(data, [*data.files, *data.validation_files]):
                 with suppress(DataError):  # which is told where the file is read
@@ -195,23 +185,13 @@ class Translate(TargetTask):
     def _measured(self, model: Transformer, source: PairSource, limit: int | None, *, beams: int) -> Scores:
         losses = target_losses(model, source, self.unigram, limit)
         texts, _ = different_sources(source, losses)
-        with evaluating(model):
-            fast = torch.is_autocast_enabled(next(model.parameters()).device.type)
+        with evaluating(model) as fast:
             found = list(predict(self.searching(beams), model, (TextPair(text) for text in texts), fast=fast))
         texts = [each.translation for each in found]
         scores = scores_of_translations(source, losses, texts, self.unigram, self.frequent)
         accuracy = float(losses.right.sum() / losses.tokens.sum())
         of = {**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}}
         return replace(scores, of=of, report={**scores.report, "pairs_left_out": source.left_out})
-
-    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        return scores
-
-    def scores(self, pairs: Sequence[tuple[TextPair, Translation]]) -> Scores:
-        sources = [example.text for example, _ in pairs]
-        references = References([[example.target or ""] for example, _ in pairs])
-        mine = System([found.translation for _, found in pairs])
-        return translation_scores(sources, references, mine, {COPY: System(sources)})
 
 
 def frequent_words(preparation: Preparation, pairs: TextPairs) -> TargetWords:

@@ -1,0 +1,77 @@
+"""Large pages change where numbers are, and nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glassformer.runtime import pages
+
+# One that may be joined, and those that are shared, of a file, a stack, or smaller than a large page.
+MAPS = """\
+7f0000100000-7f0000900000 rw-p 00000000 00:00 0
+7f0001000000-7f0001800000 rw-s 00000000 00:01 77 /dev/zero (deleted)
+7f0002000000-7f0002800000 r--p 00000000 00:00 0
+7f0003000000-7f0003800000 rw-p 00000000 fe:00 12 /lib/a library.so
+7ffc00000000-7ffc00800000 rw-p 00000000 00:00 0 [stack]
+7f0004000000-7f0004100000 rw-p 00000000 00:00 0
+560000000000-560000400000 rw-p 00000000 00:00 0 [heap]
+"""
+
+
+def test_only_memory_of_its_own_is_joined() -> None:
+    assert [*pages._held(MAPS)] == [(0x7F0000200000, 0x7F0000800000), (0x560000000000, 0x560000400000)]
+
+
+def test_numbers_are_the_same_in_large_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.arange(1 << 22)  # 32 MB
+    of = numbers.ctypes.data
+    part = -(-of // pages._LARGE) * pages._LARGE
+    monkeypatch.setattr(pages, "_held", lambda maps: [(part, part + 4 * pages._LARGE)])
+    pages.join_pages()
+    assert np.array_equal(numbers, np.arange(1 << 22))
+    if sys.platform == "linux" and _kernel_joins():
+        assert _joined(part) >= 4 * pages._LARGE
+
+
+def _kernel_joins() -> bool:
+    place = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    release = [int(each) for each in Path("/proc/sys/kernel/osrelease").read_text().split(".")[:2]]
+    return place.exists() and "[never]" not in place.read_text() and release >= [6, 1]
+
+
+def _joined(address: int) -> int:
+    """Bytes of large pages in the memory around an address."""
+    here = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, *rest = line.split()
+        if "-" in name and not name.endswith(":"):
+            start, end = (int(each, 16) for each in name.split("-"))
+            here = start <= address < end
+        elif here and name == "AnonHugePages:":
+            return int(rest[0]) * 1024
+    return 0
+
+
+@pytest.mark.parametrize("kind", ["no maps", "no library"])
+def test_other_systems_stay_as_they_are(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise OSError(2, "No such file")
+
+    asked = list[str]()
+
+    def held(maps: str) -> list[tuple[int, int]]:
+        asked.append(maps)
+        return []
+
+    monkeypatch.setattr(pages, "_held", held)
+    if kind == "no maps":
+        monkeypatch.setattr(Path, "read_text", missing)
+    else:
+        monkeypatch.setattr(ctypes, "CDLL", missing)
+    pages.join_pages()
+    assert not asked
