@@ -109,11 +109,7 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
         <div class="tour-says" aria-live="polite" aria-atomic="true">
           <p class="label">
             {source !== "" && say`In ${tour.follows}${source}`}
-            {source === "" && (
-              <span class="tour-extra">
-                {tour.follows === "" ? say`not in the tutorials` : say`not in this tutorial`}
-              </span>
-            )}
+            {source === "" && <span class="tour-extra">{say`an extra step, not in the tutorial`}</span>}
           </p>
           <h2 ref={heading} tabIndex={-1}>
             <span class="away">{say`${tour.title}, step ${number} of ${steps.length}: `}</span>

@@ -92,7 +92,7 @@ export function sentenceOf(measured: Measured, words: { readonly first: string; 
 }
 
 /** The rule that the labels follow, in full. */
-export const RULE = say`“Mostly” means: at least ${percent(LEAST)} of the attention, on average over the tokens of the sentence, and at least ${TIMES} times an even share of one token. Other heads look at “a few” tokens where the attention is spread over at most ${AT_LEAST} of them, or an eighth of those allowed, else “broadly”.`;
+export const RULE = say`“Mostly” means: at least ${percent(LEAST)} of the attention, averaged over the tokens, and at least ${TIMES} times an even share of one token. Other heads look at “a few” tokens where they spread over at most ${AT_LEAST}, or an eighth of those allowed, else “broadly”.`;
 
 export interface Counted {
   readonly job: Job;
