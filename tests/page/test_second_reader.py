@@ -157,7 +157,7 @@ def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) ->
     for each in (channel, channel + half):
         shown = told.locator(f"b[data-channel='{each}']").inner_text()
         assert number(shown) == pytest.approx(float(run[name][sentence, head, token, each]), abs=6e-4)
-    times, rate = re.findall(r"turned by (\d+) × ([\d.]+)", text)[0]
+    times, rate = re.findall(r"Turned by (\d+) × ([\d.]+)", text)[0]
     angle = float(told.get_attribute("data-worked") or "nan")
     assert int(times) * float(rate) == pytest.approx(angle, abs=2e-5 * token)
     assert "whole turn" not in text or abs(angle) > 6.28
