@@ -220,7 +220,7 @@ def test_red_is_explained_where_something_is_red(word: str, red: bool, window: P
 
 
 def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, student: Trace, tmp_path: Path) -> None:
-    student.to_html(tmp_path / "page.html", megabytes=2)
+    student.to_html(tmp_path / "page.html", megabytes=3)
     for name, formula in (("cross_attention", "=1"), ("self_attention", "=key≤query")):
         tensor = f"decoder.blocks.0.{name}.may_look"
         reach(window, tmp_path / "page.html", f"level=tensor&picture=box&tensor={tensor}&cell=0,0,0,0")
