@@ -21,6 +21,8 @@ from glassformer.base.plain import DEEPEST, refuse_strange
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 # What a validator finds other names of settings by, in its context.
 CALLED = "called"
+REQUEST = "the request"
+"""Where settings come from that a program sends: its sentences count texts from 1. Names of weights count from 0."""
 # Far more than any training uses, but few enough that the memory they need can be computed before training begins.
 MOST_TOKENS, MOST_ROWS, MOST_WORDS = 1_000_000, 1_000_000, 10_000_000
 
@@ -103,10 +105,13 @@ def toml_of(settings: Settings) -> str:
 def _readable(error: ValidationError, kind: type[Settings], where: str, called: Mapping[str, str]) -> ConfigError:
     first = error.errors()[0]
     path = [str(step) for step in first["loc"]]
-    place = called[path[0]] if path and path[0] in called else f"{where}: {'.'.join(path)}" if path else where
+    spoken = ".".join(path)
+    if where == REQUEST:
+        spoken = "".join(f" number {step + 1}" if isinstance(step, int) else f".{step}" for step in first["loc"])[1:]
+    place = called[path[0]] if path and path[0] in called else f"{where}: {spoken}" if path else where
     if first["type"] == "extra_forbidden":
         hint = did_you_mean(path[-1], _known_keys(kind, path[:-1]))
-        return ConfigError(f"{where} has no setting {'.'.join(path)!r}", do=hint)
+        return ConfigError(f"{where} has no setting {spoken!r}", do=hint)
     if first["type"] == "missing":
         return ConfigError(f"{place} is needed", got="nothing")
     if first["type"] == "too_short" and first["ctx"]["min_length"] == 1:

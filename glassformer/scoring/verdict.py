@@ -186,13 +186,15 @@ def mean_difference(pairs: Sequence[tuple[Measure, Measure]], score: str, *, sam
 @dataclass(frozen=True)
 class Verdict:
     """How a model compares with its best baseline, on `count` examples: of tags these are sentences. `facts` are those
-    of its training: `steps`, and `best_step`, after which it did best on held-out text.
+    of its training: `steps`, and `best_step`, after which it did best on held-out text. `probe`: the model is the
+    linear probe that its training began with, and is compared with other baselines.
     """
 
     baseline: str
     difference: Difference
     count: int
     facts: Mapping[str, Any] = field(default_factory=dict)
+    probe: bool = False
 
     @property
     def sentence(self) -> str:
@@ -202,7 +204,8 @@ class Verdict:
             "not different": f"no clear improvement over the baseline {self.baseline} ({self.count:,} examples)",
         }[self.difference.verdict]
         few = f"; {self.count:,} examples are few: {_MORE}" if self.count < _FEW else ""
-        return f"{told}: {self.difference.told}{few}{self._advice}"
+        kept = f"the model kept is the linear probe of {FROZEN}; " if self.probe else ""
+        return f"{kept}{told}: {self.difference.told}{few}{self._advice}"
 
     @property
     def _advice(self) -> str:
@@ -213,7 +216,8 @@ class Verdict:
         if best == self.facts.get("steps"):
             return "; the last evaluation of the training was its best: train longer, with more --minutes or --epochs"
         if best == 0:
-            return f"; no step was better than {FROZEN}: try a lower --learning-rate or a larger --start"
+            other = "a larger encoder with --start hub:owner/name"
+            return f"; no step was better than {FROZEN}: try a lower --learning-rate, or {other}"
         return ""
 
 
@@ -221,13 +225,16 @@ def verdict(scores: Scores, best: str, facts: Mapping[str, Any] | None = None) -
     """The model against its best baseline by `best`; None unless measured on several examples, one by one."""
     name = best.removeprefix("-")
     measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure) > 1}
-    others = {system: values[name] for system, values in measured.items() if system != THIS_MODEL and name in values}
+    # The probe compared with itself has no difference.
+    probe = FROZEN in measured and (facts or {}).get("best_step") == 0
+    left_out = (THIS_MODEL, FROZEN) if probe else (THIS_MODEL,)
+    others = {system: values[name] for system, values in measured.items() if system not in left_out and name in values}
     if not others or name not in measured.get(THIS_MODEL, {}):
         return None
     sign = -1 if best.startswith("-") else 1
     baseline = max(sorted(others), key=lambda system: sign * others[system])  # of equal ones the first by name
     found = differences(scores.measures[THIS_MODEL], scores.measures[baseline])
-    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]), facts or {})
+    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]), facts or {}, probe)
 
 
 def systems(scores: Scores) -> Iterator[tuple[str, Mapping[str, Interval]]]:

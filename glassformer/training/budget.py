@@ -52,6 +52,11 @@ class RunProgress:
     window: Window = field(default_factory=Window)
     recent: dict[str, list[float]] = field(default_factory=dict)
 
+    @property
+    def loss_decides(self) -> bool:
+        """Whether there are so few held-out examples that the loss alone chooses the best model."""
+        return self.few and self.best_loss is not None
+
 
 @dataclass(frozen=True)
 class Budget:

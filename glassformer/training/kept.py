@@ -32,15 +32,17 @@ def finish(run: Run) -> None:
             run.log(f"keeping {mean}")
             return
         found, scores = run.measured(model)
-        if run.is_better(found, scores.get("loss", math.inf)):
-            its = run.told(progress.best)
-            run.log(f"keeping {mean}, with {run.told(found)}; the best single step, {best.step:,}, has {its}")
+        loss = scores.get("loss", math.inf)
+        if run.is_better(found, loss):
+            its = run.told(progress.best, progress.best_loss)
+            run.log(f"keeping {mean}, with {run.told(found, loss)}; the best single step, {best.step:,}, has {its}")
             return
-        beside = f"; {mean} has {run.told(found)}"
+        beside = f"; {mean} has {run.told(found, loss)}"
     if best is not None:
         restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-        step = f"step {best.step:,}, the best" if best.step else "step 0, the linear probe: no later step was better"
-        run.log(f"keeping {step}, with {run.told(progress.best)}{beside}")
+        none = "no later step had a lower loss" if progress.loss_decides else "no later step was better"
+        step = f"step {best.step:,}, the best" if best.step else f"step 0, the linear probe: {none}"
+        run.log(f"keeping {step}, with {run.told(progress.best, progress.best_loss)}{beside}")
     elif run.state.average is not None:
         run.log("keeping the moving average of the weights")
     elif progress.best is not None:  # it was damaged, and the user deleted it as advised

@@ -188,7 +188,8 @@ class Run:
         """Evaluate the weights before the first step, where there is held-out text."""
         if self.held_out is not None:
             self.progress.few = self._evaluate().get("targets", math.inf) < FEW
-            self.log(f"step 0, the linear probe: {self.told(self.progress.best)}")
+            rule = f"; with fewer than {FEW} held-out examples the loss decides" if self.progress.loss_decides else ""
+            self.log(f"step 0, the linear probe: {self.told(self.progress.best, self.progress.best_loss)}{rule}")
 
     def _evaluate(self) -> dict[str, float]:
         self.evaluated_step = self.progress.step
@@ -234,12 +235,9 @@ class Run:
         return scores
 
     def is_better(self, score: float, loss: float) -> bool:
-        """Whether a model is better than the best so far: by the task's score, and of equal ones by the loss; by the
-        loss alone on few examples, where the initial weights were measured.
-        """
+        """Whether a model is better than the best so far: by its score, of equal ones by its loss; or by this alone."""
         best, best_loss = self.progress.best, self.progress.best_loss
-        by_loss = score == best or (self.progress.few and best_loss is not None)
-        if best is None or not by_loss:
+        if best is None or not (score == best or self.progress.loss_decides):
             return best is None or score > best
         return best_loss is not None and loss < best_loss
 
@@ -255,11 +253,13 @@ class Run:
             own.continue_without()
             self.log("another process could not compile; all continue without")
 
-    def told(self, score: float | None) -> str:
-        """The score by which the best model is kept, in words."""
+    def told(self, score: float | None, loss: float | None) -> str:
+        """What the best model is kept by, in words: its score, and the loss where this decides."""
         assert self.held_out is not None
         assert score is not None
-        return f"a held-out {self.held_out.best.removeprefix('-')} of {abs(score):.4f}"
+        name = self.held_out.best.removeprefix("-")
+        by_loss = self.progress.loss_decides and loss is not None and name != "loss"
+        return f"a held-out {f'loss of {loss:.4f} and ' if by_loss else ''}{name} of {abs(score):.4f}"
 
     @property
     def saving_due(self) -> bool:

@@ -109,8 +109,9 @@ REFUSED: list[tuple[str, object, int, str]] = [
     ("en-fr/translate", {"texts": ["a", "b"], "stream": True}, 400, "one text"),
     ("en-fr/score", {"texts": ["a"]}, 400, "target"),
     ("writer/generate", {"texts": ["a"], "alignment": True}, 400, "alignment"),
-    ("writer/generate", {"texts": [5]}, 400, "texts"),
+    ("writer/generate", {"texts": ["a", 5]}, 400, "texts number 2"),
     ("sentences/embed", {"texts": ["a"], "strategy": ["99"]}, 400, "99"),
+    ("next-sentence/classify", {"texts": ["a"]}, 400, "pair"),
     ("chat/chat", {"texts": [""]}, 400, "turn"),
     ("english/fill", {"texts": ["\ud800 [MASK]"]}, 400, ""),
 ]
@@ -127,6 +128,7 @@ def test_what_cannot_be_answered_is_refused_in_a_sentence(
     assert error["do"]
     assert word in error["message"]
     assert "Traceback" not in error["message"]
+    assert "--pair" not in error["message"]  # an option of the command alone
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000, b"null", b'{"texts": [NaN]}'])

@@ -77,6 +77,17 @@ def test_of_equal_baselines_always_the_same_one_is_named() -> None:
         assert found.baseline.startswith("TF")
 
 
+@pytest.mark.parametrize(("best_step", "baseline"), [(0, "TF-IDF"), (4, "frozen features")])
+def test_the_linear_probe_is_not_compared_with_itself(best_step: int, baseline: str) -> None:
+    of = scores(this_model=flags(0.9), frozen_features=flags(0.9), tfidf=flags(0.7))
+    found = verdict(of, "accuracy", {"steps": 9, "best_step": best_step})
+    assert found is not None
+    assert (found.baseline, found.probe) == (baseline, best_step == 0)
+    assert ("linear probe" in found.sentence) == found.probe
+    alone = scores(this_model=flags(0.9), frozen_features=flags(0.9))
+    assert (verdict(alone, "accuracy", {"best_step": best_step}) is None) == found.probe
+
+
 def test_a_single_example_has_neither_interval_nor_verdict() -> None:
     one = scores(this_model=flags(1, 1), most_frequent=flags(0, 1))
     assert verdict(one, "accuracy") is None

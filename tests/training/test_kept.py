@@ -92,6 +92,27 @@ def test_of_equal_scores_the_lower_loss_is_better_and_no_lack_of_progress(tmp_pa
     assert steps[-1].step == 10  # two evaluations after the best one
 
 
+class FewRightAndSure(RightAndSure):
+    """On so few examples that the loss decides."""
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        return {**super().evaluate(model), "accuracy": len(self.seen) / 10, "targets": 20.0}
+
+
+def test_where_the_loss_decides_it_is_told_with_the_score(tmp_path: Path) -> None:
+    """The accuracy rises all the time, from 0.1 at step 0."""
+    said: list[str] = []
+    kept, _ = train(
+        tmp_path, held_out=(held_out := FewRightAndSure(0.8162, 1.5, 1.72)), said=said.append, steps=4,
+        evaluate_every=2, probe_seconds=0.0,
+    )  # fmt: skip
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[0])
+    told = [each for each in said if "step 0, the linear probe" in each]
+    assert len(told) == 2
+    assert all("loss of 0.8162" in each and "accuracy of 0.1000" in each for each in told)
+    assert "100" in told[0]
+
+
 class RightThenSure(Right):
     """Evaluates to an accuracy by chance at first and 0 afterwards, with losses given beforehand."""
 

@@ -4,7 +4,7 @@ import json
 from typing import Any, TypeVar
 
 from glassformer.base.errors import ConfigError
-from glassformer.base.settings import Settings, read_settings
+from glassformer.base.settings import REQUEST, Settings, read_settings
 from glassformer.run.serving.refusals import TooLargeError
 
 Wish = TypeVar("Wish", bound=Settings)
@@ -15,7 +15,7 @@ all other clients waiting."""
 
 def read_body(body: bytes, kind: type[Wish]) -> Wish:
     """The body of a request as a wish of this kind; raises ConfigError and TooLargeError."""
-    return read_settings(kind, read_object(body), where="the request")
+    return read_settings(kind, read_object(body), where=REQUEST)
 
 
 def read_object(body: bytes) -> dict[str, Any]:

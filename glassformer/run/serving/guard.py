@@ -133,7 +133,7 @@ class Guard:
             elif not going.done():
                 raise TooSlowError(
                     f"an answer must not take longer than {self.seconds_to_answer:g} s",
-                    do="ask again, or for a shorter text",
+                    do="ask again, or for fewer or shorter texts",
                 )
         except (RequestError, asyncio.CancelledError):
             raise

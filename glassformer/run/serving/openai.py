@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from glassformer.base.errors import ConfigError
-from glassformer.base.settings import Seed, Settings, read_settings
+from glassformer.base.settings import REQUEST, Seed, Settings, read_settings
 from glassformer.features.embed import cosine
 from glassformer.features.search.rerank import Reranker, best_first, judge_of
 from glassformer.run.serving.batching import Written
@@ -168,7 +168,7 @@ class Api:
                 if values[name] not in _NEUTRAL[name]:
                     raise ConfigError(f"{name} is not supported here", got=repr(values[name])[:60], do="leave it out")
                 del values[name]
-        return read_settings(kind, values, where="the request")
+        return read_settings(kind, values, where=REQUEST)
 
     async def embeddings(self, request: Request) -> Response:
         """Vectors of texts, as numbers or as base64 of float32."""

@@ -222,7 +222,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
             raise DataError(
                 located(where, f"the model was trained on {'pairs of texts' if self.pairs else 'single texts'}"),
                 got="a pair" if "pair" in values else "one text",
-                do="give the second text with --pair" if self.pairs else "leave --pair out",
+                do="give the second text as its pair" if self.pairs else "leave the pair out",
             )
         pair = text_of(values["pair"], where, "pair") if "pair" in values else None
         return Texts(text_of(values["text"], where), pair)
