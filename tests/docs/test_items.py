@@ -166,8 +166,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("group", sorted({row.group for row in ROWS if row.run}))
+@pytest.mark.parametrize(
+    "group",
+    [
+        each if each in ("matrix", "slides", "translate") else pytest.param(each, marks=pytest.mark.long)
+        for each in sorted({row.group for row in ROWS if row.run})
+    ],
+)
 def test_each_command_shows_what_the_table_says(
     group: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

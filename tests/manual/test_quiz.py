@@ -42,7 +42,12 @@ def unknown(place: str) -> list[str]:
         "picture": {"words"},
     }
     tour, _, step = given.pop("tour", "slides.1").rpartition(".")
-    wrong = [f"{key}={value}" for key, value in given.items() if value not in known.get(key, ())]
+    free = {"options": r"(pairs|show\.\d)(,(pairs|show\.\d))*", "at": r"\d+(,\d+)*"}
+    wrong = [
+        f"{key}={value}"
+        for key, value in given.items()
+        if value not in known.get(key, ()) and re.fullmatch(free.get(key, "$."), value) is None
+    ]
     return wrong + ([] if (tour or "slides") in tour_texts() and int(step) > 0 else [f"tour={tour}.{step}"])
 
 

@@ -259,7 +259,7 @@ def test_everyone_can_read_them_on_a_phone(mean: Made, browser: Browser) -> None
 def titles() -> dict[str, str]:
     """The titles of the pictures, as the sources of the page have them."""
     text = (Path(__file__).parents[2] / "web" / "src" / "scenes" / "scenes.ts").read_text(encoding="utf-8")
-    return dict(re.findall(r'^  "?([\w-]+)"?: \{\n    title: "(.*)",$', text, flags=re.MULTILINE))
+    return dict(re.findall(r'^  "?([\w-]+)"?: \{\n    title: say`(.*)`,$', text, flags=re.MULTILINE))
 
 
 TITLES = titles()

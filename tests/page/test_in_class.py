@@ -48,11 +48,15 @@ def test_the_quiz_is_answered_by_keys_and_leads_to_the_views(page: Page, demo_pa
     for _ in range("abcd".index(RIGHT[0])):
         page.keyboard.press("ArrowDown")
     assert status(page).startswith("1 of 10")
-    # The second question is one Tab away; its first choice is right.
+    # The second question is one Tab away.
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
+    for _ in range("abcd".index(RIGHT[1])):
+        page.keyboard.press("ArrowDown")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
+    for _ in range(("abcd".index(RIGHT[2]) + 1) % 4):  # a wrong choice
+        page.keyboard.press("ArrowDown")
     assert status(page).startswith("3 of 10")
     page.locator(".quiz-bar .act").focus()
     page.keyboard.press("Enter")

@@ -157,7 +157,7 @@ def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) ->
     for each in (channel, channel + half):
         shown = told.locator(f"b[data-channel='{each}']").inner_text()
         assert number(shown) == pytest.approx(float(run[name][sentence, head, token, each]), abs=6e-4)
-    times, rate = re.findall(r"turned by (\d+) × ([\d.]+)", text)[0]
+    times, rate = re.findall(r"Turned by (\d+) × ([\d.]+)", text)[0]
     angle = float(told.get_attribute("data-worked") or "nan")
     assert int(times) * float(rate) == pytest.approx(angle, abs=2e-5 * token)
     assert "whole turn" not in text or abs(angle) > 6.28
@@ -220,7 +220,7 @@ def test_red_is_explained_where_something_is_red(word: str, red: bool, window: P
 
 
 def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, student: Trace, tmp_path: Path) -> None:
-    student.to_html(tmp_path / "page.html", megabytes=2)
+    student.to_html(tmp_path / "page.html", megabytes=3)
     for name, formula in (("cross_attention", "=1"), ("self_attention", "=key≤query")):
         tensor = f"decoder.blocks.0.{name}.may_look"
         reach(window, tmp_path / "page.html", f"level=tensor&picture=box&tensor={tensor}&cell=0,0,0,0")

@@ -296,7 +296,7 @@ def test_the_rail_says_what_a_model_cannot_answer(opened: Page, tmp_path: Path) 
     write_page(found, tmp_path / "page.html", megabytes=64, sections=sections_of(found))
     reach(opened, tmp_path / "page.html", "level=heads")
     entries = opened.locator("nav a.choice[data-lacks=true] small")
-    told = [": no decoder", ": no vocabulary head", ": not in this page", ": the slides’ model"]
+    told = [": no decoder", ": no output layer over words", ": not in this page", ": the slides’ model"]
     assert sorted(entries.all_inner_texts()) == told
 
 

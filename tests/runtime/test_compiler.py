@@ -46,6 +46,7 @@ def test_inside_flags_are_flags_again(monkeypatch: pytest.MonkeyPatch, padded: b
     assert given.inputs.real is real  # what was handed in is as it was
 
 
+@pytest.mark.long
 def test_a_bias_is_added_after_its_product() -> None:
     """The kernels hold a plain product; the numbers are those of the two together, to bfloat16's rounding."""
     if not compiler.has_compiler(torch.device("cpu")):

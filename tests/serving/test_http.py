@@ -126,7 +126,7 @@ def test_a_request_that_the_queue_could_never_hold_is_too_large(bundled: dict[st
 
 def test_a_server_answers_after_its_folder_was_moved(untrained: dict[str, Model], tmp_path: Path) -> None:
     """So a model can be exchanged while it is served."""
-    untrained["classifier"].save(tmp_path / "old")
+    untrained["classify"].save(tmp_path / "old")
     model = gf.load(tmp_path / "old", device="cpu", engine="torch")
     with TestClient(served_by({"mails": model}), base_url=LOCAL) as client:
         asked = {"texts": ["See you at seven."]}

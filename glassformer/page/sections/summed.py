@@ -96,7 +96,7 @@ def rollout_section(trace: Trace) -> sums.RolloutSection:
 def lens_section(trace: Trace) -> sums.LensSection:
     """The logit lens at the first places where the vocabulary was scored; of a decoder the last ones."""
     if "head.logits" not in trace:
-        raise ConfigError("this model has no vocabulary head: from no state does it guess words")
+        raise ConfigError("this model has no output layer over words: from no state does it guess words")
     every = chosen_places(trace)
     chosen = every[-MOST_PLACES:] if trace.config.output_stack.causal else every[:MOST_PLACES]
     found = logit_lens(trace, top=GUESSES, places=chosen)

@@ -19,7 +19,9 @@ const ROW_AXES = ["token", "query", "place", "candidate", "key"];
 export function arrangement(axes: readonly string[]): Arrangement {
   const sheets = axes.find((axis) => axis === "head" || axis === "key_value_head") ?? null;
   const rest = axes.filter((axis) => axis !== sheets);
-  const rows = ROW_AXES.find((axis) => rest.includes(axis)) ?? rest[0] ?? null;
+  // A table of weights as in x · W: a row for each number that goes in. Words and labels stay rows, to be read.
+  const table = rest[1] === "input" && !/^(vocabulary|label)$/.test(rest[0] ?? "");
+  const rows = table ? "input" : (ROW_AXES.find((axis) => rest.includes(axis)) ?? rest[0] ?? null);
   const columns = rest.filter((axis) => axis !== rows && axis !== "sentence").at(-1) ?? null;
   const depth = rows !== "sentence" && axes.includes("sentence") ? "sentence" : null;
   return { rows, columns, sheets, depth };

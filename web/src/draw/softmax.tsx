@@ -1,6 +1,7 @@
 /** A softmax with its numbers, as MathML: exponentials over their sum, lowered where they would be too large. */
 
 import type { VNode } from "preact";
+import { inOrder, type Term } from "../formulas/evaluator.ts";
 import type { Explanation } from "../formulas/interpreter.ts";
 import type { Names, Role } from "../formulas/names.ts";
 import { largestPlaces, nonzero } from "../numbers/arithmetic.ts";
@@ -17,13 +18,29 @@ export function isLowered({ formula, quantities: { largest = 0 } }: Explanation)
   return formula.rule.rule !== "softmax" || Math.abs(largest) >= NATURAL;
 }
 
+const natural = new WeakMap<Explanation, Explanation>();
+
+/** The terms as the formula is written: the softmax has worked with exponents that are less the largest score. */
+export function written(found: Explanation): Explanation {
+  const { largest = 0, own = 0, sum = 0 } = found.quantities;
+  if (isLowered(found) || largest === 0) return found;
+  const times = Math.exp(largest);
+  const terms = Array.from(found.sum.values, (value, at) => ({ ...(found.sum.at(at) as Term), value: value * times }));
+  const made = natural.get(found) ?? {
+    ...{ ...found, sum: inOrder(terms) },
+    quantities: { ...found.quantities, own: own * times, sum: sum * times },
+  };
+  natural.set(found, made);
+  return made;
+}
+
 /** Why the exponents of a softmax are not the scores; nothing where none is. */
 export function Lowered({ found: { formula, quantities } }: { found: Explanation }): VNode | null {
   const { largest = 0 } = quantities;
   if (!formula.rule.rule.endsWith("softmax") || largest === 0) return null;
   return (
     <small class="label lowered">
-      {say`Exponents are less the largest score, ${short(largest)}: no overflow, the same result.`}
+      {say`The largest score, ${short(largest)}, is first subtracted from every score. The shares stay the same.`}
     </small>
   );
 }
@@ -77,7 +94,9 @@ export function Powers({
   const shared = nonzero(values);
   // What is on top stands below too, however small it is.
   const own = placeIn(found);
-  const shown = largestPlaces(values, few - 1, (value, place) => place === own || value === 0);
+  // One that is left takes no more room than saying so.
+  const room = shared === few + 1 ? few : few - 1;
+  const shown = largestPlaces(values, room, (value, place) => place === own || value === 0);
   if (values[own] !== 0) shown.push(own);
   const left = shared - shown.length;
   return (
@@ -95,7 +114,7 @@ export function Powers({
           </>
         ))}
       {left > 0 && <mtext class="quiet">{` + ${more(left, shared)}`}</mtext>}
-      {shared < length && <mtext class="quiet">{`\u00a0+ ${length - shared} × 0`}</mtext>}
+      {shared < length && <mtext class="quiet">{say` + ${length - shared} × 0 (forbidden)`}</mtext>}
     </mrow>
   );
 }

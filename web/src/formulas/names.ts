@@ -126,13 +126,14 @@ export class Names {
     return { text: String(index), hidden: false };
   }
 
-  /** A step of an axis that holds heads of some channels each: `1·3`. */
+  /** A step of an axis that holds heads of some channels each: `head 1, channel 3`. */
   private grouped(name: string, axis: string, index: number): string {
     const size = this.run.weights[name]?.[this.axes(name).indexOf(axis)] ?? 1;
     const steps = readAxes(this.readers(name)[0]?.[1].axes ?? "");
     const step = steps.find((each) => each.kind === "group");
     const inner = step?.kind === "group" ? size / step.count : size;
-    return `${Math.floor(index / inner)}·${index % inner}`;
+    const [of = "", within = ""] = axis.split(" · ");
+    return `${spoken(of)} ${Math.floor(index / inner)}, ${spoken(within)} ${index % inner}`;
   }
 
   listed(axis: string): readonly string[] {
@@ -148,16 +149,14 @@ export class Names {
     const sentence = cell[axes.indexOf("sentence")] ?? 0;
     const shared = this.run.shared[name] ?? {};
     const word = (axis: string): string => {
-      const { text } = this.label(name, axis, cell[axes.indexOf(axis)] ?? 0, sentence);
-      // A comma among commas is told from them.
-      return /^\p{P}$/u.test(text) ? say`“${text}”` : text;
+      return quoted(this.label(name, axis, cell[axes.indexOf(axis)] ?? 0, sentence).text);
     };
     const parts: string[] = [];
     const several = Math.max(this.run.words.inputs.length, this.run.words.decoder_inputs.length) > 1;
     for (const axis of axes) {
       if (left(axis) || axis in shared || axis === "key" || (axis === "sentence" && !several)) continue;
       if (axis === "query" && axes.includes("key") && !left("key")) parts.push(`${word("query")} → ${word("key")}`);
-      else if (["token", "query", "place", "vocabulary", "label", "candidate"].includes(axis)) parts.push(word(axis));
+      else if (/^(token|query|place|vocabulary|label|candidate)$| · /.test(axis)) parts.push(word(axis));
       else parts.push(`${spoken(axis)} ${word(axis)}`);
     }
     const paired = axes.includes("query") && !("query" in shared) && !left("query");
@@ -205,7 +204,7 @@ export class Names {
     const several = this.run.model.stacks.length > 1;
     if (kind === "blocks") return several ? say`${heard(side ?? "")} block ${index}` : say`block ${index}`;
     if (kind === "embed") return several ? say`${heard(side ?? "")} embedding` : say`embedding`;
-    if (unit === "head") return say`output head`;
+    if (unit === "head") return say`output layer`;
     const part = heard((kind ?? side ?? "").replace("_", " "));
     return several && kind !== undefined ? `${heard(side ?? "")} ${part}` : part;
   }
@@ -222,7 +221,7 @@ const TITLES: Readonly<Record<string, string>> = {
   may_look: say`may look`,
   mixed: say`mixed values`,
   merged: say`heads joined`,
-  residual: say`+ what was there`,
+  residual: say`input added`,
   activated: say`activated`,
   hidden: say`widened`,
   query_rotated: say`query, rotated`,
@@ -239,6 +238,11 @@ export function spoken(axis: string): string {
     .split(" · ")
     .map((each) => heard(each.replace("_", "–").replace("_", " ")))
     .join(" · ");
+}
+
+/** A comma among commas is told from them. */
+export function quoted(text: string): string {
+  return /^\p{P}$/u.test(text) ? say`“${text}”` : text;
 }
 
 export function lastOf(name: string): string {

@@ -131,6 +131,10 @@ export function givenSentence(name: string, cell: readonly number[], value: numb
   const word: Part = { text, of: hidden ? "hidden" : "strong" };
   switch (lastOf(name)) {
     case "ids":
+      if (hidden && `${side}.masked_words` in names.run.facts)
+        return say`${word} is hidden: the model gets ${short(value)} in its place, and the vector of that row is multiplied by 0.`;
+      if (hidden)
+        return say`${word} is hidden: the model gets ${short(value)}, the number of ${names.run.words.vocabulary[value]}, in its place.`;
       return say`${word} is entry ${short(value)} of the vocabulary: here the numbers end, at a word of the text.`;
     case "positions":
       return say`${word} is at position ${short(value)}: given with the text.`;

@@ -102,8 +102,12 @@ function Page(): VNode {
     return () => removeEventListener("keydown", pressed);
   });
   const main = useRef<HTMLElement>(null);
+  const toPicture = (): void =>
+    (main.current?.querySelector<HTMLElement>("canvas, .quiz input") ?? main.current)?.focus({ preventScroll: true });
   useEffect(() => {
     main.current?.scrollTo(0, 0);
+    // A link in the rail leads to the picture; it is drawn a moment later.
+    setTimeout(() => document.activeElement?.closest(".rail nav") && toPicture(), 200);
     if (level === "number") store.pointed.value = null;
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   // What does not show the answer is not drawn again when it comes.
@@ -121,6 +125,9 @@ function Page(): VNode {
       data-tour={state.value.tour !== ""}
       data-present={state.value.tour !== "" && state.value.present}
     >
+      <button type="button" class="away" onClick={toPicture}>
+        {say`to the picture`}
+      </button>
       <Beside>
         {top}
         <BusyLine />
@@ -128,7 +135,7 @@ function Page(): VNode {
       </Beside>
       {state.value.tour !== "" && <Strip />}
       {state.value.tour !== "" && <Awaited chunk={CHUNKS.tours} />}
-      <main class="main" ref={main} data-level={level} data-stale={stale && level === "number"}>
+      <main class="main" ref={main} tabIndex={-1} data-level={level} data-stale={stale && level === "number"}>
         {stale && level === "number" && (
           <Working on={say`Loading ${names.title(tensor)}, ${names.cell(tensor, held)}`} />
         )}

@@ -21,7 +21,7 @@ export function Foot(): VNode {
       <span data-holds={holds} data-checked={checked?.count ?? 0}>
         {checked !== null &&
           (holds
-            ? say`${counted(checked.count, "number")}${checked.count < checked.of ? say` of ${grouped(checked.of)}` : ""} recomputed in this page, max error ${power(checked.error)}`
+            ? say`${counted(checked.count, "number")}${checked.count + checked.set < checked.of ? say` of ${grouped(checked.of)}` : ""}${checked.set > 0 ? say` (${checked.set} set by you)` : ""} recomputed in this page, max error ${power(checked.error)}`
             : say`${checked.worst} does not agree with its formula: ${power(checked.error)}`)}
       </span>
       {typeof honesty === "string" && <span class="quiet">{honesty}</span>}

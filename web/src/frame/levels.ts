@@ -140,7 +140,7 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
   lens: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensView),
-    lacks: (source) => noneOf(source, ["head.logits"], say`no vocabulary head`) || noWeights(source),
+    lacks: (source) => noneOf(source, ["head.logits"], say`no output layer over words`) || noWeights(source),
     Beside: { title: say`The guesses in hand`, View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensBeside) },
     sums: say`the answer, block by block`,
     hint: say`Click or Enter: the guesses of a place after a block. Escape: the whole model. ? all keys`,

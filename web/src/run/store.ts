@@ -47,6 +47,8 @@ export type Answer =
 export interface Checked {
   readonly count: number;
   readonly of: number;
+  /** So many were set by hand. */
+  readonly set: number;
   readonly error: number;
   readonly worst: string;
 }
@@ -270,7 +272,7 @@ export class Store {
     void this.#gate();
     const formulas = this.source.run.formulas.filter((formula) => this.fetch(formula.name) !== undefined);
     const share = Math.ceil(CHECKS / Math.max(formulas.length, 1));
-    let [count, of, error, worst] = [0, 0, 0, ""];
+    let [count, of, set, error, worst] = [0, 0, 0, 0, ""];
     for (const formula of formulas) of += sizeOf(this.fetch(formula.name)?.shape ?? []);
     for (const formula of formulas) {
       const shape = this.fetch(formula.name)?.shape ?? [];
@@ -282,7 +284,10 @@ export class Store {
         if (this.retired) return;
         const cell = cellAt(this.names.axes(formula.name), shape, flat);
         // What was set by hand is not what its formula gives.
-        if (this.steps.length > 0 && this.#isSet(formula, cell)) continue;
+        if (this.steps.length > 0 && this.#isSet(formula, cell)) {
+          set += 1;
+          continue;
+        }
         try {
           const found = explainCell(formula, cell, this.fetch, this.source.run);
           if (found.error > error) [error, worst] = [found.error, formula.name];
@@ -295,7 +300,7 @@ export class Store {
           flat -= every;
         }
       }
-      this.checked.value = { count, of, error, worst };
+      this.checked.value = { count, of, set, error, worst };
     }
   }
 

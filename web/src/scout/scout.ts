@@ -2,7 +2,7 @@
 
 import type { State } from "../address/state.ts";
 import { type Fetch, MissingTensor, operandsOf } from "../formulas/evaluator.ts";
-import { lastOf, type Names } from "../formulas/names.ts";
+import { lastOf, type Names, quoted } from "../formulas/names.ts";
 import { at, type Tensor } from "../numbers/safetensors.ts";
 import { percent, short } from "../numbers/written.ts";
 import type { Formula, Side } from "../record/record.ts";
@@ -231,7 +231,7 @@ export class Scout {
     const first = [...shares.keys()].sort((one, two) => (shares[two] ?? 0) - (shares[one] ?? 0)).slice(0, count);
     return first.map((vocabulary) => {
       const { text } = this.names.label(name, "vocabulary", vocabulary, this.sentence);
-      return { word: { text, of: "strong" }, share: this.share(name, { ...given, vocabulary }) };
+      return { word: { text: quoted(text), of: "strong" }, share: this.share(name, { ...given, vocabulary }) };
     });
   }
 

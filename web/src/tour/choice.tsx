@@ -31,6 +31,8 @@ export function Offers({ open, onClose }: { open: boolean; onClose: () => void }
   useLayoutEffect(() => {
     if (open) dialog.current?.showModal();
   }, [open]);
+  // The slides' model is there for the slides' tour.
+  const first = store.names.run.model.family === "slides";
   const close = (): void => {
     dialog.current?.close();
     onClose();
@@ -44,14 +46,14 @@ export function Offers({ open, onClose }: { open: boolean; onClose: () => void }
       onKeyDown={(event) => event.stopPropagation()}
     >
       <p class="strong">{say`Tours through this run`}</p>
-      {[false, true].map((document) => {
+      {[first, !first].map((document, group) => {
         const tours = suiting(store.names).filter(({ follows }) => (follows !== "") === document);
         if (tours.length === 0) return null;
         return (
           <>
-            <p class="label">{document ? say`In the order of a source document` : say`By subject`}</p>
+            <p class="label">{document ? say`In the order of a tutorial` : say`By subject`}</p>
             <ul>
-              {tours.map((tour) => (
+              {tours.map((tour, place) => (
                 <li key={tour.name}>
                   <button
                     type="button"
@@ -61,7 +63,7 @@ export function Offers({ open, onClose }: { open: boolean; onClose: () => void }
                       void enter(store, addressOf(tour, 1)).then(() => intoSight());
                     }}
                   >
-                    <b>{tour.title}</b> <span>{tour.shows}</span>
+                    <b>{group + place === 0 ? say`Start here: ${tour.title}` : tour.title}</b> <span>{tour.shows}</span>
                   </button>
                 </li>
               ))}

@@ -96,9 +96,10 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   const to = (place: number): void => void enter(store, addressOf(tour, place)).then(() => intoSight());
   const away = Object.keys(found.at).length > 0 && !at(found.at, state.value);
   const next = steps[number];
+  const correction = say`Where a tutorial is imprecise (${found.correction})`;
   const notes: Note[] = [
     { label: say`The answer`, parts: found.answer },
-    { label: say`Where a document is imprecise (${found.correction})`, parts: found.note },
+    { label: correction, parts: found.note },
     { label: say`In the document`, parts: source === "" ? [] : [`${tour.follows}${source}`] },
     { label: say`Next`, parts: next === undefined ? [] : [title(next.key)] },
   ].flatMap(({ label, parts }) => (parts.length === 0 ? [] : [{ label, text: <Sentence parts={parts} /> }]));
@@ -108,11 +109,7 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
         <div class="tour-says" aria-live="polite" aria-atomic="true">
           <p class="label">
             {source !== "" && say`In ${tour.follows}${source}`}
-            {source === "" && (
-              <span class="tour-extra">
-                {tour.follows === "" ? say`not in the documents` : say`not in this document`}
-              </span>
-            )}
+            {source === "" && <span class="tour-extra">{say`an extra step, not in the tutorial`}</span>}
           </p>
           <h2 ref={heading} tabIndex={-1}>
             <span class="away">{say`${tour.title}, step ${number} of ${steps.length}: `}</span>
@@ -122,9 +119,10 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
             <Sentence parts={found.text} />
           </p>
           {found.note.length > 0 && (
-            <p class="tour-note">
-              <b>{say`Where a document is imprecise (${found.correction}):`}</b> <Sentence parts={found.note} />
-            </p>
+            <details class="tour-note">
+              <summary>{correction}</summary>
+              <Sentence parts={found.note} />
+            </details>
           )}
         </div>
         <div class="tour-asks">

@@ -54,7 +54,7 @@ const OWN: readonly Tour[] = [
   {
     name: "slides",
     title: say`The slides: attention, step by step`,
-    shows: say`Ulf Mertens’ slides: from words to vectors, queries, keys and values to the answer.`,
+    shows: say`From words to vectors, queries, keys and values to the answer, as in Ulf Mertens’ slides “Masked language modeling visualized”.`,
     ...{ follows: say`the slides: `, stack: "", steps: [...INPUT, ...SCORES, ...VALUES, ...ANSWER] },
     suits: () => true,
   },
@@ -73,14 +73,14 @@ export const TOURS: readonly Tour[] = [
   {
     name: "notes",
     title: say`The lecture notes: Transformers and BERT`,
-    shows: say`AppliedRoots’ lecture notes: the stacks, attention, order, the decoder, then BERT and what it is used for.`,
+    shows: say`The stacks, attention, order, the decoder, then BERT and what it is used for, as in lecture notes 66.1 of AppliedRoots.`,
     ...{ follows: say`the lecture notes: `, stack: "", steps: retold(OWN, NOTES) },
     suits: (names) => attends(names, ""),
   },
   {
     name: "post",
     title: say`The post: the multi words mask matrix`,
-    shows: say`Paul Xiong’s post, on the words of this run: all pairs, what is forbidden, and three readings of it.`,
+    shows: say`All pairs of words, what is forbidden, and three readings of it, as in a blog post by Paul Xiong.`,
     ...{ follows: say`the mask-matrix post: `, stack: "", steps: POST },
     suits: (names) => vectorsOf(names).length > 0 && attends(names, ""),
   },

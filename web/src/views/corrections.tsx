@@ -1,7 +1,6 @@
 /** Where the source documents are imprecise, next to what it is about; folded, for the page shows a run and not them. */
 
 import type { VNode } from "preact";
-import { counted } from "../numbers/written.ts";
 import type { Correction } from "../record/record.ts";
 import { heard, say } from "../words/say.ts";
 import { useStore } from "./hooks.ts";
@@ -17,7 +16,7 @@ export function Corrections({ of, tensors }: { of: string; tensors?: readonly st
   if (found.length === 0) return null;
   return (
     <details class="part corrections">
-      <summary>{say`${counted(found.length, "correction")} of the documents about ${of}`}</summary>
+      <summary>{say`Where tutorials are imprecise about ${of}: ${found.length}`}</summary>
       {found.map(({ number, said_by, sentence }) => (
         <p key={number}>
           <b>{number}</b> <span class="quiet">({heard(said_by)})</span> {heard(sentence)}

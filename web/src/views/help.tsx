@@ -31,7 +31,9 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
   ];
   return (
     <dialog ref={dialog} aria-label={say`keys`}>
-      <p class="strong">{say`Keys`}</p>
+      <p class="strong" tabIndex={-1} autofocus>
+        {say`Keys`}
+      </p>
       <dl>
         {keys.map(([key, does]) => (
           <>

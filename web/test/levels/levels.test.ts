@@ -139,7 +139,7 @@ test("the headline counts every head once", () => {
     "2 of 8 heads look mostly one token back (0·3, 2·1), 5 at the first token, [CLS]; 1 looks broadly.",
   );
   const one = headlineOf([{ job: "many", heads: ["0·0"] }], 1, MARKS).map(({ text }) => text);
-  assert.equal(one.join(""), "None of 1 head looks mostly at one place: 1 looks broadly.");
+  assert.equal(one.join(""), "None of 1 head looks at the same place from every token: 1 looks broadly.");
 });
 
 const ROW: Row = {

@@ -61,8 +61,14 @@ class LookUp(Rule):
         words = f"row {short(self.index.name)}" + (f" + {self.offset}" if self.offset else "")
         words += f" of {short(self.table.name)}" + (f", times {value(self.scale).words}" if self.scale != 1.0 else "")
         place = (sign(","), symbol("row"), sign("="), read(self.index))
-        product = row(value(self.scale), sign("·"), read(self.table), *place, words=words)
+        product = row(*self.factors, read(self.table), *place, words=words)
         return product.remarked(HIDDEN if self.masked_words else "")
+
+    @property
+    def factors(self) -> tuple[Expression, ...]:
+        """What the row is multiplied by: `visible` is 0 for a masked word, 1 for others."""
+        visible = (symbol("visible"), sign("·")) if self.masked_words else ()
+        return visible if visible and self.scale == 1.0 else (*visible, value(self.scale), sign("·"))
 
     @classmethod
     def arithmetic(cls, explanation: Explanation, limits: Limits) -> str:

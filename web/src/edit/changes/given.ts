@@ -57,7 +57,9 @@ export class Reader {
       else if (words.length === 0) refused.push(say`A text has at least one word.`);
       else if (words.length > LONGEST) refused.push(say`A text has at most ${LONGEST} words on this page.`);
       else if (unknown !== undefined)
-        refused.push(say`“${unknown}” is none of the ${vocabulary.size} words that this model knows.`);
+        refused.push(
+          say`“${unknown}” is none of the ${vocabulary.size} words that this model knows: ${run.words.vocabulary.slice(0, 40).join(", ")}`,
+        );
       else rows[row] = words;
     }
     const width = Math.max(...rows.map((row) => row.length));

@@ -115,15 +115,14 @@ function SinceLine(): VNode | null {
   return (
     <p class="since" role="status" data-changed={changed}>
       {changed === 0 && resized === 0 && say`The last change has changed no number.`}
-      {changed > 0 && say`${grouped(changed)} of ${grouped(of)} numbers changed`}
       {largest !== null && (
         <>
-          {largest.name.endsWith(".probabilities") ? say`, of the probabilities most ` : say`, most `}
+          {largest.name.endsWith(".probabilities") ? say`Probability of ` : say`Most: `}
           <a href={toNumber(largest.name, largest.cell, names)}>{called(largest.name, largest.cell, names)}</a>:{" "}
-          <b>{by}</b>
+          <b>{by}</b>.{" "}
         </>
       )}
-      {changed > 0 && "."}
+      {changed > 0 && say`${grouped(changed)} of ${grouped(of)} numbers changed.`}
       {resized > 0 && say` ${counted(resized, "tensor")} of another size.`}
     </p>
   );
@@ -133,7 +132,7 @@ function SinceLine(): VNode | null {
 function called(name: string, cell: readonly number[], names: Names): string {
   const guess = names.axes(name).join() === "place,vocabulary";
   const word = (axis: string, place: number): string => names.label(name, axis, cell[place] ?? 0, 0).text;
-  if (guess) return say`“${word("vocabulary", 1)}” for “${word("place", 0)}”`;
+  if (guess) return say`“${word("vocabulary", 1)}” at the place of “${word("place", 0)}”`;
   return `${names.title(name)}, ${names.cell(name, cell)}`;
 }
 

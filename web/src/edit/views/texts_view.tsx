@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { later, readLater } from "../../address/state.ts";
+import { later, readLater, state } from "../../address/state.ts";
 import { say } from "../../words/say.ts";
 import type { TextChange, Which } from "../changes/changes.ts";
 import { withChange } from "../changes/changes.ts";
@@ -12,6 +12,8 @@ import { useSession } from "../session/context.ts";
 export function TextFields(): VNode | null {
   const session = useSession();
   const [open, setOpen] = useState<"" | "edit" | "add">("");
+  /** The changes with the text that was written last: where it is refused, the field stays open and says why. */
+  const [made, setMade] = useState("");
   const { sentence } = later.value;
   const [texts, choices, seconds] = readLater(() => {
     return [session.texts("text"), session.texts("choice"), session.texts("second")] as const;
@@ -24,7 +26,8 @@ export function TextFields(): VNode | null {
   choices?.forEach((choice, at) => {
     fields.push(["choice", at, choice]);
   });
-  if (open === "") {
+  const refused = session.told.value.length > 0 && made !== "" && made === later.value.changes;
+  if (open === "" && !refused) {
     return (
       <p class="acts">
         <button type="button" onClick={() => setOpen("edit")}>
@@ -42,8 +45,18 @@ export function TextFields(): VNode | null {
     setOpen("");
     const others = written.filter((change) => session.text(change.which, change.row) !== change.text);
     if (others.length > 0) session.set(others.reduce((all, change) => withChange(all, change), session.changes));
+    setMade(state.peek().changes);
   };
-  return <Form fields={fields} onDone={done} onLeave={() => setOpen("")} />;
+  const leave = (): void => {
+    setOpen("");
+    setMade("");
+  };
+  return (
+    <>
+      <Form key={`${open}${made}`} fields={fields} onDone={done} onLeave={leave} />
+      {refused && session.told.value.map((sentence) => <p class="told">{sentence}</p>)}
+    </>
+  );
 }
 
 const NAMES = { text: say`text`, second: say`second text`, choice: say`candidate`, target: say`target` };

@@ -18,7 +18,9 @@ export function AddedUp({ goal }: { goal: Goal }): VNode {
     <>
       <h2>{say`What each part of the model added`}</h2>
       <p class="then">
-        {say`${say`The most came from ${named}. `}The score is a sum: the residual stream adds up what the embedding and each block give, and the head reads it. Norms and activations of the head are held as they were in this run.`}
+        {goal.added.length === 1
+          ? say`The output layer reads only this part: what goes into it is not added back in this model.`
+          : say`The most came from ${named}. The score is a sum: the residual stream adds up what the embedding and each block give, and the output layer reads it. Norms and activations of that layer are held as they were in this run.`}
       </p>
       <Table
         kind="owed added"
@@ -49,7 +51,7 @@ export function AddedUp({ goal }: { goal: Goal }): VNode {
               wordOf(part, goal.sentence),
             ],
           })),
-          { cells: [say`biases of norms and head`, signed(goal.constant), "", ""] },
+          { cells: [say`biases of norms and output layer`, signed(goal.constant), "", ""] },
           {
             data: { "data-total": total },
             cells: [

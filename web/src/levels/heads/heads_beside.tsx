@@ -121,7 +121,7 @@ function Bars({ head, measured }: { head: Head; measured: Measured }): VNode {
         ))}
       </dl>
       <p class="quiet">
-        {say`${short(atOnce(measured), 1)} tokens at once${Number.isNaN(measured.distance) ? "" : say`, ${short(measured.distance, 1)} tokens away on average`}; largest share ${percent(measured.largest)}. Tick: what a head would give that looks evenly, ${percent(measured.even)} for each token`}
+        {say`${short(atOnce(measured), 1)} tokens on average${Number.isNaN(measured.distance) ? "" : say`, ${short(measured.distance, 1)} tokens away`}; largest share ${percent(measured.largest)}. Tick: what a head would give that looks evenly, ${percent(measured.even)} for each token`}
       </p>
     </>
   );

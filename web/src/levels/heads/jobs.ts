@@ -50,8 +50,8 @@ export const SHORT: Readonly<Record<Job, string>> = {
   first: say`first`,
   separator: say`end`,
   same_word: say`same`,
-  few: say`few`,
-  many: say`broad`,
+  few: say`tokens:`,
+  many: say`tokens:`,
 };
 
 /** `back .81`, `few 9` */
@@ -86,13 +86,13 @@ export function whereOf(job: Job, words: { readonly first: string; readonly clos
 export function sentenceOf(measured: Measured, words: { readonly first: string; readonly closing: string }): string {
   const { job, value } = jobOf(measured);
   if (job === "few" || job === "many") {
-    return say`Spreads its attention over ${short(value, 1)} tokens at once, of ${short(1 / measured.even, 0)} that it could look at.`;
+    return say`Spreads over ${short(value, 1)} tokens on average.`;
   }
   return say`Looks mostly ${whereOf(job, words)}: ${percent(value)} of its attention.`;
 }
 
 /** The rule that the labels follow, in full. */
-export const RULE = say`“Mostly” means: at least ${percent(LEAST)} of the attention, on average over the tokens of the sentence, and at least ${TIMES} times an even share of one token. Other heads look at “a few” tokens where the attention is spread over at most ${AT_LEAST} of them, or an eighth of those that they could look at (as many as would give the same entropy), else “broadly”.`;
+export const RULE = say`“Mostly” means: at least ${percent(LEAST)} of the attention, averaged over the tokens, and at least ${TIMES} times an even share of one token. Other heads look at “a few” tokens where they spread over at most ${AT_LEAST}, or an eighth of those allowed, else “broadly”.`;
 
 export interface Counted {
   readonly job: Job;
@@ -124,7 +124,7 @@ export function headlineOf(
     }
   });
   if (placed.length === 0)
-    parts.push({ text: say`None of ${counted(total, "head")} looks mostly at one place: `, job: null });
+    parts.push({ text: say`None of ${counted(total, "head")} looks at the same place from every token: `, job: null });
   else if (others.length > 0) parts.push({ text: "; ", job: null });
   others.forEach(({ job, heads }, order) => {
     if (order > 0) parts.push({ text: say` and `, job: null });

@@ -83,7 +83,7 @@ export function Controls({ now }: { now: Lesson }): VNode {
           </select>
         </label>
         <label>
-          <span class="quiet">{say`rate`} </span>
+          <span class="quiet">{say`learning rate`} </span>
           <input
             key={learner.rate}
             type="text"
@@ -95,7 +95,7 @@ export function Controls({ now }: { now: Lesson }): VNode {
           />
         </label>
         <label>
-          <span class="quiet">{say`seed`} </span>
+          <span class="quiet">{say`random seed`} </span>
           <input
             type="number"
             min={0}

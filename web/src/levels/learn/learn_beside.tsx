@@ -86,19 +86,24 @@ function Update({ moved, flat }: { moved: Moved; flat: number }): VNode {
       <p class="big" data-weight>
         {short(is, 4)}
       </p>
+      <p hidden={gradient === 0}>
+        {gradient < 0
+          ? say`Gradient ${short(gradient)}: if this weight grows, the loss falls.`
+          : say`Gradient ${short(gradient)}: if this weight grows, the loss rises.`}
+      </p>
       <p>{say`Step ${after.step} moved it from ${short(was, 4)} by ${<b>{signed(is - was)}</b>}.`}</p>
       <dl class="step-facts">
         <dt>{say`gradient`}</dt>
         <dd>{short(gradient, 5)}</dd>
         {by < 1 && (
           <>
-            <dt>{say`cut: all gradients together are ${short(length)} long, at most ${CLIP}`}</dt>
+            <dt>{say`shortened: all gradients together are ${short(length)} long, more than ${CLIP}`}</dt>
             <dd>{short(gradient * by, 5)}</dd>
           </>
         )}
-        <dt>{say`its running mean, by Adam`}</dt>
+        <dt>{say`mean of the last gradients (Adam)`}</dt>
         <dd>{short(first, 5)}</dd>
-        <dt>{say`root of the mean of its square`}</dt>
+        <dt>{say`root of the mean of their squares`}</dt>
         <dd>{short(Math.sqrt(second), 5)}</dd>
         <dt>{say`− rate ${short(rate)} × mean ÷ root`}</dt>
         <dd>{signed(is - was)}</dd>

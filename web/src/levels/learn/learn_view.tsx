@@ -20,7 +20,7 @@ export function LearnView(): VNode {
   const { options, at } = state.value;
   const can = run.model.family === "slides";
   useEffect(() => {
-    if (can) begin(run, options, at[0] ?? 0);
+    if (can) begin(run, options, at);
   }, [run, can]);
   const now = lesson.value;
   if (!can) return <Elsewhere />;
@@ -63,8 +63,9 @@ function Learning({ now }: { now: Lesson }): VNode {
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-      const own = (event.target as HTMLElement).closest("canvas, select, textarea, summary, button, a, input") !== null;
-      if (own) return;
+      const own =
+        event.key === " " ? "canvas, select, textarea, input, summary, button, a" : "canvas, select, textarea, input";
+      if ((event.target as HTMLElement).closest(own) !== null) return;
       if (event.key === " ") play();
       else if (event.key === "ArrowRight") make(1);
       else if (event.key === "ArrowLeft") goTo(learner.step - 1);
@@ -126,6 +127,7 @@ function beneath(now: Lesson): string {
       ? say`The same probability for each of the ${words} letters would have a loss of ${short(Math.log(words))}.`
       : say`The same probability for each of the ${words} words would have a loss of ${short(Math.log(words))}.`,
   ];
+  parts.unshift(say`Loss: how wrong the guesses are (0: certain and right).`);
   const { added } = learner.setup;
   if (added.length > 0)
     parts.unshift(

@@ -65,14 +65,20 @@ export function firstChoice(base: RunRecord): Choice {
 }
 
 /** Begins where the address says, or with the sentences of the run. */
-export function begin(base: RunRecord, options: readonly string[], step: number): void {
+/** With a place among all weights, this weight is in hand. */
+export function begin(base: RunRecord, options: readonly string[], [step = 0, flat]: readonly number[]): void {
   if (lesson.peek()?.base.formulas === base.formulas) return;
   lesson.value = null;
   playing.value = false;
   const first = firstChoice(base);
   const { choice, seed, rate } = parseLesson(options, { choice: first, seed: SEED, rate: RATE });
   start(base, refusal(choice) === "" ? choice : first, seed, rate);
-  if (step > 0 && lesson.peek() !== null) void reach(Math.min(step, MOST_AT_ONCE));
+  const now = lesson.peek();
+  if (now === null) return;
+  for (const [name, stretch] of flat === undefined ? [] : shown(now).stretches)
+    if (Number(flat) >= stretch.start && Number(flat) < stretch.start + stretch.size)
+      trail.value = [{ name, at: Number(flat) - stretch.start }];
+  if (step > 0) void reach(Math.min(step, MOST_AT_ONCE));
 }
 
 /** So many steps an address may ask for. */

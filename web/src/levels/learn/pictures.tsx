@@ -125,6 +125,6 @@ export function titleOf(name: string): string {
   const [, ...steps] = name.split(".");
   const [last = "", part = ""] = [steps.at(-2), steps.at(-3)];
   const short =
-    last === "word" ? say`word vectors` : last === "head" ? say`output head` : heard(last.replaceAll("_", " "));
+    last === "word" ? say`word vectors` : last === "head" ? say`output layer` : heard(last.replaceAll("_", " "));
   return part === "feed_forward" ? say`feed-forward, ${short}` : last === "output" ? say`attention output` : short;
 }

@@ -25,6 +25,7 @@ export function Sentences({ now }: { now: Lesson }): VNode {
           <button
             type="button"
             class="front"
+            hidden={choice.sentences.length === 1}
             aria-pressed={row === sentence}
             aria-label={say`sentence ${row} in front in the pictures`}
             onClick={() => {

@@ -2,7 +2,7 @@
 
 import type { VNode } from "preact";
 import { link, state } from "../../address/state.ts";
-import { isMark, unmarked } from "../../formulas/names.ts";
+import { isMark, quoted, unmarked } from "../../formulas/names.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Lens } from "../../record/sums.ts";
@@ -50,16 +50,20 @@ function Steps(): VNode | null {
                   <i data-lost={added < 0} style={{ height: `${100 * Math.abs(added)}%` }} />
                   <i data-kept style={{ height: `${100 * kept}%` }} />
                 </span>
-                <b>{percent(layer.probability)}</b>
+                <b>
+                  {unmarked(place.answer.text)} {percent(layer.probability)}
+                </b>
                 <small>{headOf(place, step)}</small>
-                <small class={layer.rank === 1 ? "hidden" : ""}>{unmarked(layer.top[0]?.text ?? "")}</small>
+                <small
+                  class={layer.rank === 1 ? "hidden" : ""}
+                >{say`guess: ${quoted(unmarked(layer.top[0]?.text ?? ""))}`}</small>
               </a>
             </li>
           );
         })}
       </ol>
       <p class="rule-of-heads">
-        {say`How likely “${unmarked(place.answer.text)}” is if the output head reads the state there (logit lens); dark: what the block adds.`}
+        {say`How likely “${unmarked(place.answer.text)}” is if the output layer reads the state there (logit lens); dark: what the block adds.`}
       </p>
     </>
   );

@@ -72,7 +72,7 @@ function Places({ all }: { all: Lens }): VNode {
         }))}
       />
       <p class="rule-of-heads">
-        {say`Each cell is the first guess if the vocabulary head read this state: its probability in digits and as a line; “rank” is the place of the final answer there among all tokens (1: it is the guess). The last column is the run’s own answer.${all.left_out !== "" && ` ${heard(all.left_out)}`}`}
+        {say`Each cell is the first guess if the output layer read this state: its probability in digits and as a line; “rank” is the place of the final answer there among all tokens (1: it is the guess). The last column is the run’s own answer.${all.left_out !== "" && ` ${heard(all.left_out)}`}`}
       </p>
     </>
   );
@@ -133,7 +133,7 @@ export function Answer({ place }: { place: LensPlace }): VNode {
   const from = layers[wrong + 1];
   const before = layers.slice(0, -1);
   const where =
-    wrong >= 0 && from === layers.at(-1)
+    wrong > 0 && from === layers.at(-1)
       ? before.some(({ rank }) => rank === 1)
         ? say`is the first guess again after the last block`
         : say`is the first guess only after the last block`
@@ -216,7 +216,7 @@ export function LensBeside(): VNode | null {
           <p>{say`This is the run’s own answer: each probability is a number with its formula.`}</p>
         ) : (
           <p>
-            {say`The formulas of the last norm and of the vocabulary head, with ${<TensorLink name={layer.state} text={say`the state ${headOf(place, at)}`} />} in the place of the last one.`}
+            {say`The formulas of the last norm and of the output layer, with ${<TensorLink name={layer.state} text={say`the state ${headOf(place, at)}`} />} in the place of the last one.`}
           </p>
         )}
         <p class="then">

@@ -35,7 +35,7 @@ const SAID: Readonly<Record<Reading, readonly [name: string, says: string]>> = {
 const MASKS = [
   ["window", say`places away at most (0: any)`],
   ["prefix", say`first words that all see`],
-  ["padding", say`padding at the end`],
+  ["padding", say`last tokens as padding`],
 ] as const;
 
 export function MaskView(): VNode {
@@ -122,7 +122,7 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
     <>
       <h1 class="big">{say`Who may look at whom?`}</h1>
       <p class="says plain">
-        {say`A trial with the words’ own vectors: no W_Q, no W_K, no division by √d, and not the mask that the model itself uses. Each word asks each word how alike they are: the product of their vectors. The mask forbids some; the softmax shares out what is left of each row. ${SAID[asked.reading][1]}`}
+        {say`Try your own mask: click a cell to forbid or allow it. Each pair of words has the product of their own vectors as its score, without W_Q and W_K; the softmax shares out what is left of each row. ${SAID[asked.reading][1]}`}
       </p>
       <div class="sentences">
         <p class="line">
@@ -231,7 +231,7 @@ function Controls({ asked, offered, laid }: { asked: Asked; offered: readonly st
         </label>
       )}
       <span class="stepper">
-        <span class="quiet">{say`rows shared out`}</span>{" "}
+        <span class="quiet">{say`rows with their shares`}</span>{" "}
         {laid > 0 ? (
           <a href={rows(laid - 1)} aria-label={say`one row less`}>
             −

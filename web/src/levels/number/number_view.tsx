@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { factorLink, toTensor } from "../../address/links.ts";
 import { go, state } from "../../address/state.ts";
 import { General, WithNumbers } from "../../draw/mathml.tsx";
-import { isLowered, Lowered } from "../../draw/softmax.tsx";
+import { written } from "../../draw/softmax.tsx";
 import { largestTerms } from "../../draw/terms.tsx";
 import { OfBoth } from "../../edit/views/of_both.tsx";
 import { isFill, operandsOf, type Term } from "../../formulas/evaluator.ts";
@@ -86,7 +86,7 @@ export function NumberView({ answer }: { answer: Answer | null }): VNode | null 
       </div>
       {answer.kind === "missing" && <Unworked answer={answer} />}
       {answer.kind === "computed" && <Written found={answer.found} />}
-      {answer.kind === "computed" && whole.kind === "computed" && <Computed found={whole.found} />}
+      {answer.kind === "computed" && whole.kind === "computed" && <Computed found={written(whole.found)} />}
     </article>
   );
 }
@@ -200,7 +200,6 @@ function Bars({ found, called }: { found: Explanation; called: (term: Term) => s
             say`, the largest ${bars.columns.length} drawn; ${more(bars.rest.count, found.sum.length)}: ${short(bars.rest.sum)}`}
         </span>
       </h2>
-      {!isLowered(found) && <Lowered found={found} />}
       <div ref={box}>
         {scene !== null && (
           <Picture

@@ -154,7 +154,7 @@ function Answer({ content }: { content: Content }): VNode {
   const hidden = 1 - shares.reduce((sum, share) => sum + share, 0);
   return (
     <p class="answer">
-      {say`After block ${block}, ${<b class={units[query]?.hidden === true ? "hidden" : ""}>{say`“${units[query]?.text}”`}</b>} is made of`}{" "}
+      {say`If each block kept half of each word, ${<b class={units[query]?.hidden === true ? "hidden" : ""}>{say`“${units[query]?.text}”`}</b>} would after block ${block} be made of`}{" "}
       {order.map((key, place) => (
         <>
           {place > 0 && ", "}
@@ -217,7 +217,7 @@ function Made({ content, found }: { content: Content; found: Found }): VNode | n
           say`share taken in block ${block}`,
           say`“${to.text}” in it before`,
           say`product`,
-          say`weights of the heads`,
+          mix.residual ? say`½ kept + ½ · mean of the heads’ weights` : say`weights of the heads`,
         ]}
         rows={[
           ...ways.slice(0, LISTED).map(({ by, crossing, taken, held }) => ({

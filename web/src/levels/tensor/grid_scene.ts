@@ -19,7 +19,7 @@ const CELL = { w: 48, h: 28 };
 const LABEL = 88;
 /** How high the map of the whole sheet may be. */
 const MAP = 128;
-const HEAD = { turned: 72, flat: 20 };
+const HEAD = { grouped: 112, turned: 72, flat: 20 };
 
 /** The rows and columns of the sheet that fit into a width and height, so that the cell in hand is among them. */
 export function windowOf(sheet: Sheet, row: number, column: number, width: number, height: number): Window {
@@ -46,8 +46,9 @@ export function gridScene(
 ): Scene {
   const items: Item[] = [];
   const left = labelWidth(sheet);
-  const words = namesWords(sheet.layout.columns);
-  const top = words ? HEAD.turned : HEAD.flat;
+  const grouped = sheet.layout.columns?.includes(" · ") === true;
+  const words = grouped || namesWords(sheet.layout.columns);
+  const top = grouped ? HEAD.grouped : words ? HEAD.turned : HEAD.flat;
   for (let place = 0; place < seen.columns; place++) {
     const column = seen.column + place;
     const { text, hidden } = sheet.names.label(sheet.name, sheet.layout.columns ?? "", column, sentence);
@@ -58,7 +59,7 @@ export function gridScene(
         kind: "text",
         x: x + 4,
         y: top - 6,
-        text: cut(text, HEAD.turned - 8, measure),
+        text: cut(text, top - 8, measure),
         size: 12,
         fill,
         turned: true,

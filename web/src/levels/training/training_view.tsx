@@ -46,6 +46,13 @@ function HowTo(): VNode {
   const how = COMMANDS[sides] ?? COMMANDS["encoder"] ?? "";
   return (
     <div class="says plain">
+      {model.family === "slides" && (
+        <p>
+          <a class="strong" href={link({ level: "learn", options: [], at: [] })}>
+            {say`train it here`} →
+          </a>
+        </p>
+      )}
       <p>{say`Train a model with sentences to watch:`}</p>
       <Command text={`glassformer train ${how}`} />
       <p>{say`Look at it, also while it still trains; or write the page of a text with its training:`}</p>

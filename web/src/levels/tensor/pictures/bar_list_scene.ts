@@ -21,7 +21,7 @@ export function barListScene(bars: readonly Bar[], { palette, measure }: Look, w
     const held = bar.mark !== "";
     const fill = held ? palette.text("hidden") : palette.ink;
     const text = cut(bar.label, left - 12, measure);
-    items.push({ kind: "text", x: left - 8, y: y + 18, text, size: 14, fill, bold: held, align: "right" });
+    items.push({ kind: "text", x: left - 8, y: y + 18, text, size: 12, fill, bold: held, align: "right" });
     const area = { x: left, y: y + 4, w: Math.max(bar.share * wide, 1), h: ROW - 8 };
     if (bar.tensor === "") items.push({ kind: "rect", ...area, stroke: palette.quiet });
     else items.push({ kind: "rect", ...area, fill: held ? palette.fill("hidden") : palette.cell("hidden", 0.45) });
