@@ -107,7 +107,7 @@ REFUSED: list[tuple[str, object, int, str]] = [
     ("en-fr/translate", {"texts": ["a"], "max_tokens": 1_000_000}, 413, "max_tokens"),
     ("en-fr/translate", {"texts": ["a"], "beams": 3, "temperature": 0.5}, 400, "beams"),
     ("en-fr/translate", {"texts": ["a", "b"], "stream": True}, 400, "one text"),
-    ("en-fr/score", {"texts": ["a"]}, 400, "target"),
+    ("en-fr/score", {"texts": ["a"]}, 400, "over HTTP as target"),
     ("writer/generate", {"texts": ["a"], "alignment": True}, 400, "alignment"),
     ("writer/generate", {"texts": ["a", 5]}, 400, "texts number 2"),
     ("sentences/embed", {"texts": ["a"], "strategy": ["99"]}, 400, "99"),

@@ -123,7 +123,7 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
             raise DataError(
                 located(where, "a translator scores a text together with its translation"),
                 got="no translation",
-                do="add --target TRANSLATION, or read a table with --target-column",
+                do="give it with --target or --target-column, in Python and over HTTP as target",
             )
         pair = TextPair(text_of(values["text"], where, "source"), text_of(values[TARGET], where, "target"))
         if marks := {*ids_of(self.tokenizer.target, pair.target or "")} & {*self.ids.end, *self.ids.never}:

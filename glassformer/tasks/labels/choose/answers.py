@@ -78,7 +78,11 @@ class Choice(Answered):
 def candidates_of(value: object, where: str) -> tuple[str, ...]:
     """The candidates of a record: a list, or the cells of several columns, the last perhaps empty."""
     if value is None:
-        raise DataError(located(where, "a choice needs candidates"), got="none", do="give each with --choice")
+        raise DataError(
+            located(where, "a choice needs candidates"),
+            got="none",
+            do="give each with --choice, in Python and over HTTP as choices",
+        )
     if not isinstance(value, list | tuple):
         raise DataError(
             located(where, "the candidates must be a list, or have a column each"),
