@@ -31,9 +31,13 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
   ];
   return (
     <dialog ref={dialog} aria-label={say`keys`}>
-      <p class="strong" tabIndex={-1} autofocus>
-        {say`Keys`}
-      </p>
+      <p class="strong">{say`Keys`}</p>
+      {/* Above the list: an open dialog shows what has the focus. */}
+      <form method="dialog">
+        <button type="submit" class="strong">
+          {say`Close`}
+        </button>
+      </form>
       <dl>
         {keys.map(([key, does]) => (
           <>
@@ -44,11 +48,6 @@ export function Help({ dialog }: { dialog: { current: HTMLDialogElement | null }
           </>
         ))}
       </dl>
-      <form method="dialog">
-        <button type="submit" class="strong">
-          {say`Close`}
-        </button>
-      </form>
     </dialog>
   );
 }
