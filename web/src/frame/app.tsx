@@ -107,7 +107,8 @@ function Page(): VNode {
   useEffect(() => {
     main.current?.scrollTo(0, 0);
     // A link in the rail leads to the picture; it is drawn a moment later.
-    setTimeout(() => document.activeElement?.closest(".rail nav") && toPicture(), 200);
+    const link = document.activeElement;
+    if (link?.closest(".rail nav")) setTimeout(() => document.activeElement === link && toPicture(), 200);
     if (level === "number") store.pointed.value = null;
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   // What does not show the answer is not drawn again when it comes.
