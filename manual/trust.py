@@ -66,7 +66,7 @@ def serving() -> str:
     return (
         "`serve english next-sentence en-fr` with clients that ask without a pause, and `classify` of "
         f"{rates['pairs']:,} pairs by 64 clients (in brackets: the rate of `serve` over this one). The peer is "
-        "onnxruntime behind uvicorn, with batches by tokens.\n\n"
+        "onnxruntime served by uvicorn, with batches by tokens.\n\n"
         + table(["", "measured"], [list(line) for line in [*under, *beside]])
     )
 
