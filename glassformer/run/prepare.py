@@ -296,6 +296,7 @@ def _feed(start: Start, lesson: Lesson, tokenizer: Tokenizer, found: Probe | Non
             share=distil.vectors,
             hard=distil.hard,
             sentences=distil.sentences,
+            joined=distil.joined,
             **cut,
         )
     else:

@@ -61,19 +61,46 @@ def compiled(losses: Losses) -> Losses:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Inside, programs that this thread starts do not receive SIGINT or SIGTERM. A terminal sends Ctrl-C to them too,
-    and the C++ compiler would end with an error, as if it could not compile. This process handles a signal at the
-    latest at the end. On Windows nothing changes.
+def compiling() -> Iterator[None]:
+    """Inside, the C++ compiler may be started: at the first run of each shape, forward and backward.
+
+    Programs that this thread starts do not receive SIGINT or SIGTERM. A terminal sends Ctrl-C to them too, and the
+    compiler would end with an error, as if it could not compile. This process handles a signal at the latest at the
+    end. On Windows nothing changes.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
-        yield
+        with _statements_apart():
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _statements_apart() -> Iterator[None]:
+    """Inside, torch tells the C++ compiler not to merge statements into vectors: where the processor has AVX-512, g++ 12
+    does that wrongly in kernels that transpose bfloat16, and the gradient of rotary keys is NaN (torch 2.13). Kernels
+    have vectors of their own, so it costs no time. A later torch may lack the function that is changed.
+    """
+    from torch._inductor import cpp_builder
+
+    name = "_get_optimization_cflags"
+    usual = getattr(cpp_builder, name, None)
+
+    def flags(*given: Any, **named: Any) -> tuple[list[str], list[str]]:
+        of_compiler, of_linker = usual(*given, **named)
+        return [*of_compiler, "fno-tree-slp-vectorize"], of_linker
+
+    if usual is not None:
+        setattr(cpp_builder, name, flags)
+    try:
+        yield
+    finally:
+        if usual is not None:
+            setattr(cpp_builder, name, usual)
 
 
 def is_the_compilers(error: Exception) -> bool:

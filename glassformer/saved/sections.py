@@ -84,6 +84,8 @@ class DistilSection(Settings):
     """Weight of the distance between the vectors of both; above 0 the teacher may be any encoder."""
     sentences: int = Field(default=128, ge=1)
     """With `vectors`: sentences compared in each step."""
+    joined: float = Field(default=0.0, ge=0, lt=1)
+    """With `vectors`: share of the sentences that are read together with the one before, as passages of up to 128 tokens."""
     fingerprint: str = ""
     """Set by the run: the checksum of the teacher."""
 

@@ -1,7 +1,7 @@
 """A teacher's vectors of sentences, learned in addition to masked words: by an encoder of any width and any tokenizer,
 from text without labels (Reimers & Gurevych 2020).
 
-B sentences · S tokens of a sentence · T width of the teacher
+B sentences or passages · S tokens of one · T width of the teacher · D documents · E sentences of the text
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,9 @@ from torch.nn import functional as F
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.data.batches.batch import Integers
 from glassformer.data.batches.buckets import BucketedRows, BucketOrder, choose_lengths
+from glassformer.data.batches.order import key_of, uniform
 from glassformer.data.batches.pack import Frame
 from glassformer.models.heads import mean_of_real
 from glassformer.models.inputs import Batch, Inputs
@@ -26,8 +28,8 @@ from glassformer.tasks.task import Source, Task
 from glassformer.text.tokenizer import Tokenizer
 
 VECTORS = "sentence_vectors"
-# Tokens of a sentence: longer ones are cut into equal parts. Shorter ones than the least are left out.
-_LONGEST, _LEAST, _LENGTHS = 64, 4, 6
+# Tokens of a sentence, and of a passage: longer ones are cut into equal parts. Shorter ones than the least are left out.
+_LONGEST, _PASSAGE, _LEAST, _LENGTHS = 64, 128, 4, 6
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,14 @@ class SentenceTeacher:
 
 
 class SentenceVectorsFeed(TaskFeed):
-    """A task's batches on running text, with `sentences` sentences of that text in each step. The student's mean of the
-    tokens' states, through one linear layer, learns the teacher's: the loss is 1 − their cosine.
+    """A task's batches on running text, with `sentences` sentences of that text in each step, or passages where a share
+    of the sentences is `joined` to the one before. The student's mean of the tokens' states, through one linear layer,
+    learns the teacher's: the loss is 1 − their cosine.
     """
 
     def __init__(
         self, task: Task, source: Source, teacher: SentenceTeacher, tokenizer: Tokenizer, *,
-        share: float, hard: float, sentences: int, batch: int, tokens: int | None, seed: int,
+        share: float, hard: float, sentences: int, batch: int, tokens: int | None, seed: int, joined: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(task, source, batch=batch, tokens=tokens, seed=seed)
         store = getattr(getattr(source, "text", None), "store", None)
@@ -71,10 +74,10 @@ class SentenceVectorsFeed(TaskFeed):
         self._teacher, self._tokenizer = teacher, tokenizer
         self._rows_of = BucketedRows(
             store,
-            _LONGEST,
+            _PASSAGE if joined else _LONGEST,
             frame=Frame.encoder(tokenizer),
             pad_id=tokenizer.pad_id or 0,
-            begins=store.sentences,
+            begins=passages(store.sentences, store.offsets[:-1], joined, seed),
             least=_LEAST,
         )
         self._sizes = choose_lengths(self._rows_of.lengths, sentences, _LENGTHS)
@@ -129,6 +132,16 @@ class SentenceVectorsFeed(TaskFeed):
         labels = batch.labels[VECTORS].to(own.dtype)  # [B, T]
         apart = (1 - F.cosine_similarity(own, labels, dim=-1)) * labels.any(dim=-1)  # [B]
         return {name: loss for name, loss in {**found, VECTORS: apart.sum()}.items() if name in self.weights}
+
+
+def passages(begins: Integers, documents: Integers, joined: float, seed: int) -> Integers:
+    """Where passages begin: sentences [E] but for a random share that goes on from the one before; each document [D]
+    begins one.
+    """
+    if not joined:
+        return begins
+    alone = uniform(key_of("passages", seed), begins) >= joined  # [E]
+    return begins[alone | np.isin(begins, documents)]
 
 
 def with_vectors_head(config: ModelConfig, width: int) -> ModelConfig:

@@ -47,7 +47,7 @@ class LossAndGradient:
         shape, started = batch.inputs.shape, time.monotonic()
         try:
             # Forward and backward together: the backward pass is compiled at its first run, and may fail there too.
-            with nullcontext() if shape in self._proved else compiler.undisturbed():
+            with nullcontext() if shape in self._proved else compiler.compiling():
                 losses = self._learn(batch, counts)
         except Exception as error:
             if shape in self._proved and not compiler.is_the_compilers(error):

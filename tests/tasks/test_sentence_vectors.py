@@ -76,6 +76,18 @@ def test_an_epoch_has_each_sentence_once_and_all_of_them_count_the_same(teacher:
         )
 
 
+def test_passages_are_joined_sentences_of_one_document(teacher: Path, tmp_path: Path) -> None:
+    made = prepare_run(resolve(recipe(teacher, tmp_path, joined=0.5)), tmp_path / "run", NoProgress())
+    assert isinstance(made.feed, SentenceVectorsFeed)
+    rows, store = made.feed._rows_of, made.feed._rows_of.store
+    documents = np.searchsorted(store.offsets, rows._starts, side="right")
+    assert (rows._ends <= store.offsets[documents]).all()
+    assert np.isin(rows._starts, store.sentences).all()
+    joined = np.diff(np.searchsorted(store.sentences, np.append(rows._starts, len(store))))
+    assert len(store.sentences) == joined.sum()
+    assert {1, 2, 3} <= set(joined.tolist())
+
+
 def test_each_sentence_has_the_vector_that_the_teacher_embeds(teacher: Path, tmp_path: Path) -> None:
     made, feed = prepared(teacher, tmp_path)
     model, seen = gf.load(teacher), set[str]()
