@@ -23,7 +23,6 @@ from tests.page.watched import place_of, reach, until, watched
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 30_000
 ATTENTION = "encoder.blocks.0.self_attention"
 CLOSING = {"inputs": 5, "decoder_inputs": 7}
 FAMILIES = ("bert", "llama", "t5", "bert, tags by a CRF", "bert, spans", "bert, several labels")
@@ -60,7 +59,7 @@ def expected_measures(found: Trace, attention: str, sentence: int) -> torch.Tens
 
 def check_table(page: Page, found: Trace, sentence: int) -> int:
     """Every number of the table of heads is the one that Python measures; returns how many there are."""
-    page.wait_for_selector("tr[data-head]", state="attached", timeout=WAIT)
+    page.wait_for_selector("tr[data-head]", state="attached")
     shown = page.locator("tr[data-head]").evaluate_all(
         "rows => rows.map(row => [row.dataset.head,"
         " [...row.querySelectorAll('[data-measure]')].map(({dataset}) => [dataset.measure, Number(dataset.value)])])"
@@ -103,12 +102,12 @@ def test_a_large_live_run_sends_only_what_the_level_shows(
     desk = desk_of(live_folder)
     with serving(desk, model="small", texts=(" ".join(TEXTS[:2]),)) as address:
         window.goto(f"{address}#level=heads")
-        window.wait_for_selector("tr[data-head]", state="attached", timeout=WAIT)
+        window.wait_for_selector("tr[data-head]", state="attached")
         (run,) = desk.runs.values()
         assert check_table(window, Trace.of(run.trace), 0) > 10
         assert sum("/heads?" in url for url in asked) == 1  # both attentions in one answer
         window.goto(f"{address}#level=model")
-        window.wait_for_selector(".answer", timeout=WAIT)
+        window.wait_for_selector(".answer")
         # Both levels are there without a tensor sent whole.
         assert [url for url in asked if "/numbers" in url or ("/tensor?" in url and "part=&" in f"{url}&")] == []
         window.goto("about:blank")
@@ -124,7 +123,7 @@ def test_the_parts_of_a_model_have_all_its_weights_and_its_answers(
     found = traced(family)
     found.to_html(tmp_path / "page.html")
     show(opened, tmp_path / "page.html", "level=model")
-    opened.wait_for_selector("canvas", timeout=WAIT)
+    opened.wait_for_selector("canvas")
     rows = opened.locator("tr[data-unit]").evaluate_all(
         "rows => rows.map(({dataset}) => [dataset.unit, Number(dataset.weights)])"
     )
@@ -132,7 +131,7 @@ def test_the_parts_of_a_model_have_all_its_weights_and_its_answers(
     read = {operand.name for formula in found.statement.formulas.values() for operand in formula.rule.operands.values()}
     weights = sum(tensor.numel() for name, tensor in found.parameters.items() if name in read)
     assert sum(count for _, count in rows) == weights
-    opened.wait_for_selector("a[data-answer]", state="attached", timeout=WAIT)
+    opened.wait_for_selector("a[data-answer]", state="attached")
     answers = opened.locator("a[data-answer]").evaluate_all(
         "all => all.map(({dataset}) => [dataset.answer, dataset.cell, Number(dataset.share)])"
     )

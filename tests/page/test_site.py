@@ -274,7 +274,7 @@ def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser,
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('.card') !== null")
         page.keyboard.press("Enter")
-        page.wait_for_selector(".frame", timeout=60_000)
+        page.wait_for_selector(".frame")
         assert page.locator("main").get_attribute("data-level") == "head"
         until(page, "document.querySelector('.foot').textContent.includes('recomputed')")
         # The whole model begins with what each block adds to the answer.
@@ -286,7 +286,7 @@ def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser,
         assert told == pytest.approx(lens.answer_probability[:, 0].tolist(), rel=1e-5)  # six digits are sent
         page.goto(host.as_uri())
         frame = page.frame_locator("iframe")
-        frame.locator("main[data-level=number]").wait_for(timeout=60_000)
+        frame.locator("main[data-level=number]").wait_for()
         assert frame.locator(".rail").is_hidden()
         # The frame is as high as what it shows: what there is of it needs no bar to scroll by.
         until(page, "(([frame]) => frame.clientHeight > 320)(document.querySelectorAll('iframe'))")
