@@ -536,7 +536,7 @@ def test_two_conversions_at_once(tmp_path: Path) -> None:
     folder, both, failed = tmp_path / "engine", Barrier(2), list[BaseException]()
 
     def convert(draft: Path) -> None:
-        both.wait(10)
+        both.wait(300)
         (draft / "model.bin").write_bytes(b"whole")
 
     def work() -> None:

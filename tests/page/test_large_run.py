@@ -99,7 +99,7 @@ def test_a_large_run_is_drawn_and_read_without_being_sent(
         assert window.locator(".wrong").count() == 0
     # Pictures of what is large; no request for all numbers of it.
     assert found[NAME].numel() > 4096
-    assert any("/pictures?" in url and NAME in url for url in asked)
+    until(window, lambda: any("/pictures?" in url and NAME in url for url in asked))
     assert not any("/numbers" in url for url in asked)
     whole = [url for url in asked if "/tensor?" in url and url.endswith("part=")]
     assert not any(f"name={NAME}&" in url for url in whole)
@@ -203,5 +203,5 @@ def test_what_is_shown_first_comes_with_the_page(
 
 
 def got(address: str) -> bytes:
-    with urllib.request.urlopen(address, timeout=60) as answer:
+    with urllib.request.urlopen(address, timeout=600) as answer:
         return bytes(answer.read())

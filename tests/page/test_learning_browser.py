@@ -209,8 +209,7 @@ def test_a_link_leads_to_the_same_step(page: Page, browser: Browser, demo_page: 
         assert loss_of(other) == loss_of(page)
         # Where less motion is asked for, nothing plays by itself.
         do(other, "play")
-        at_rest(other)
-        assert step_of(other) == 103
+        until(other, lambda: step_of(other) == 103)
         other.wait_for_timeout(300)
         assert step_of(other) == 103
 

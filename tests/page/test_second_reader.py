@@ -49,7 +49,7 @@ def test_the_marked_text_is_that_of_the_number_in_hand(window: Page, demo_page: 
     window.locator(".inspector .big").wait_for()
     assert "sentence 1, head 0" in window.locator(".inspector").inner_text()
     until(window, "location.hash.includes('sentence=1')")
-    assert marked(window).startswith("1 ")
+    until(window, lambda: marked(window).startswith("1 "))
     # Another text has the number of its own first place.
     reach(window, demo_page, "level=number&tensor=head.probabilities&cell=0,3")
     number_at(window, "head.probabilities", "0,3")
@@ -57,7 +57,7 @@ def test_the_marked_text_is_that_of_the_number_in_hand(window: Page, demo_page: 
     other = next(place for place, (sentence, _) in enumerate(demo.chosen_tokens) if sentence != row)
     window.locator(".rail .part .choice").nth(demo.chosen_tokens[other][0]).click()
     number_at(window, "head.probabilities", f"{other},3")
-    assert marked(window).startswith(f"{demo.chosen_tokens[other][0]} ")
+    until(window, lambda: marked(window).startswith(f"{demo.chosen_tokens[other][0]} "))
 
 
 def test_what_joins_all_heads_is_of_none(window: Page, demo_page: Path, demo: Trace) -> None:

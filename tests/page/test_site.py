@@ -290,8 +290,7 @@ def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser,
         assert frame.locator(".rail").is_hidden()
         # The frame is as high as what it shows: what there is of it needs no bar to scroll by.
         until(page, "(([frame]) => frame.clientHeight > 320)(document.querySelectorAll('iframe'))")
-        inner = page.frames[1].evaluate("[innerHeight, document.documentElement.scrollHeight]")
-        assert inner[0] == inner[1]
+        until(page, lambda: page.frames[1].evaluate("innerHeight === document.documentElement.scrollHeight"))
         assert {url.partition("#")[0] for url in asked if not url.startswith("data:")} <= {
             host.as_uri(),
             *(file.as_uri() for file in site.iterdir()),

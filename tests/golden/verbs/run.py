@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.golden.verbs.table import Case
 
-LONGEST = 120.0
+LONGEST = 600.0
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _fetch(child: int, streams: Path) -> str:
             out = streams / "out"
             found = re.search(r"http://[^\s\"]+", out.read_text(encoding="utf-8") if out.exists() else "")
             if found:
-                with urllib.request.urlopen(found[0], timeout=30) as reply:
+                with urllib.request.urlopen(found[0], timeout=LONGEST) as reply:
                     return str(reply.read().decode("utf-8"))
             time.sleep(0.02)
         return ""
