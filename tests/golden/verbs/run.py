@@ -1,6 +1,9 @@
 """Running one command in a process of its own: a fork of this one, in which everything is imported."""
 
+import gc
+import importlib
 import os
+import pkgutil
 import re
 import runpy
 import signal
@@ -8,6 +11,7 @@ import sys
 import time
 import traceback
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,16 +30,20 @@ class Ended:
     page: str = ""
 
 
-def warm() -> None:
-    """Import once what nearly all verbs use, by the package's public names."""
+def warm(*, trains: bool) -> None:
+    """Import once what the verbs use, and what the first step of an optimizer imports, which takes a second."""
     import torch
-    import torch._dynamo  # torch's optimizers import it at their first step, which takes a second
 
-    import glassformer as gf
+    if trains:
+        import torch._dynamo
+
+    import glassformer
 
     torch.set_num_threads(1)
-    for name in gf.__all__:
-        getattr(gf, name)
+    for module in pkgutil.walk_packages(glassformer.__path__, "glassformer."):
+        with suppress(ImportError):  # of an extra
+            importlib.import_module(module.name)
+    gc.freeze()  # so that no process goes through all of this again
 
 
 def run(case: Case, root: Path) -> Ended:
