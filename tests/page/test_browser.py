@@ -15,7 +15,7 @@ from glassformer.api.trace import Trace, trace
 from glassformer.look.trace.cell import Words
 from tests.contracts.families import Row
 from tests.look.rows import row_named, slides_trace
-from tests.page.watched import click, place_of, until, watched
+from tests.page.watched import click, place_of, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -108,7 +108,7 @@ def test_random_numbers_are_followed_to_their_operands(family: str, opened: Page
         shape = found[name].shape
         cell = {axis: rng.randrange(size) for axis, size in zip(found.axes(name), shape, strict=True)}
         index = ",".join(map(str, cell.values()))
-        opened.evaluate("address => { location.hash = address }", f"level=number&tensor={name}&cell={index}")
+        turn(opened, f"level=number&tensor={name}&cell={index}", anew=False)
         check(opened, found, name, cell)
         step = follow_one(opened, rng, name, index)
         if step is not None and step[0] in found:

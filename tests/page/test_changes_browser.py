@@ -17,7 +17,7 @@ from glassformer.bundled.texts import slides, slides_model
 from tests.page.serving import desk_of, small_model
 from tests.page.test_browser import show
 from tests.page.test_server_browser import serving
-from tests.page.watched import place_of, until, watched
+from tests.page.watched import place_of, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -36,15 +36,15 @@ def window(browser: Browser) -> Iterator[Page]:
 
 def shown(page: Page, name: str, index: str) -> float:
     """The number on the last level."""
-    page.evaluate("address => { location.hash = address }", with_number(page.url, name, index))
+    turn(page, with_number(place_of(page), name, index), anew=False)
     article = page.locator(f'article[data-tensor="{name}"][data-cell="{index}"]')
     article.wait_for()
     return float(article.get_attribute("data-value") or "nan")
 
 
-def with_number(url: str, name: str, index: str) -> str:
+def with_number(place: str, name: str, index: str) -> str:
     """The address of a number of the same run."""
-    rest = "&".join(part for part in url.partition("#")[2].split("&") if re.match("changes=|model=", part))
+    rest = "&".join(part for part in place.removeprefix("#").split("&") if re.match("changes=|model=", part))
     return f"level=number&tensor={name}&cell={index}&{rest}"
 
 
@@ -219,17 +219,9 @@ def test_a_page_that_is_too_large_names_the_command(window: Page, english: Model
     assert "glassformer explore english 'She likes the [MASK].'" in told
 
 
-# Goes to a place, and resolves when it is drawn.
-GO = """place => new Promise((drawn) => {
-  if (location.hash === `#${place}`) { drawn(); return; }
-  addEventListener("hashchange", () => requestAnimationFrame(() => requestAnimationFrame(drawn)), { once: true });
-  location.hash = place;
-})"""
-
-
 def middle_of(page: Page, place: str) -> tuple[float, float]:
     """Where a cell of the tensor's grid is, once it is in hand."""
-    page.evaluate(GO, place)
+    turn(page, place, anew=False)
     frame = page.locator(".main .frame-of-cell").last
     frame.wait_for()
     box = frame.bounding_box()
@@ -268,7 +260,7 @@ def test_a_number_and_a_row_are_dragged_onto_another_word(window: Page, demo_pag
 
     wide = demo[name].shape[-1]
     address = f"level=tensor&tensor={name}&cell="
-    window.evaluate("address => { location.hash = address }", f"{address}0,0,1,0")
+    turn(window, f"{address}0,0,1,0", anew=False)
     dragged(window, f"{address}0,0,1,0", f"{address}0,0,3,2", shift=True)
     listed(window, wide)
     for channel in range(wide):
@@ -285,14 +277,14 @@ def test_a_row_of_another_sentence_is_put_in_by_keys(window: Page, demo_page: Pa
     show(window, demo_page, f"level=tensor&tensor={name}&cell=1,0,2,1")
     window.locator("main canvas[tabindex]").last.focus()
     window.keyboard.press("c")
-    window.evaluate("address => { location.hash = address }", f"level=tensor&tensor={name}&cell=0,0,0,0")
+    turn(window, f"level=tensor&tensor={name}&cell=0,0,0,0", anew=False)
     window.get_by_role("button", name="Put its row of").wait_for()
     window.keyboard.press("V")
     listed(window, wide)
     for channel in range(wide):
         assert shown(window, name, f"0,0,0,{channel}") == pytest.approx(float(demo[name][1, 0, 2, channel]), abs=1e-9)
     # What no formula works out cannot be set, and the page says so.
-    window.evaluate("address => { location.hash = address }", with_number(window.url, "inputs.ids", "0,1"))
+    turn(window, with_number(place_of(window), "inputs.ids", "0,1"), anew=False)
     window.locator('article[data-tensor="inputs.ids"]').wait_for()
     window.keyboard.press("v")
     window.locator(".told").first.wait_for()

@@ -12,7 +12,7 @@ from glassformer.page.page import built, script_files
 from glassformer.page.server.guard import HEADERS
 from tests.page.serving import ATTENTION, desk_of, served
 from tests.page.test_server_browser import serving
-from tests.page.watched import until, watched
+from tests.page.watched import turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -105,7 +105,7 @@ def test_a_live_page_begins_with_its_core_and_has_the_rest_before_it_is_clicked(
         assert sorted(drawn) == ["core.css", "core.js"]
         del asked[:]
         for place, there in VIEWS.values():
-            page.evaluate("place => { location.hash = place }", place)
+            turn(page, place, anew=False)
             page.locator(there).first.wait_for()
         page.keyboard.press("s")
         page.locator(".save .menu li button").first.wait_for()

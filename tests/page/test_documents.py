@@ -153,7 +153,7 @@ def test_each_link_opens_its_picture(name: str, runs: Opened, repository: Path) 
         assert scene is None or scene[1] in known
         # By the address of the page on views for some, which leads on to the picture, and by the link in the list.
         leads = address(row) if row in own[:3] else links[row["key"]]
-        window.evaluate("address => { location.hash = address }", leads)
+        turn(window, leads.removeprefix("#"), anew=False)
         parts = [part.split(".")[0] for part in row["open"].split("&")]
         until(window, "parts => parts.every((part) => location.hash.includes(part))", parts)
         wanted = re.search(r"level=(\w+)", row["open"])
@@ -167,7 +167,7 @@ def test_each_link_opens_its_picture(name: str, runs: Opened, repository: Path) 
 
 def test_the_list_greys_what_a_run_lacks_and_says_why(runs: Opened) -> None:
     _, window = runs("slides")
-    window.evaluate("location.hash = 'level=pictures'")
+    turn(window, "level=pictures", anew=False)
     window.locator(".gallery li").first.wait_for()
     entries = window.locator(".gallery li").evaluate_all(
         "all => all.map(each => [each.dataset.key, each.dataset.here, each.innerText])"
@@ -181,7 +181,7 @@ def test_the_list_greys_what_a_run_lacks_and_says_why(runs: Opened) -> None:
         assert "Not here: " in text
     assert 'glassformer explain slides "She [MASK] [MASK]" "She' in here["padding"][1]
     # An address of a picture that this run lacks leads to its entry.
-    window.evaluate("location.hash = 'level=pictures&picture=padding'")
+    turn(window, "level=pictures&picture=padding", anew=False)
     window.locator('.gallery li[data-key="padding"][aria-current="true"]').wait_for()
     # By keyboard alone: the first entry, opened.
     window.locator(".gallery a").first.focus()
@@ -229,7 +229,7 @@ def test_a_number_of_each_picture_is_followed_home(example: str, runs: Opened) -
 
 def test_two_words_are_those_that_are_chosen(runs: Opened) -> None:
     found, window = runs("slides")
-    window.evaluate("location.hash = 'level=scene&scene=two-words&at=4,0,1,0&sentence=0'")
+    turn(window, "level=scene&scene=two-words&at=4,0,1,0&sentence=0", anew=False)
     window.locator("main canvas").wait_for()
     chosen = window.locator(".controls select").evaluate_all("all => all.map(each => each.selectedOptions[0].text)")
     assert chosen == ["better", "She", "1", "0"]
@@ -250,7 +250,7 @@ def test_two_words_are_those_that_are_chosen(runs: Opened) -> None:
 
 def test_writing_shows_the_likeliest_words_of_each_step(runs: Opened) -> None:
     found, window = runs("en-fr")
-    window.evaluate("location.hash = 'level=scene&scene=writing'")
+    turn(window, "level=scene&scene=writing", anew=False)
     window.locator("main canvas").wait_for()
     window.locator("main details.twin summary").click()
     rows = window.locator("main details.twin tbody tr")
@@ -276,7 +276,7 @@ def test_padding_changes_no_number_of_a_real_word(runs: Opened, english: Model) 
     both = batch[name][0, real], alone[name][0]
     assert float((both[0] - both[1]).abs().max() / both[1].abs().max()) < 1e-5
     assert float(batch["encoder.blocks.0.self_attention.weights"][0, :, :, ~real].abs().max()) == 0
-    window.evaluate("location.hash = 'level=scene&scene=padding'")
+    turn(window, "level=scene&scene=padding", anew=False)
     window.locator("main canvas").wait_for()
 
 
@@ -350,7 +350,7 @@ def test_the_page_draws_the_gradients_or_says_how_to_get_them(runs: Opened) -> N
     found, window = runs("gradients")
     section = gradient_section(found)
     assert section is not None
-    window.evaluate("location.hash = 'level=scene&scene=gradients'")
+    turn(window, "level=scene&scene=gradients", anew=False)
     table = window.locator(".flow table").first
     table.wait_for()
     units = [row["unit"] for row in section["rows"] if row["unit"].startswith("decoder")]
@@ -361,7 +361,7 @@ def test_the_page_draws_the_gradients_or_says_how_to_get_them(runs: Opened) -> N
         [norm for norm, text in zip(expected, shown, strict=True) if "·" not in text], abs=5.1e-4
     )
     _, plain = runs("en-fr")
-    plain.evaluate("location.hash = 'level=scene&scene=gradients'")
+    turn(plain, "level=scene&scene=gradients", anew=False)
     plain.locator("main .wrong").wait_for()
     assert "--gradients" in plain.locator("main .wrong").inner_text()
 
@@ -377,10 +377,10 @@ def test_a_live_page_has_the_list_its_pictures_and_gradients(
         window.locator(".gallery li").first.wait_for()
         assert window.locator(".gallery li").count() >= len(ROWS)
         for scene in ("two-words", "matrix", "split", "look-up", "stages"):
-            window.evaluate("hash => { location.hash = hash }", f"level=scene&scene={scene}")
+            turn(window, f"level=scene&scene={scene}", anew=False)
             window.locator("main canvas").wait_for()
             assert window.locator("main .wrong").all_inner_texts() == [], scene
-        window.evaluate("location.hash = 'level=scene&scene=gradients'")
+        turn(window, "level=scene&scene=gradients", anew=False)
         window.locator(".flow table").wait_for()
 
 

@@ -33,7 +33,7 @@ from tests.page.serving import small_model
 from tests.page.test_browser import check
 from tests.page.test_server_browser import serving
 from tests.page.test_told_plainly import number
-from tests.page.watched import click, reach, until, watched
+from tests.page.watched import click, reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -216,9 +216,9 @@ def test_a_page_without_them_says_how_to_write_one(first: Made, window: Page, tm
     first.run.to_html(tmp_path / "bare.html")
     window.goto((tmp_path / "bare.html").as_uri())
     for scene, option in (("regression", "--probe"), ("neighbours", "--index"), ("transfer", "--start")):
-        window.evaluate("scene => { location.hash = `level=scene&scene=${scene}` }", scene)
+        turn(window, f"level=scene&scene={scene}", anew=False)
         until(window, "option => document.querySelector('main .wrong')?.innerText.includes(option)", option)
-    window.evaluate("location.hash = 'level=pictures'")
+    turn(window, "level=pictures", anew=False)
     window.locator(".gallery li").first.wait_for()
     for key, here in (("six-strategies", "true"), ("distilbert", "false"), ("search", "false"), ("vgg", "false")):
         assert window.locator(f'.gallery li[data-key="{key}"]').get_attribute("data-here") == here

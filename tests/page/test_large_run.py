@@ -24,7 +24,7 @@ from glassformer.page.server.asked import Asked
 from glassformer.page.server.pictures import LIFT, full_strength, picture_of, signed
 from tests.page.serving import ATTENTION, Page, desk_of, served, small_model
 from tests.page.test_server_browser import serving, window  # noqa: F401 (a fixture)
-from tests.page.watched import until
+from tests.page.watched import turn, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page as Window
@@ -141,7 +141,7 @@ def test_the_window_follows_the_cell_in_hand(
     window.goto(f"{address}#level=tensor&tensor={NAME}&cell=0,0,0,0")
     window.wait_for_selector("main canvas")
     window.locator("details.twin > summary").first.click()
-    window.evaluate("hash => { location.hash = hash }", f"level=tensor&tensor={NAME}&cell=0,1,{last},{last}")
+    turn(window, f"level=tensor&tensor={NAME}&cell=0,1,{last},{last}", anew=False)
     corner = window.locator(f'details.twin td a[href*="cell=0,1,{last},{last}"]')
     corner.wait_for()
     shown = float(corner.inner_text().replace("−", "-"))

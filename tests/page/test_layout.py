@@ -162,8 +162,8 @@ def test_the_rail_folds_by_keys_and_stays_so(browser: Browser, demo_page: Path, 
         until(page, lambda: ("Looked at" in folded(page)) != stored)
 
 
-# Keeps what was told to move, how long, and the letters of what lay over the page. The clock of the page stands still: a
-# number that comes late does not fly, and on a busy machine all come late.
+# Keeps what was told to move, how long, and the letters of what lay over the page. The clock of the page stands still:
+# a number that comes late does not fly, and on a busy machine all come late.
 _MOVED = """(() => {
   performance.now = () => 0;
   globalThis.moved = [];

@@ -18,7 +18,7 @@ from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.serving import TEXTS, desk_of, small_model
 from tests.page.test_browser import more_row, opened, show  # noqa: F401 (a fixture)
 from tests.page.test_server_browser import serving, window  # noqa: F401 (a fixture)
-from tests.page.watched import place_of, reach, until, watched
+from tests.page.watched import place_of, reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -158,7 +158,7 @@ def test_keys_lead_from_the_model_to_a_head_and_back(opened: Page, tmp_path: Pat
     until(opened, "location.hash.includes('level=block') || !location.hash.includes('level')")
     opened.keyboard.press("Escape")
     opened.wait_for_selector(".under")
-    opened.evaluate("location.hash = '#level=heads'")
+    turn(opened, "level=heads", anew=False)
     opened.wait_for_selector("tr[data-head]", state="attached")
     opened.locator("canvas").first.focus()
     opened.keyboard.press("End")

@@ -144,7 +144,7 @@ def test_nothing_moves_where_motion_is_reduced(browser: Browser, slides_page: Pa
     with watched(browser) as page:
         go(page, slides_page.as_uri(), "block")
         for level in ("tensor", "number", "block"):
-            page.evaluate("hash => { location.hash = hash }", f"level={level}&{IN_HAND}")
+            turn(page, f"level={level}&{IN_HAND}", anew=False)
             page.wait_for_selector(f"main[data-level={level}]")
             moving = page.evaluate(
                 "document.getAnimations().filter(({effect}) => effect.getComputedTiming().duration > 20).length"

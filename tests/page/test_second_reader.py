@@ -17,7 +17,7 @@ from glassformer.look.summaries.head_measures import MEASURES, measure, same_wor
 from tests.look.rows import row_named
 from tests.page.test_browser import number_at
 from tests.page.test_told_plainly import number
-from tests.page.watched import reach, until, watched
+from tests.page.watched import reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -191,7 +191,7 @@ def test_on_a_phone_the_path_the_model_and_the_text_can_be_read(browser: Browser
         assert slides().sentences[0].words[0].lower() in window.locator(".rail .handle").inner_text().lower()
         assert "head 1, the, channel 1" in window.locator(".inspector .handle").inner_text()
         for scene in ("shared", "recap"):
-            window.evaluate("name => { location.hash = `level=scene&scene=${name}` }", scene)
+            turn(window, f"level=scene&scene={scene}", anew=False)
             window.locator("main canvas").wait_for()
             until(window, "document.querySelector('main').scrollWidth <= innerWidth")
 
@@ -229,7 +229,7 @@ def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, 
         written = re.sub(r"\s", "", window.locator(".formula.general").text_content() or "")
         assert written.endswith(formula)
     # Answers are red too, and nothing was hidden here.
-    window.evaluate("location.hash = 'level=scene&scene=stages'")
+    turn(window, "level=scene&scene=stages", anew=False)
     window.locator("main .scene-says").wait_for()
     window.locator("main canvas").wait_for()
     assert "Red:" not in window.locator("main").inner_text()

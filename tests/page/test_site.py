@@ -24,7 +24,7 @@ from glassformer.page.site.examples import Example, examples_of, rows_of_table
 from glassformer.page.site.folder import LIST, files_of
 from glassformer.page.site.publish import planned, publish
 from tests.page.serving import SENTENCES, TEXTS, small_model
-from tests.page.watched import until, watched
+from tests.page.watched import turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -278,7 +278,7 @@ def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser,
         assert page.locator("main").get_attribute("data-level") == "head"
         until(page, "document.querySelector('.foot').textContent.includes('recomputed')")
         # The whole model begins with what each block adds to the answer.
-        page.evaluate("location.hash = '#level=model'")
+        turn(page, "level=model", anew=False)
         until(page, "document.querySelectorAll('.steps a').length > 0")
         told = page.evaluate("[...document.querySelectorAll('.steps a')].map((step) => +step.dataset.probability)")
         lens = gf.logit_lens(demo)

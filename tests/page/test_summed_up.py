@@ -16,7 +16,7 @@ from glassformer.page.sections.sections import sections_of
 from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.test_browser import check, opened, show, traced  # noqa: F401 (a fixture)
 from tests.page.test_page import record_of
-from tests.page.watched import place_of, reach, until, watched
+from tests.page.watched import place_of, reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -253,7 +253,7 @@ def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
     guesses = opened.locator("[data-guess]").evaluate_all("all => all.map(({dataset}) => Number(dataset.guess))")
     assert guesses == [guess["probability"] for guess in places[2]["layers"][3]["top"]]
     # The last column is the run's own answer.
-    opened.evaluate("location.hash = '#level=lens&at=2'")
+    turn(opened, "level=lens&at=2", anew=False)
     link = opened.locator("[data-guess] a").first
     link.wait_for()
     link.click()

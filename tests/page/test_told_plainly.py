@@ -18,7 +18,7 @@ from tests.page.test_browser import more_row, number_at, show
 from tests.page.test_page import blocks
 from tests.page.test_server_browser import serving
 from tests.page.test_server_trees import translating
-from tests.page.watched import reach, until, watched
+from tests.page.watched import reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -86,12 +86,12 @@ def test_a_picture_has_no_number_of_another_view_beside_it(window: Page, student
     reach(window, student_page, f"level=tensor&{own}")
     window.locator(".inspector .big").wait_for()
     for place in ("level=scene&scene=earlier", "level=scene&scene=gradients", "level=mask", "level=pictures"):
-        window.evaluate("hash => { location.hash = hash }", f"{place}&{own}")
+        turn(window, f"{place}&{own}", anew=False)
         window.locator("main canvas, main .wrong, .gallery li").first.wait_for()
         until(window, "document.querySelector('.inspector .big') === null")
         assert "block 0" not in window.locator(".crumbs").inner_text(), place
     # What is pointed at stands there, and is the one in hand after a click.
-    window.evaluate("hash => { location.hash = hash }", f"level=scene&scene=earlier&{own}")
+    turn(window, f"level=scene&scene=earlier&{own}", anew=False)
     canvas = window.locator("main canvas")
     canvas.focus()
     window.keyboard.press("ArrowDown")

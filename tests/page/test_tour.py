@@ -22,7 +22,7 @@ from glassformer.page.tour import tour_texts
 from tests.look.rows import ALL
 from tests.page.judged import judged
 from tests.page.test_browser import show
-from tests.page.watched import until, watched
+from tests.page.watched import place_of, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -198,7 +198,7 @@ def walk(tab: Page, found: Trace, *, judge: bool = False, tour: str = "slides") 
         check_width(tab, title)
         if judge:
             # Views that differ by their numbers alone are judged once, and then the strip alone.
-            view = view_in(tab.url)
+            view = view_in(place_of(tab))
             assert judged(tab, within=".tour" if view in seen else None) == [], title
             seen.add(view)
         tab.keyboard.press("n")

@@ -227,7 +227,7 @@ def check_record(window: Page, rng: random.Random) -> None:
     folder = Path(url2pathname(urlsplit(window.url).path)).parent / "model" / "run"
     records = read_watched(folder / FILE).records
     step = rng.choice(sorted(records))
-    window.evaluate("step => { location.hash = `level=training&at=${step}` }", step)
+    turn(window, f"level=training&at={step}", anew=False)
     window.locator("h1", has_text=f"After step {step} of" if step else "Before the first step").wait_for()
     shown = window.locator(".watched .digits").evaluate_all("all => all.map(each => Number(each.dataset.value))")
     kept = [share for each in records[step]["sentences"] for place in each["places"] for _, share in place]

@@ -57,6 +57,8 @@ def place_of(page: Page) -> str:
 _NOWHERE = "level=scene&scene=nowhere"
 _TURN = """async ([nowhere, address, anew]) => {
   const next = (later) => new Promise((done) => later(done));
+  const rest = async () => { for (let times = 0; times < 3; times++) await next(setTimeout); };
+  await rest();  // what came before may still write its address
   const level = new URLSearchParams(address).get("level");
   const here = level === null || level === document.querySelector("main")?.dataset.level;
   for (const place of anew && here ? [nowhere, address] : [address]) {
@@ -66,7 +68,7 @@ _TURN = """async ([nowhere, address, anew]) => {
     await told;
     await next(setTimeout);
   }
-  for (let times = 0; times < 3; times++) await next(setTimeout);
+  await rest();
 }"""
 
 

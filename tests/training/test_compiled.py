@@ -166,11 +166,9 @@ def test_a_way_back_that_fails_is_told_and_goes_on(monkeypatch: pytest.MonkeyPat
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C in another way")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_the_compiler_gets_too_is_not_taken_for_a_failed_compile(
-    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, request: pytest.FixtureRequest
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     """A terminal sends Ctrl-C to the C++ compiler too, and a resumed run would not compile any more."""
-    before = signal.signal(number, signal.SIG_DFL)  # a shell has what it runs in the background ignore Ctrl-C
-    request.addfinalizer(lambda: signal.signal(number, before))
     torch._dynamo.reset()
     program = [sys.executable, "-S", "-c", f"import os; os.kill(os.getpid(), {int(number)})"]
 
