@@ -118,7 +118,14 @@ def test_the_gradients_are_checked_by_differences(page: Page) -> None:
     assert "516 gradients" in found.inner_text()
 
 
-@pytest.mark.parametrize("exercise", ["nothing-hidden", "no-positions", "one-head", "zero-after"])
+@pytest.mark.parametrize(
+    "exercise",
+    [
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("nothing-hidden", "no-positions")),
+        "one-head",
+        "zero-after",
+    ],
+)
 def test_each_exercise_is_one_click(page: Page, exercise: str) -> None:
     begin(page, exercise)
     do(page, "play")

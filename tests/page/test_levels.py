@@ -77,6 +77,7 @@ def check_table(page: Page, found: Trace, sentence: int) -> int:
     return count
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("family", ["slides", *FAMILIES[:3]])
 def test_what_heads_do_is_what_python_measures(family: str, opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced(family)

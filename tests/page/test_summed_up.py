@@ -138,7 +138,11 @@ def rolled_out(found: Trace, stack: str, sentence: int) -> list[Numbers]:
 
 @pytest.mark.parametrize(
     ("family", "stack"),
-    [("slides", "encoder"), ("bert", "encoder"), ("llama", "decoder"), ("t5", "encoder"), ("t5", "decoder")],
+    [
+        *(pytest.param(each, "encoder", marks=pytest.mark.long) for each in ("slides", "bert", "t5")),
+        ("llama", "decoder"),
+        ("t5", "decoder"),
+    ],
 )
 def test_attention_is_rolled_out_as_numpy_does_it(family: str, stack: str, opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced(family)
