@@ -78,7 +78,6 @@ function Page(): VNode {
   // Until the number of this address is here, the one before stays: dimmed, and without its mark.
   const asked = beside === undefined && tensor !== "" && !lost && inPicture.value;
   const stale = asked && (answer === null || answer.name !== tensor || answer.cell.join() !== held.join());
-  // A key may come before the effect below has replaced the listener of the level before: the state is read anew.
   const up = (): void => {
     const above = LEVELS[state.value.level].up(state.value, names);
     if (above !== null) go(above);
@@ -90,7 +89,8 @@ function Page(): VNode {
       () => setTimeout(() => help.current?.showModal()),
       () => null,
     );
-  useEffect(() => {
+  // Keys are followed as soon as what they change is drawn, here and elsewhere: an effect comes some frames later.
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "?") keys();

@@ -1,7 +1,7 @@
 /** Beside a number: what can be done to it. The keys do the same from anywhere on the page. */
 
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { inPicture, readLater, state } from "../../address/state.ts";
 import { short } from "../../numbers/written.ts";
 import type { Answer, Store } from "../../run/store.ts";
@@ -40,7 +40,7 @@ function take(
 export function useEditKeys(): void {
   const session = useSession();
   const store = useStore();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || written(event.target)) return;
       if (session.engine.why !== "") return;
