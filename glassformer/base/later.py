@@ -1,4 +1,4 @@
-"""A sequence that is made when it is first read."""
+"""Values that are made when they are first read."""
 
 from __future__ import annotations
 
@@ -50,3 +50,32 @@ class Later(Sequence[Item]):
 
     def __reduce__(self) -> tuple[object, ...]:
         return tuple, (self.whole,)
+
+
+class Due:
+    """A field of a dataclass that holds a number, which may be given as one that is made when it is first read; without
+    a default it must be given.
+    """
+
+    def __init__(self, default: float | None = None) -> None:
+        self.default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, record: object, owner: type | None = None) -> float:
+        if record is None:
+            if self.default is None:
+                raise AttributeError(self.name)
+            return self.default
+        given: float | Sequence[float] = record.__dict__[self.name]
+        # A tuple, where it was copied.
+        return given[0] if isinstance(given, Later | tuple) else given
+
+    def __set__(self, record: object, given: float | Later[float]) -> None:
+        record.__dict__[self.name] = given
+
+
+def due(made: Callable[[], float]) -> Later[float]:
+    """A number for such a field that `made` gives."""
+    return Later(lambda: (made(),))

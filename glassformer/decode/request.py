@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
+from glassformer.base.later import Due
 from glassformer.config import ModelConfig
 from glassformer.decode.settings import DecodeSettings
 
@@ -127,8 +128,8 @@ class Hypothesis:
     """
 
     ids: tuple[int, ...]
-    score: float
-    log_probability: float
+    score: Due = Due()  # no default: it must be given
+    log_probability: Due = Due()
     token_log_probabilities: Sequence[float]
     ended: bool
     attention: Tensor | None = None

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from glassformer.answering.engines.compared import agreement, equal
-from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
+from glassformer.answering.engines.engine import ENGINES, Engine, Plan, Scores, StandIn, missing, version
 from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
 from glassformer.answering.engines.watched import State, Watched
 from glassformer.base.cache import not_kept
@@ -288,7 +288,7 @@ class Trial:
             ours, theirs = ours + mine, theirs + its
             times.append(torch_seconds / max(seconds, 1e-9))
         right = sum(map(equal, ours, theirs))
-        stand_in.tells = False  # what was compared was read here
+        stand_in.tells = Scores.NONE  # what was compared was read here
         if stand_in.used == before:
             return "it answers nothing of what is asked"
         if self.engine.exact and right < len(some):

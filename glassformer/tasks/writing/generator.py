@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.base.later import Later
+from glassformer.base.later import Due, Later, due
 from glassformer.base.shown import Part, Written
 from glassformer.decode.asked import asked_search
 from glassformer.decode.loop import decode
@@ -62,8 +62,8 @@ class Generation(Answered):
 
     prompt: str
     generated: str
-    score: float = 0.0
-    log_probability: float = 0.0
+    score: Due = Due(0.0)
+    log_probability: Due = Due(0.0)
     tokens: Sequence[GeneratedToken] = ()
     n_best: tuple[Sample, ...] = ()
     ended: bool = True
@@ -297,8 +297,8 @@ class Generate(writers.Writer[Prompt, Generation]):
         return Generation(
             example.text,
             written,
-            score=first.score,
-            log_probability=first.log_probability,
+            score=due(lambda: first.score),
+            log_probability=due(lambda: first.log_probability),
             tokens=Later(partial(generated, self.tokenizer, first)),
             n_best=samples,
             ended=first.ended or any(stop in text_behind(self.tokenizer, example.ids, first.ids) for stop in self.stop),

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Self
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.base.later import Later
+from glassformer.base.later import Later, due
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, asked_search
 from glassformer.decode.defaults import SearchDefaults
@@ -282,8 +282,8 @@ class Translator(writers.Writer[TextPair, Translation]):
         return Translation(
             text,
             join_sentences(text, sentences, best) if sentences else "",
-            score=math.fsum(each.score for each in firsts),
-            log_probability=math.fsum(each.log_probability for each in firsts),
+            score=due(lambda: math.fsum(each.score for each in firsts)),
+            log_probability=due(lambda: math.fsum(each.log_probability for each in firsts)),
             tokens=Later(partial(translated_tokens, self.target, sentences, firsts, best)),
             alignment=tuple(translated_links(self.tokenizer, text, sentences, firsts, best)) if self.aligned else (),
             n_best=self.n_best(text, sentences, found) if self.settings.n_best > 1 else (),

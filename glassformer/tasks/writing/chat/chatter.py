@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.base.later import Later
+from glassformer.base.later import Due, Later, due
 from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
@@ -46,8 +46,8 @@ class Reply(Answered):
 
     turns: tuple[str, ...]
     reply: str
-    score: float = 0.0
-    log_probability: float = 0.0
+    score: Due = Due(0.0)
+    log_probability: Due = Due(0.0)
     tokens: Sequence[GeneratedToken] = ()
     n_best: tuple[OtherReply, ...] = ()
     ended: bool = True
@@ -190,8 +190,8 @@ class Chatter(Writer[Conversation, Reply]):
         return Reply(
             example.turns,
             written[0],
-            score=first.score,
-            log_probability=first.log_probability,
+            score=due(lambda: first.score),
+            log_probability=due(lambda: first.log_probability),
             tokens=Later(partial(generated, self.translator.target, first)),
             n_best=tuple(
                 OtherReply(text, each.score, each.log_probability)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.later import due
 from glassformer.decode.asked import reply_search
 from glassformer.decode.request import Hypothesis
 from glassformer.models.inputs import Batch
@@ -163,8 +164,8 @@ class Talker(Writer[Talk, Reply]):
         return Reply(
             tuple(each.content for each in opened(example.messages)[1]),
             found.generated.strip(),
-            score=found.score,
-            log_probability=found.log_probability,
+            score=due(lambda: found.score),
+            log_probability=due(lambda: found.log_probability),
             tokens=found.tokens,
             n_best=tuple(OtherReply(each.generated.strip(), each.score, each.log_probability) for each in found.n_best),
             ended=found.ended,
