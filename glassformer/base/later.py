@@ -53,24 +53,16 @@ class Later(Sequence[Item]):
 
 
 class Due:
-    """A field of a dataclass that holds a number, which may be given as one that is made when it is first read; without
-    a default it must be given.
+    """A field of a dataclass that holds a number, 0 by default, which may be given as one that is made when it is first
+    read.
     """
-
-    def __init__(self, default: float | None = None) -> None:
-        self.default = default
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     def __get__(self, record: object, owner: type | None = None) -> float:
-        if record is None:
-            if self.default is None:
-                raise AttributeError(self.name)
-            return self.default
-        given: float | Sequence[float] = record.__dict__[self.name]
-        # A tuple, where it was copied.
-        return given[0] if isinstance(given, Later | tuple) else given
+        given: float | Sequence[float] = 0.0 if record is None else record.__dict__[self.name]
+        return given[0] if isinstance(given, Sequence) else given  # a tuple, where it was copied
 
     def __set__(self, record: object, given: float | Later[float]) -> None:
         record.__dict__[self.name] = given

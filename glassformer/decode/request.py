@@ -128,10 +128,10 @@ class Hypothesis:
     """
 
     ids: tuple[int, ...]
-    score: Due = Due()  # no default: it must be given
-    log_probability: Due = Due()
     token_log_probabilities: Sequence[float]
     ended: bool
+    score: Due = Due()
+    log_probability: Due = Due()
     attention: Tensor | None = None
     end: int | None = None
 

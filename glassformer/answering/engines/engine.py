@@ -39,10 +39,12 @@ class Scores(IntEnum):
 
 @runtime_checkable
 class StandIn(Protocol):
-    """A model that an engine computes, how often it has, and which scores it computes as it goes. `alone` gives what a
-    predictor finds for a row that comes by itself; None where it needs the model for that, as where it is None.
+    """A model that the engine of this `name` computes, how often it has, and which scores it computes as it goes.
+    `alone` gives what a predictor finds for a row that comes by itself; None where it needs the model for that, as
+    where it is None.
     """
 
+    name: str
     model: Transformer
     tells: Scores
 

@@ -119,7 +119,7 @@ class CTranslated:
         self.engine: Any = kind(str(folder), device="cpu", compute_type=numbers, **split)
         self.model = copy.copy(model)
         self.model.loop = self.write
-        self.tells, self.alone = Scores.NONE, None
+        self.name, self.tells, self.alone = "", Scores.NONE, None
 
     def write(self, requests: Iterable[Request], wanted: Wanted, own: Answered) -> Iterator[Step]:
         """Requests are searched a few batches ahead of the answers; those that it cannot answer come last."""

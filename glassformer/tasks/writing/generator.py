@@ -62,8 +62,8 @@ class Generation(Answered):
 
     prompt: str
     generated: str
-    score: Due = Due(0.0)
-    log_probability: Due = Due(0.0)
+    score: Due = Due()
+    log_probability: Due = Due()
     tokens: Sequence[GeneratedToken] = ()
     n_best: tuple[Sample, ...] = ()
     ended: bool = True

@@ -65,8 +65,8 @@ class Translation(Answered):
 
     text: str
     translation: str
-    score: Due = Due(0.0)
-    log_probability: Due = Due(0.0)
+    score: Due = Due()
+    log_probability: Due = Due()
     tokens: Sequence[TranslatedToken] = ()
     alignment: tuple[Link, ...] = ()
     n_best: tuple[Alternative, ...] = ()

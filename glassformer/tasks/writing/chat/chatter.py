@@ -46,8 +46,8 @@ class Reply(Answered):
 
     turns: tuple[str, ...]
     reply: str
-    score: Due = Due(0.0)
-    log_probability: Due = Due(0.0)
+    score: Due = Due()
+    log_probability: Due = Due()
     tokens: Sequence[GeneratedToken] = ()
     n_best: tuple[OtherReply, ...] = ()
     ended: bool = True
