@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 import pytest
 
-from glassformer.base.later import Due, Later, due
+from glassformer.base.later import Due, Later
 
 
 def test_it_is_made_once_when_it_is_read() -> None:
@@ -62,11 +62,11 @@ class _Scored:
 def test_a_number_of_a_record_is_made_when_it_is_read() -> None:
     made = list[int]()
 
-    def number() -> float:
+    def number(value: float) -> tuple[float]:
         made.append(1)
-        return 2.5
+        return (value,)
 
-    record = _Scored("a", due(number))
+    record = _Scored("a", Later(number, 2.5))
     assert not made
     assert (record.score, record, asdict(record)) == (2.5, _Scored("a", 2.5), {"name": "a", "score": 2.5})
     for copied in (copy.deepcopy(record), pickle.loads(pickle.dumps(record)), replace(record, name="a")):

@@ -8,7 +8,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import cache, partial
+from functools import cache
 from itertools import groupby, islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from glassformer.answering.engines.asked import PATIENCE, cannot_search, wanted_of
 from glassformer.answering.engines.engine import Plan, Scores
-from glassformer.base.later import Later, due
+from glassformer.base.later import Later
 from glassformer.convert.ctranslate import cannot_convert, longest, write_ctranslate
 from glassformer.decode.request import Finished, Hypothesis, Request
 from glassformer.decode.score import length_penalty
@@ -97,7 +97,7 @@ class _Answer(NamedTuple):
     """
 
     request: Request
-    ids: list[int]
+    ids: tuple[int, ...]
     score: float | None
     total: float | None
     ended: bool
@@ -211,12 +211,13 @@ class CTranslated:
             """Of all answers, when the first is asked for: that takes the engine as long as most of the search."""
             return told or list(self.scored(answers, wanted))
 
-        def later(place: int, scores: Scores) -> list[float]:
-            self.tells = max(self.tells, scores)
+        def logs_of(place: int) -> list[float]:
+            self.tells = Scores.TOKENS
             return scored()[place]
 
-        def total(place: int, known: float | None) -> float | Later[float]:
-            return due(lambda: sum(later(place, Scores.ANSWERS))) if known is None else known
+        def total_of(place: int) -> tuple[float]:
+            self.tells = max(self.tells, Scores.ANSWERS)
+            return (sum(scored()[place]),)
 
         if wanted.attention:
             parts = (answers[start : start + _READ] for start in range(0, len(answers), _READ))
@@ -226,7 +227,7 @@ class CTranslated:
             )
         else:
             made = (
-                _hypothesis(each, Later(partial(later, place, Scores.TOKENS)), total(place, each.total))
+                _hypothesis(each, Later(logs_of, place), Later(total_of, place) if each.total is None else each.total)
                 for place, each in enumerate(answers)
             )
         return Step([Finished(request.number, list(islice(made, count))) for request, count in finished])
@@ -290,7 +291,7 @@ def _best(
         found.append((score, total if whole else None, tokens, ended))
     found.sort(key=lambda each: -(each[0] or 0.0))
     return [
-        _Answer(request, [int(token) for token in tokens], score, total, ended)
+        _Answer(request, tuple(map(int, tokens)), score, total, ended)
         for score, total, tokens, ended in found[: settings.n_best]
     ]
 
@@ -333,7 +334,7 @@ def _hypothesis(
     found: _Answer, logs: Sequence[float], total: float | Later[float], looks: Tensor | None = None
 ) -> Hypothesis:
     return Hypothesis(
-        ids=tuple(found.ids[:-1] if found.ended else found.ids),
+        ids=found.ids[:-1] if found.ended else found.ids,
         score=total if found.score is None else found.score,
         log_probability=total,
         token_log_probabilities=logs,
