@@ -44,7 +44,7 @@ def check_engine(name: str) -> str:
     if name not in (AUTO, TORCH, *ENGINES):
         raise ConfigError(f"there is no engine {name!r}", do=did_you_mean(name, (AUTO, TORCH, *ENGINES)))
     if name in ENGINES and (package := missing(ENGINES[name]())) is not None:
-        raise MissingExtraError(package, extra="fast", purpose=f"the engine {name}")
+        raise MissingExtraError(package, extra="fast")
     return name
 
 
