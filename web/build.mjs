@@ -70,12 +70,13 @@ if (process.argv.includes("--test")) {
   process.exit(spawnSync(process.execPath, ["--test", ...files], { stdio: "inherit" }).status ?? 1);
 }
 
-const minified = { ...shared, minify: true, legalComments: "none", banner: { js: NOTE }, write: false };
+const minified = { ...shared, minify: true, legalComments: "none", write: false };
 // For exported pages and notebooks: one file.
 const whole = await build({
   ...minified,
   entryPoints: { explorer: "src/whole.ts" },
   outdir: BUILT,
+  banner: { js: NOTE },
   external: ["./de.ts"],
 });
 // The words of each other language: a chunk without anything of the page, which a browser may keep.
@@ -83,6 +84,8 @@ const languages = await spoken({ ...minified, outdir: `${BUILT}/script` });
 // For a server: a core, and chunks that it fetches. A chunk is called by what is in it: browsers may keep it.
 const served = await build({
   ...minified,
+  define: shortened(),
+  inject: [...shared.inject, "globals.mjs"],
   entryPoints: { core: "src/main.tsx" },
   outdir: `${BUILT}/script`,
   splitting: true,
@@ -100,6 +103,9 @@ const small = await build({
 const styles = await build({
   entryPoints: {
     explorer: "src/styles/whole.css",
+    tree: "src/levels/tree/styles.css",
+    training: "src/levels/training/training.css",
+    learning: "src/levels/learn/learn.css",
     "script/core": "src/styles/core.css",
     "script/chunks": "src/styles/chunks.css",
     "script/home": "src/styles/home.css",
@@ -120,16 +126,22 @@ for (const { path, text } of [
   files.set(relative(BUILT, path), text);
 }
 
+// What each has of the styles, and what it lacks of the script: tests/page/test_parts.py measures pages.
 const PAGES = {
-  "page of an encoder": ["tree", "learning"],
-  "page of the slides' model": ["tree"],
-  "page of a decoder": ["learning"],
+  "page of an encoder": [[], "live tree learning trained sections writing decoder translation"],
+  "page of the slides' model": [["training", "learning"], "live tree trained sections writing decoder translation"],
+  "page of a decoder": [["tree"], "live learning trained sections bert translation"],
+  "page of a translation": [["tree"], "live learning trained sections bert"],
 };
-for (const [what, without] of Object.entries(PAGES)) measure(what, ["explorer.css", ...carried(without)], LIMITS.page);
-measure("core", ["script/core.js", "script/core.css"], LIMITS.core);
+for (const [what, [styles, without]] of Object.entries(PAGES)) {
+  const own = ["explorer", ...styles].map((name) => `${name}.css`);
+  measure(what, [...own, ...carried(without.split(" "))], LIMITS.page);
+}
+const begins = [...files.keys()].filter((name) => /^script\/(core\.|live-)/.test(name));
+measure("core", begins, LIMITS.core);
 for (const name of files.keys()) {
   const limits = /^script\/[a-z]{2}-/.test(name) ? LIMITS.language : LIMITS.chunk;
-  if (/^script\/(?!core\.)/.test(name)) measure(name, [name], limits);
+  if (/^script\//.test(name) && !begins.includes(name)) measure(name, [name], limits);
 }
 
 if (check) {
@@ -173,6 +185,16 @@ function carried(without) {
   return found.map((name) => `script/${name}`);
 }
 
+/** What `globals.mjs` names, by the names that it gives them. */
+function shortened() {
+  const rows = readFileSync("globals.mjs", "utf8").matchAll(/^export const \{(.*)\} = (\w+);$/gm);
+  return Object.fromEntries(
+    [...rows].flatMap(([, names, from]) =>
+      [...names.matchAll(/(\w+): (\$\w+)/g)].map(([, own, short]) => [from === "globalThis" ? own : `${from}.${own}`, short]),
+    ),
+  );
+}
+
 /** Says what is wrong; the others are still looked at. */
 function fail(text) {
   console.error(text);
@@ -201,7 +223,7 @@ function onTheCore(made) {
 /** That file, which an entry of one line imports, in the place of the entry. */
 function withItsCore(outputs) {
   const entry = outputs.find(({ path }) => path.endsWith("/core.js"));
-  const [, own] = /^import\s*"\.\/(chunk-\w+\.js)";$/m.exec(entry.text.replace(NOTE, "").trim()) ?? [];
+  const [, own] = /^import\s*"\.\/(chunk-\w+\.js)";$/m.exec(entry.text.trim()) ?? [];
   if (own === undefined)
     throw new Error(`the core should be one file that core.js imports, not: ${entry.text.slice(0, 300)}`);
   return outputs
@@ -209,5 +231,6 @@ function withItsCore(outputs) {
     .map(({ path, text }) => ({
       path: path.replace(own, "core.js"),
       text: text.replaceAll(`"./${own}"`, '"./core.js"'),
-    }));
+    }))
+    .map((file) => (file.path.endsWith("/core.js") ? { ...file, text: `${NOTE}\n${file.text}` } : file));
 }

@@ -110,7 +110,7 @@ def test_a_live_page_begins_with_its_core_and_has_the_rest_before_it_is_clicked(
               return scripts.filter(({ startTime }) => startTime < drawn).map(({ name }) => name.split("/").at(-1));
             }"""
         )
-        assert sorted(drawn) == ["core.css", "core.js"]
+        assert sorted(drawn) == ["core.css", "core.js", *own("live")]
         del asked[:]
         for place, there in VIEWS.values():
             page.evaluate("place => { location.hash = place }", place)
@@ -142,14 +142,16 @@ def test_a_chunk_that_cannot_be_fetched_is_told_and_the_page_can_be_opened_again
         page = context.new_page()
         wrong: list[str] = []
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        context.route("**/script/*-*.js", lambda route: route.abort())
+        # All but the part with which a served page begins.
+        fetched_later = re.compile(r"/script/(?!live-)\w+-\w+\.js$")
+        context.route(fetched_later, lambda route: route.abort())
         page.goto(f"{address}#{place}&{IN_HAND}")
         told = page.locator("[role=alert]")
         told.first.wait_for(timeout=WAIT)
         # The column at the right waits for a chunk too, and reports it a moment later.
         assert "could not be fetched from its server" in told.first.inner_text()
         assert page.locator(".rail a.choice").count() > 5  # the page stands
-        context.unroute("**/script/*-*.js")
+        context.unroute(fetched_later)
         told.first.get_by_role("button").click()
         page.locator(VIEWS["looking" if place == "level=head" else "tours"][1]).first.wait_for(timeout=WAIT)
         assert told.count() == 0

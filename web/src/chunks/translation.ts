@@ -1,0 +1,3 @@
+/** The steps of a tour that few runs have. */
+
+export { TRANSLATION } from "../tour/steps/translation.ts";
