@@ -2,10 +2,11 @@
 // the tests of these names, or all.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, relative } from "node:path";
+import { dirname, extname, relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { generated } from "./addresses.mjs";
+import { withArrows } from "./arrows.mjs";
 import { faultsOf, keysOfPage, named, spoken, tablesOfAll } from "./words.mjs";
 
 /** Where the package has the page: the one place that names it. */
@@ -18,7 +19,7 @@ const LIMITS = {
   chunk: { minified: 100_000, gzipped: 36_000 },
   // All words of the page, of the tours and the quiz in another language: fetched when it is chosen, and then kept.
   language: { minified: 220_000, gzipped: 80_000 },
-  page: { minified: 690_000, gzipped: 255_500 },
+  page: { minified: 620_000, gzipped: 240_500 },
 };
 
 const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];
@@ -103,7 +104,7 @@ const small = await build({
 const styles = await build({
   entryPoints: {
     explorer: "src/styles/whole.css",
-    tree: "src/levels/tree/styles.css",
+    tree: "src/styles/tree.css",
     training: "src/levels/training/training.css",
     learning: "src/levels/learn/learn.css",
     "script/core": "src/styles/core.css",
@@ -128,10 +129,13 @@ for (const { path, text } of [
 
 // What each has of the styles, and what it lacks of the script: tests/page/test_parts.py measures pages.
 const PAGES = {
-  "page of an encoder": [[], "live tree learning trained sections writing decoder translation"],
-  "page of the slides' model": [["training", "learning"], "live tree trained sections writing decoder translation"],
-  "page of a decoder": [["tree"], "live learning trained sections bert translation"],
-  "page of a translation": [["tree"], "live learning trained sections bert"],
+  "page of an encoder": [[], "live tree learning trained sections writing decoder translation encodings"],
+  "page of the slides' model": [
+    ["training", "learning"],
+    "live tree trained sections writing decoder translation turned",
+  ],
+  "page of a decoder": [["tree"], "live learning trained sections bert translation turned"],
+  "page of a translation": [["tree"], "live learning trained sections bert turned"],
 };
 for (const [what, [styles, without]] of Object.entries(PAGES)) {
   const own = ["explorer", ...styles].map((name) => `${name}.css`);
@@ -190,7 +194,10 @@ function shortened() {
   const rows = readFileSync("globals.mjs", "utf8").matchAll(/^export const \{(.*)\} = (\w+);$/gm);
   return Object.fromEntries(
     [...rows].flatMap(([, names, from]) =>
-      [...names.matchAll(/(\w+): (\$\w+)/g)].map(([, own, short]) => [from === "globalThis" ? own : `${from}.${own}`, short]),
+      [...names.matchAll(/(\w+): (\$\w+)/g)].map(([, own, short]) => [
+        from === "globalThis" ? own : `${from}.${own}`,
+        short,
+      ]),
     ),
   );
 }
@@ -212,11 +219,20 @@ function measure(what, names, limits) {
   console.error(`${what}: ${told.join(", ")}`);
 }
 
-/** Has each chunk import the core: esbuild then puts what the core reads into one file, not into one for each chunk that reads it too. */
+/**
+ * Has each module that is imported later import the core: esbuild then puts what the core reads into one file, not into one
+ * for each of them that reads it too.
+ */
 function onTheCore(made) {
-  made.onLoad({ filter: /src.chunks.\w+\.ts$/ }, ({ path }) => {
-    if (/chunks?\.ts$/.test(path)) return undefined;
-    return { contents: `${readFileSync(path, "utf8")}\nimport "../main.tsx";\n`, loader: "ts" };
+  const later = new Set();
+  made.onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
+    if (kind === "dynamic-import") later.add(resolve(resolveDir, path));
+    return undefined;
+  });
+  made.onLoad({ filter: /src.*\.tsx?$/ }, ({ path }) => {
+    const core = later.has(path) ? `\nimport ${JSON.stringify(resolve("src/main.tsx"))};\n` : "";
+    const loader = extname(path).slice(1);
+    return { contents: withArrows(readFileSync(path, "utf8"), loader) + core, loader };
   });
 }
 
@@ -232,5 +248,32 @@ function withItsCore(outputs) {
       path: path.replace(own, "core.js"),
       text: text.replaceAll(`"./${own}"`, '"./core.js"'),
     }))
+    .map((file) => ({ ...file, text: withShortElements(file) }))
     .map((file) => (file.path.endsWith("/core.js") ? { ...file, text: `${NOTE}\n${file.text}` } : file));
+}
+
+/** Elements as `$element` of preact.mjs takes them, in fewer bytes. */
+function withShortElements({ path, text }) {
+  const makers = new Set();
+  const shorter =
+    (to) =>
+    (_, maker, ...found) => {
+      makers.add(maker);
+      return `${maker}(${to(...found)}`;
+    };
+  const short = text
+    .replace(
+      /\b([\w$]+)\("button",\{type:"button"(?:,|(?=\}))/g,
+      shorter(() => '"button",{'),
+    )
+    .replace(
+      /\b([\w$]+)\("([a-z]+\d?)",\{class:("[^"\\]*")\}(?=[,)])/g,
+      shorter((tag, name) => `"${tag}",${name}`),
+    )
+    .replace(
+      /\b([\w$]+)\("([a-z]+\d?)",null(?=[,)])/g,
+      shorter((tag) => `"${tag}",0`),
+    );
+  if (makers.size > 1) throw new Error(`${path} makes elements by ${[...makers].join(", ")}, not by one function`);
+  return short;
 }

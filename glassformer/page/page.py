@@ -168,6 +168,7 @@ def title_of(trace: Trace) -> str:
 def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
     """The chunks of the script that draw what this run, with these sections, does not have: its page goes without."""
     encoder, decoder = trace.config.encoder is not None, trace.config.decoder is not None
+    rules = {formula.rule.name for formula in trace.statement.formulas.values()}
     here = {
         "live": False,  # requests to a server
         "tree": decoder,
@@ -176,6 +177,8 @@ def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
         "translation": encoder and decoder,
         "bert": not decoder,
         "learning": trace.config.family == "slides",
+        "encodings": "sinusoid" in rules or any(name.endswith(".position") for name in trace),
+        "turned": any(rule.startswith(("rotate", "relative_bias")) for rule in rules),
         "trained": "training" in sections,
         "sections": not DRAWN_OF_SECTIONS.isdisjoint(sections),
     }

@@ -26,7 +26,7 @@ export class Chunk<Module> {
     try {
       const [found] = await Promise.all([this.#fetch(), styled()]);
       // A part that an exported page lacks makes nothing.
-      if (Object.keys(found as object).length === 0) throw new Error(say`this page lacks it`);
+      if (Object.keys(found as object).length === 0) throw new Error(say`not in this page`);
       this.here.value = found;
       return found;
     } catch (error) {

@@ -10,7 +10,7 @@ import { Awaited, viewIn } from "../chunks/later.tsx";
 import { SessionContext } from "../edit/session/context.ts";
 import type { Session } from "../edit/session/session.ts";
 import { BusyLine } from "../edit/views/busy.tsx";
-import { useEditKeys } from "../edit/views/touch.tsx";
+import { useEditKeys } from "../edit/views/keys.ts";
 import { short } from "../numbers/written.ts";
 import { StoreContext, useAnswer, useNextTask, usePalette, useStore } from "../views/hooks.ts";
 import { Working } from "../views/pieces.tsx";

@@ -2,7 +2,8 @@
 
 import { CHUNKS, live } from "../chunks/chunks.ts";
 import type { Engine } from "../edit/session/engine.ts";
-import { isServed, type Source } from "../sources/source.ts";
+import { isServed } from "../sources/served.ts";
+import type { Source } from "../sources/source.ts";
 
 export async function engineOf(source: Source): Promise<Engine> {
   if (!isServed(source)) return (await CHUNKS.alone.load()).engineOfPage(source);

@@ -7,7 +7,6 @@ import { later } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { viewIn } from "../chunks/later.tsx";
 import { WithNumbers } from "../draw/mathml.tsx";
-import { Touch } from "../edit/views/touch.tsx";
 import { givenSentence, sentenceOf } from "../formulas/sentences.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
 import { short } from "../numbers/written.ts";
@@ -19,6 +18,7 @@ import { say } from "../words/say.ts";
 import { LEVELS } from "./levels.ts";
 
 const OfBoth = viewIn(CHUNKS.rail, (chunk) => chunk.OfBoth);
+const Touch = viewIn(CHUNKS.rail, (chunk) => chunk.Touch);
 
 const Chain = viewIn(CHUNKS.looking, (chunk) => chunk.Chain);
 

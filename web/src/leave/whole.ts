@@ -2,7 +2,8 @@
 
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
 import { grouped } from "../numbers/written.ts";
-import { isServed, type Source } from "../sources/source.ts";
+import { isServed } from "../sources/served.ts";
+import type { Source } from "../sources/source.ts";
 import { LANGUAGE } from "../words/say.ts";
 import { withoutScript } from "./notice.ts";
 

@@ -9,7 +9,7 @@ import { useStore } from "../views/hooks.ts";
 import { say } from "../words/say.ts";
 import type { Gradients } from "./gradients_flow.tsx";
 
-const { Flow } = await import("../chunks/sections.ts");
+const { Flow } = await import("./sections.ts");
 
 export function GradientsView({ s }: { s: Scout }): VNode {
   const { source } = useStore();

@@ -34,7 +34,7 @@ import { drawStrategies, STRATEGY_ASKED, strategiesTable } from "./vectors/strat
 import { layersRead, noVectors, WORD_ASKED } from "./vectors/vectors.ts";
 
 // A page whose run has none of these lacks them: each picture says so, in `lacks`, before it would be drawn.
-const [sections, writing] = await Promise.all([import("../chunks/sections.ts"), import("../chunks/writing.ts")]);
+const [sections, writing] = await Promise.all([import("./sections.ts"), import("./writing.ts")]);
 const { drawNeighbours, NEAR_ASKED, neighboursTable, drawRegression, LABEL_ASKED, regressionTable } = sections;
 const { drawTransfer, largestRead, transferTable, ShuffledView } = sections;
 const { drawEarlier, drawWriting } = writing;

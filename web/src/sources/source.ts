@@ -7,7 +7,6 @@ import { sizeOf, slice, type Tensor } from "../numbers/safetensors.ts";
 import type { Cell } from "../record/axes.ts";
 import type { Formula, Honesty, RunRecord } from "../record/record.ts";
 import { say } from "../words/say.ts";
-import type { HttpSource } from "./http_source.ts";
 
 export interface Source {
   readonly run: RunRecord;
@@ -42,11 +41,6 @@ export interface Source {
   training?(mark: string): Promise<unknown>;
   /** Where tensors are too large to be had whole: their sizes, pictures and parts; undefined where all are. */
   readonly large?: Large | undefined;
-}
-
-/** Whether a server makes the runs of this page; that class itself is in a part that an exported page lacks. */
-export function isServed(source: Source): source is HttpSource {
-  return "offers" in source;
 }
 
 /** One number, by its formula. */

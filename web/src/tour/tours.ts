@@ -14,9 +14,9 @@ import type { Text, Texts } from "./texts.ts";
 
 // A page lacks those that do not suit its run: then they have no steps.
 const [{ BERT = [] }, { DECODER = [] }, { TRANSLATION = [] }] = await Promise.all([
-  import("../chunks/bert.ts"),
-  import("../chunks/decoder.ts"),
-  import("../chunks/translation.ts"),
+  import("./steps/bert.ts"),
+  import("./steps/decoder.ts"),
+  import("./steps/translation.ts"),
 ]);
 
 export interface Tour {

@@ -9,7 +9,7 @@ import type { Step } from "../../record/step.ts";
 import { Store } from "../../run/store.ts";
 import { DifferenceSource } from "../../sources/difference.ts";
 import { RefusedError } from "../../sources/refused.ts";
-import { isServed } from "../../sources/source.ts";
+import { isServed } from "../../sources/served.ts";
 import { say } from "../../words/say.ts";
 import { type Change, formatChanges, parseChanges, type Which, withChange } from "../changes/changes.ts";
 import { movedChanges } from "../changes/shift.ts";

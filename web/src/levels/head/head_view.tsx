@@ -7,7 +7,7 @@ import { DASHES, SCALE } from "../../draw/marks.ts";
 import { type Attention, attentionOf, blockOf, type Chosen, peersOf } from "../../formulas/attention.ts";
 import { grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
-import { isServed } from "../../sources/source.ts";
+import { isServed } from "../../sources/served.ts";
 import { useOpened, usePalette, useRested, useStore, useWidth } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Working } from "../../views/pieces.tsx";

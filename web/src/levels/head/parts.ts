@@ -5,7 +5,7 @@ import type { Fetch } from "../../formulas/evaluator.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Store } from "../../run/store.ts";
 import type { HttpSource } from "../../sources/http_source.ts";
-import { isServed } from "../../sources/source.ts";
+import { isServed } from "../../sources/served.ts";
 import { useOpened, useStore } from "../../views/hooks.ts";
 import { rowsOf, type TokenRows } from "./weights.ts";
 

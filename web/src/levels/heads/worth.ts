@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { short } from "../../numbers/written.ts";
 import type { Importance, ImportanceRow } from "../../record/sums.ts";
-import { isServed } from "../../sources/source.ts";
+import { isServed } from "../../sources/served.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { heard, say } from "../../words/say.ts";

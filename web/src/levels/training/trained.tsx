@@ -17,6 +17,8 @@ import { HowTo } from "./how_to.tsx";
 import { Scrubber } from "./scrubber.tsx";
 import { TrainingTable } from "./training_table.tsx";
 
+export { Numbers } from "./step_numbers.tsx";
+
 export function Training({ told }: { told: Told }): VNode {
   const { box, width } = useWidth();
   const palette = usePalette();

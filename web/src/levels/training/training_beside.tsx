@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { told } from "./followed.ts";
 
-const { Numbers } = await import("../../chunks/trained.ts");
+const { Numbers } = await import("./trained.tsx");
 
 export function TrainingBeside(): VNode | null {
   const known = told.value;

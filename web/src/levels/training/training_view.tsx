@@ -5,7 +5,7 @@ import { say } from "../../words/say.ts";
 import { lost, told, useTraining } from "./followed.ts";
 import { HowTo } from "./how_to.tsx";
 
-const { Training } = await import("../../chunks/trained.ts");
+const { Training } = await import("./trained.tsx");
 
 export function TrainingView(): VNode {
   useTraining();

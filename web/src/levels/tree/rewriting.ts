@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { go, state } from "../../address/state.ts";
 import type { Session } from "../../edit/session/session.ts";
 import type { Store } from "../../run/store.ts";
-import { isServed } from "../../sources/source.ts";
+import { isServed } from "../../sources/served.ts";
 import { say } from "../../words/say.ts";
 import { asksIn, type Branch, branches, optionsOf, withBranch } from "./branches.ts";
 import { playing, problem, searchFor, withOption } from "./held.ts";

@@ -6,7 +6,7 @@ import { go, state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
 import { short } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
-import { isServed } from "../../sources/source.ts";
+import { isServed } from "../../sources/served.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
 import { branches, rowsOf, withBranch } from "./branches.ts";

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { go, link, state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
 import { counted, short } from "../../numbers/written.ts";
-import { isServed } from "../../sources/source.ts";
+import { isServed } from "../../sources/served.ts";
 import { usePalette, useStore } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Spots } from "../../views/spots.tsx";
