@@ -9,7 +9,21 @@ from glassformer.page.page import not_shown, page, script_of_page
 from tests.look.rows import row_named, slides_trace
 from tests.page.test_page import blocks
 
-SOME = frozenset("live tree writing decoder translation bert learning encodings turned trained sections".split())
+SOME = frozenset(
+    (
+        "live",
+        "tree",
+        "writing",
+        "decoder",
+        "translation",
+        "bert",
+        "learning",
+        "encodings",
+        "turned",
+        "trained",
+        "sections",
+    )
+)
 """The parts that some pages lack."""
 LARGEST = 626_000
 """Bytes of script and style; `web/build.mjs` measures the same files without what makes parts of them."""
