@@ -48,7 +48,7 @@ _WALK = """async (addresses) => {
       if (main.dataset.level !== level) found = `the level is ${main.dataset.level}`;
       else if (headings !== 1) found = `${headings} headings`;
       else if (main.innerText.trim().length < 30) found = "empty";
-      else if (main.querySelector("[aria-busy=true], .working") !== null) found = "still at work";
+      else if (main.parentElement.querySelector("[aria-busy=true], main .working") !== null) found = "still at work";
       else found = main.innerText.match(/.*\\b(NaN|undefined)\\b.*/)?.[0] ?? "";
       if (found === "" && turns >= 3) break;
     }
