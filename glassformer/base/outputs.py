@@ -27,7 +27,7 @@ _HOLDS = (
 )
 # How a page, a trace, rejects, and a mix or a probe begin.
 _OURS = re.compile(
-    rb"<!doctype html>\r?\n[^\0]{0,2000}glassformer</title>"
+    rb"<!doctype html>\r?\n[^\0]{0,8000}glassformer</title>"
     rb'|.{7}\0\{"__metadata__":\{"glassformer":'
     rb'|\{"file": [^\n]*"reason": '
     rb'|\{\s*"made_for": "glassformer ',
