@@ -36,7 +36,7 @@ class LossAndGradient:
     def __init__(self, feed: Feed, model: Transformer, machine: Machine, *, compiled: bool, log: Log) -> None:
         self._feed, self._model, self._machine, self._log = feed, model, machine, log
         self.compiled, self.setup = compiled, 0.0
-        self._proved: set[tuple[int, int]] = set()
+        self._proved: set[tuple[tuple[int, int], tuple[int, int] | None]] = set()
         # The step's function is compiled, never the module: a model can be traced while it trains.
         self._function = compiler.compiled(self._eager) if compiled else self._eager
 
@@ -44,18 +44,25 @@ class LossAndGradient:
         """By name, the losses of a batch as shares of `counts`; adds the gradient of their weighted sum."""
         if not self.compiled:
             return self._learn(batch, counts)
-        shape, started = batch.inputs.shape, time.monotonic()
+        second = batch.decoder_inputs
+        shape, started = (batch.inputs.shape, None if second is None else second.shape), time.monotonic()
+        first = shape not in self._proved
+        before = [None if each.grad is None else each.grad.clone() for each in self._model.parameters() if first]
         try:
             # Forward and backward together: the backward pass is compiled at its first run, and may fail there too.
-            with nullcontext() if shape in self._proved else compiler.compiling():
+            with compiler.compiling() if first else nullcontext():
                 losses = self._learn(batch, counts)
+            if first and not all(each.grad is None or each.grad.isfinite().all() for each in self._model.parameters()):
+                raise FloatingPointError("the compiled gradient is not finite")
         except Exception as error:
-            if shape in self._proved and not compiler.is_the_compilers(error):
+            if not first and not compiler.is_the_compilers(error):
                 raise
             self.continue_without()
+            for each, grad in zip(self._model.parameters(), before, strict=first):
+                each.grad = grad
             losses = self._learn(batch, counts)  # an error of the task itself occurs here again, and is raised
             self._log(f"could not compile ({compiler.reason_of(error)}); continuing without")
-        if shape not in self._proved:
+        if first:
             self._proved.add(shape)
             self.setup += time.monotonic() - started
         return losses
