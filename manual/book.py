@@ -1,4 +1,4 @@
-"""The book of docs/learn: its code is run, its outputs and its notebooks are written: python -m manual.book [run].
+"""The book of docs/learn: its code is run, its outputs and its notebooks are written: python -m manual.book [run] [01].
 
 A chapter is Markdown. A Python block is followed by a text block with what it prints; the blocks of a chapter share
 their names, those of the answers too. `run` runs the blocks and writes what they print into the chapters. Without it
@@ -32,6 +32,11 @@ OTHER_CHAPTER = re.compile(r"\]\((\d\d-[a-z-]+\.md|README\.md)")
 def chapters() -> list[Path]:
     """The twelve chapters, in their order."""
     return sorted(BOOK.glob("[0-9][0-9]-*.md"))
+
+
+def pages() -> list[Path]:
+    """The pages that are notebooks too: the chapters, and a competition from its tables to a submission."""
+    return [*chapters(), DOCS / "do" / "submission.md"]
 
 
 def live() -> dict[str, dict[str, str]]:
@@ -110,7 +115,7 @@ def sentences(paragraph: str) -> list[str]:
 
 def main(*asked: str) -> None:
     run, names = "run" in asked, [name for name in asked if name != "run"]
-    for chapter in chapters():
+    for chapter in pages():
         if names and not chapter.name.startswith(tuple(names)):
             continue
         text = chapter.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             *("index", "classify", "choose", "tag", "answer", "sentence-order"),
             *("translate", "language-model", "chat"),
-            *("features", "search", "scikit-learn", "transfer"),
+            *("features", "search", "scikit-learn", "submission", "transfer"),
             *("models", "engines", "onnx", "serving"),
         ),
     ),

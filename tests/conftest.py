@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+import signal
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ FROZEN, MANY = pytest.StashKey[int](), 200
 def pytest_configure(config: pytest.Config) -> None:
     """One thread for each process, so that parallel test workers do not fight over two cores."""
     torch.set_num_threads(1)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell has it for what runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # children that are sent one would not end
     gc.disable()  # until the first test: modules and items that are made by then stay
     for warning in THIRD_PARTY_WARNINGS:
         config.addinivalue_line("filterwarnings", warning)

@@ -2,10 +2,11 @@
 
 import copy
 import pickle
+from dataclasses import asdict, dataclass, replace
 
 import pytest
 
-from glassformer.base.later import Later
+from glassformer.base.later import Due, Later
 
 
 def test_it_is_made_once_when_it_is_read() -> None:
@@ -50,3 +51,25 @@ def test_what_fails_is_tried_again() -> None:
     with pytest.raises(RuntimeError):
         len(found)
     assert found == (1,)
+
+
+@dataclass(frozen=True)
+class _Scored:
+    name: str
+    score: Due = Due()
+
+
+def test_a_number_of_a_record_is_made_when_it_is_read() -> None:
+    made = list[int]()
+
+    def number(value: float) -> tuple[float]:
+        made.append(1)
+        return (value,)
+
+    record = _Scored("a", Later(number, 2.5))
+    assert not made
+    assert (record.score, record, asdict(record)) == (2.5, _Scored("a", 2.5), {"name": "a", "score": 2.5})
+    for copied in (copy.deepcopy(record), pickle.loads(pickle.dumps(record)), replace(record, name="a")):
+        assert (type(copied.score), copied) == (float, record)
+    assert made == [1]
+    assert _Scored("b").score == 0.0

@@ -2,10 +2,11 @@
 // the tests of these names, or all.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, relative } from "node:path";
+import { dirname, extname, relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { generated } from "./addresses.mjs";
+import { withArrows } from "./arrows.mjs";
 import { faultsOf, keysOfPage, named, spoken, tablesOfAll } from "./words.mjs";
 
 /** Where the package has the page: the one place that names it. */
@@ -18,7 +19,7 @@ const LIMITS = {
   chunk: { minified: 100_000, gzipped: 36_000 },
   // All words of the page, of the tours and the quiz in another language: fetched when it is chosen, and then kept.
   language: { minified: 220_000, gzipped: 80_000 },
-  page: { minified: 690_000, gzipped: 255_500 },
+  page: { minified: 620_000, gzipped: 240_500 },
 };
 
 const CONTAINED = ["preact", "@preact/signals", "@preact/signals-core"];
@@ -70,12 +71,13 @@ if (process.argv.includes("--test")) {
   process.exit(spawnSync(process.execPath, ["--test", ...files], { stdio: "inherit" }).status ?? 1);
 }
 
-const minified = { ...shared, minify: true, legalComments: "none", banner: { js: NOTE }, write: false };
+const minified = { ...shared, minify: true, legalComments: "none", write: false };
 // For exported pages and notebooks: one file.
 const whole = await build({
   ...minified,
   entryPoints: { explorer: "src/whole.ts" },
   outdir: BUILT,
+  banner: { js: NOTE },
   external: ["./de.ts"],
 });
 // The words of each other language: a chunk without anything of the page, which a browser may keep.
@@ -83,6 +85,8 @@ const languages = await spoken({ ...minified, outdir: `${BUILT}/script` });
 // For a server: a core, and chunks that it fetches. A chunk is called by what is in it: browsers may keep it.
 const served = await build({
   ...minified,
+  define: shortened(),
+  inject: [...shared.inject, "globals.mjs"],
   entryPoints: { core: "src/main.tsx" },
   outdir: `${BUILT}/script`,
   splitting: true,
@@ -100,6 +104,9 @@ const small = await build({
 const styles = await build({
   entryPoints: {
     explorer: "src/styles/whole.css",
+    tree: "src/styles/tree.css",
+    training: "src/levels/training/training.css",
+    learning: "src/levels/learn/learn.css",
     "script/core": "src/styles/core.css",
     "script/chunks": "src/styles/chunks.css",
     "script/home": "src/styles/home.css",
@@ -120,16 +127,25 @@ for (const { path, text } of [
   files.set(relative(BUILT, path), text);
 }
 
+// What each has of the styles, and what it lacks of the script: tests/page/test_parts.py measures pages.
 const PAGES = {
-  "page of an encoder": ["tree", "learning"],
-  "page of the slides' model": ["tree"],
-  "page of a decoder": ["learning"],
+  "page of an encoder": [[], "live tree learning trained sections writing decoder translation encodings"],
+  "page of the slides' model": [
+    ["training", "learning"],
+    "live tree trained sections writing decoder translation turned",
+  ],
+  "page of a decoder": [["tree"], "live learning trained sections bert translation turned"],
+  "page of a translation": [["tree"], "live learning trained sections bert turned"],
 };
-for (const [what, without] of Object.entries(PAGES)) measure(what, ["explorer.css", ...carried(without)], LIMITS.page);
-measure("core", ["script/core.js", "script/core.css"], LIMITS.core);
+for (const [what, [styles, without]] of Object.entries(PAGES)) {
+  const own = ["explorer", ...styles].map((name) => `${name}.css`);
+  measure(what, [...own, ...carried(without.split(" "))], LIMITS.page);
+}
+const begins = [...files.keys()].filter((name) => /^script\/(core\.|live-)/.test(name));
+measure("core", begins, LIMITS.core);
 for (const name of files.keys()) {
   const limits = /^script\/[a-z]{2}-/.test(name) ? LIMITS.language : LIMITS.chunk;
-  if (/^script\/(?!core\.)/.test(name)) measure(name, [name], limits);
+  if (/^script\//.test(name) && !begins.includes(name)) measure(name, [name], limits);
 }
 
 if (check) {
@@ -173,6 +189,19 @@ function carried(without) {
   return found.map((name) => `script/${name}`);
 }
 
+/** What `globals.mjs` names, by the names that it gives them. */
+function shortened() {
+  const rows = readFileSync("globals.mjs", "utf8").matchAll(/^export const \{(.*)\} = (\w+);$/gm);
+  return Object.fromEntries(
+    [...rows].flatMap(([, names, from]) =>
+      [...names.matchAll(/(\w+): (\$\w+)/g)].map(([, own, short]) => [
+        from === "globalThis" ? own : `${from}.${own}`,
+        short,
+      ]),
+    ),
+  );
+}
+
 /** Says what is wrong; the others are still looked at. */
 function fail(text) {
   console.error(text);
@@ -190,18 +219,27 @@ function measure(what, names, limits) {
   console.error(`${what}: ${told.join(", ")}`);
 }
 
-/** Has each chunk import the core: esbuild then puts what the core reads into one file, not into one for each chunk that reads it too. */
+/**
+ * Has each module that is imported later import the core: esbuild then puts what the core reads into one file, not into one
+ * for each of them that reads it too.
+ */
 function onTheCore(made) {
-  made.onLoad({ filter: /src.chunks.\w+\.ts$/ }, ({ path }) => {
-    if (/chunks?\.ts$/.test(path)) return undefined;
-    return { contents: `${readFileSync(path, "utf8")}\nimport "../main.tsx";\n`, loader: "ts" };
+  const later = new Set();
+  made.onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
+    if (kind === "dynamic-import") later.add(resolve(resolveDir, path));
+    return undefined;
+  });
+  made.onLoad({ filter: /src.*\.tsx?$/ }, ({ path }) => {
+    const core = later.has(path) ? `\nimport ${JSON.stringify(resolve("src/main.tsx"))};\n` : "";
+    const loader = extname(path).slice(1);
+    return { contents: withArrows(readFileSync(path, "utf8"), loader) + core, loader };
   });
 }
 
 /** That file, which an entry of one line imports, in the place of the entry. */
 function withItsCore(outputs) {
   const entry = outputs.find(({ path }) => path.endsWith("/core.js"));
-  const [, own] = /^import\s*"\.\/(chunk-\w+\.js)";$/m.exec(entry.text.replace(NOTE, "").trim()) ?? [];
+  const [, own] = /^import\s*"\.\/(chunk-\w+\.js)";$/m.exec(entry.text.trim()) ?? [];
   if (own === undefined)
     throw new Error(`the core should be one file that core.js imports, not: ${entry.text.slice(0, 300)}`);
   return outputs
@@ -209,5 +247,33 @@ function withItsCore(outputs) {
     .map(({ path, text }) => ({
       path: path.replace(own, "core.js"),
       text: text.replaceAll(`"./${own}"`, '"./core.js"'),
-    }));
+    }))
+    .map((file) => ({ ...file, text: withShortElements(file) }))
+    .map((file) => (file.path.endsWith("/core.js") ? { ...file, text: `${NOTE}\n${file.text}` } : file));
+}
+
+/** Elements as `$element` of preact.mjs takes them, in fewer bytes. */
+function withShortElements({ path, text }) {
+  const makers = new Set();
+  const shorter =
+    (to) =>
+    (_, maker, ...found) => {
+      makers.add(maker);
+      return `${maker}(${to(...found)}`;
+    };
+  const short = text
+    .replace(
+      /\b([\w$]+)\("button",\{type:"button"(?:,|(?=\}))/g,
+      shorter(() => '"button",{'),
+    )
+    .replace(
+      /\b([\w$]+)\("([a-z]+\d?)",\{class:("[^"\\]*")\}(?=[,)])/g,
+      shorter((tag, name) => `"${tag}",${name}`),
+    )
+    .replace(
+      /\b([\w$]+)\("([a-z]+\d?)",null(?=[,)])/g,
+      shorter((tag) => `"${tag}",0`),
+    );
+  if (makers.size > 1) throw new Error(`${path} makes elements by ${[...makers].join(", ")}, not by one function`);
+  return short;
 }

@@ -111,13 +111,28 @@ class PackageError(GlassformerError):
         )
 
 
+EXTRAS = {
+    "hub": "fetching a model of the Hugging Face hub",
+    "tensorboard": "--track tensorboard",
+    "mlflow": "--track mlflow",
+    "serve": "a server",
+    "notebook": "a live page in a notebook",
+    "faiss": "searching with faiss",
+    "sentencepiece": "reading a sentencepiece model",
+    "ray": "--ray",
+    "fast": "an engine other than torch",
+    "onnx": "an export to ONNX",
+}
+"""What each extra is for: `doctor` and the commands that need it say the same sentence."""
+
+
 class MissingExtraError(PackageError):
     """An optional package is needed for what was asked."""
 
-    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+    def __init__(self, package: str, *, extra: str) -> None:
         GlassformerError.__init__(
             self,
-            f"{purpose} needs the package {package}, which is not installed",
+            f"{EXTRAS[extra]} needs the package {package}, which is not installed",
             do=f"install it with: pip install 'glassformer[{extra}]'",
         )
 

@@ -41,7 +41,7 @@ class Requirement:
         """What is wrong with the installed version, with the command that corrects it; None if nothing is."""
         found = self.installed
         if found is None and self.extra:
-            return MissingExtraError(self.name, extra=self.extra, purpose=f"the extra {self.extra}")
+            return MissingExtraError(self.name, extra=self.extra)
         if found is None or not satisfies(found, self.versions):
             return PackageError(self.name, needs=self.versions, got=found)
         return None

@@ -1,4 +1,4 @@
-"""A sequence that is made when it is first read."""
+"""Values that are made when they are first read."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ Item = TypeVar("Item", covariant=True)
 
 
 class Later(Sequence[Item]):
-    """What `made` gives, asked for once; equal to a tuple of the same items, and copied or pickled as one."""
+    """What `made` gives for `of`, asked for once; equal to a tuple of the same items, and copied or pickled as one.
 
-    __slots__ = ("_found", "_made")
+    Answers of many texts have several each: one object and a tuple, because Python's garbage collector visits every
+    object, and a function with what it closes over has four.
+    """
 
-    def __init__(self, made: Callable[[], Iterable[Item]]) -> None:
-        self._made: Callable[[], Iterable[Item]] | None = made
-        self._found: tuple[Item, ...] = ()
+    __slots__ = ("_found", "_made", "_of")
+
+    def __init__(self, made: Callable[..., Iterable[Item]], *of: object) -> None:
+        self._made: Callable[..., Iterable[Item]] | None = made
+        self._of, self._found = of, ()
+
+    _found: tuple[Item, ...]
 
     @property
     def whole(self) -> tuple[Item, ...]:
         """All items."""
         made = self._made
         if made is not None:
-            self._found = tuple(made())
+            self._found = tuple(made(*self._of))
             self._made = None  # behind the line above: another thread may read too
         return self._found
 
@@ -50,3 +56,17 @@ class Later(Sequence[Item]):
 
     def __reduce__(self) -> tuple[object, ...]:
         return tuple, (self.whole,)
+
+
+class Due:
+    """A field of a dataclass that holds a number, 0 by default, which may be given as the only item of a `Later`."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.kept = f"_{name}"
+
+    def __get__(self, record: object, owner: type | None = None) -> float:
+        given: float | Sequence[float] = 0.0 if record is None else getattr(record, self.kept)
+        return given[0] if isinstance(given, Sequence) else given  # a tuple, where it was copied
+
+    def __set__(self, record: object, given: float | Later[float]) -> None:
+        object.__setattr__(record, self.kept, given)  # of a frozen one; its __dict__ would be one object more

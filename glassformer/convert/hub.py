@@ -31,7 +31,7 @@ def fetch(hub_id: str, *, revision: str | None = None) -> Path:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError:
-        raise MissingExtraError("huggingface_hub", extra="hub", purpose=f"fetching {hub_id}") from None
+        raise MissingExtraError("huggingface_hub", extra="hub") from None
     try:
         return Path(snapshot_download(hub_id, revision=revision, allow_patterns=list(WANTED)))
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:

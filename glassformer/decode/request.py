@@ -1,12 +1,14 @@
 """What is asked of the decoding loop, and what it answers."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
+from glassformer.base.later import Due
 from glassformer.config import ModelConfig
 from glassformer.decode.settings import DecodeSettings
 
@@ -127,12 +129,21 @@ class Hypothesis:
     """
 
     ids: tuple[int, ...]
-    score: float
-    log_probability: float
     token_log_probabilities: Sequence[float]
     ended: bool
+    score: Due = Due()
+    log_probability: Due = Due()
     attention: Tensor | None = None
     end: int | None = None
+
+
+def score_of(*answers: Any) -> tuple[float]:
+    """The score of answers to the sentences of a text, or of one that has a score: for `Later`."""
+    return (math.fsum(each.score for each in answers),)
+
+
+def log_probability_of(*answers: Any) -> tuple[float]:
+    return (math.fsum(each.log_probability for each in answers),)
 
 
 @dataclass(frozen=True)

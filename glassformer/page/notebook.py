@@ -58,7 +58,7 @@ def show(trace: Trace, *, height: int, title: str | None, megabytes: int, live: 
     except ModuleNotFoundError as error:
         if error.name != "anywidget":
             raise
-        raise MissingExtraError("anywidget", extra="notebook", purpose="a live page in a notebook") from None
+        raise MissingExtraError("anywidget", extra="notebook") from None
     from glassformer.page.widget import LivePage
 
     return LivePage(trace, title, height)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from html import escape
 from importlib import resources
@@ -40,6 +40,14 @@ MEGABYTES, LARGE_MEGABYTES, MOST_MEGABYTES = 2, 8, 64
 beyond which it is not written unless that is asked for.
 """
 ENGLISH = "en"
+DRAWN_OF_SECTIONS = frozenset({"probe", "neighbours", "moved", "shuffled", gradients.NAME})
+"""The sections whose pictures are one chunk, `web/src/chunks/sections.ts`: few pages have one of them."""
+STYLED: Mapping[str, frozenset[str]] = {
+    "tree": frozenset({"tree"}),
+    "training": frozenset({"trained", "learning"}),
+    "learning": frozenset({"learning"}),
+}
+"""The styles that a page has only with one of these chunks."""
 NAMES = 20_000
 """About what the names of the tensors that are left out add."""
 
@@ -117,9 +125,9 @@ def page(
         raise ConfigError(f"the page speaks {', '.join(known)}", got=language, do="choose one of these")
     title = title or title_of(trace)
     blocks = {} if shared else texts_of_page()
-    without = not_shown(trace)
     if "loss" in trace.gradients:
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
+    without = not_shown(trace, sections or {})
     for name, section in (sections or {}).items():
         blocks[f"section-{name}"] = json.dumps(section, allow_nan=False).encode()  # a lone surrogate too
 
@@ -157,11 +165,22 @@ def title_of(trace: Trace) -> str:
     return (trace.origin and trace.origin.name) or f"{trace.config.family} model"
 
 
-def not_shown(trace: Trace) -> frozenset[str]:
-    """The chunks of the script that draw what this run does not have: its page goes without them."""
+def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
+    """The chunks of the script that draw what this run, with these sections, does not have: its page goes without."""
+    encoder, decoder = trace.config.encoder is not None, trace.config.decoder is not None
+    rules = {formula.rule.name for formula in trace.statement.formulas.values()}
     here = {
-        "tree": trace.config.decoder is not None,
+        "live": False,  # requests to a server
+        "tree": decoder,
+        "writing": decoder,
+        "decoder": decoder,
+        "translation": encoder and decoder,
+        "bert": not decoder,
         "learning": trace.config.family == "slides",
+        "encodings": "sinusoid" in rules or any(name.endswith(".position") for name in trace),
+        "turned": any(rule.startswith(("rotate", "relative_bias")) for rule in rules),
+        "trained": "training" in sections,
+        "sections": not DRAWN_OF_SECTIONS.isdisjoint(sections),
     }
     return frozenset(chunk for chunk, shown in here.items() if not shown)
 
@@ -236,7 +255,9 @@ def script_of_page(without: frozenset[str] = frozenset(), language: str = ENGLIS
     """Style and script of a page by the names of their blocks, the script in parts; of other languages one at most."""
     files = script_files()
     parts = parts_of(files, without | (languages(files) - {language}))
-    return {STYLE: built("explorer.css")} | {f"{ID}{name.removesuffix('.js')}": text for name, text in parts.items()}
+    styles = [built(f"{name}.css") for name, chunks in STYLED.items() if not chunks <= without]
+    style = "".join((*styles, built("explorer.css")))
+    return {STYLE: style} | {f"{ID}{name.removesuffix('.js')}": text for name, text in parts.items()}
 
 
 @cache

@@ -41,7 +41,9 @@ const [given, made, asked] = [{}, {}, {}];
 globalThis.glassformer = (name, needs, make) => (given[name] = [needs, make]);
 const get = (name) => (asked[name] ??= part(name));
 const part = async (name) => {
-  put("script", await unpacked("part-" + name.replace(".js", "")));
+  const id = "part-" + name.replace(".js", "");
+  if (!document.getElementById(id)) return {}; // this run has no use for it
+  put("script", await unpacked(id));
   const [needs, make] = given[name];
   await Promise.all(needs.map(get));
   return (made[name] = await make(made, get));

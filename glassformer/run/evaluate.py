@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from glassformer.answering.engines.choice import AUTO, TORCH, engine_of, known_of
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.paths import refuse_no_path
 from glassformer.data.readers.files import files_for
@@ -23,7 +24,7 @@ from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import Scores
 from glassformer.tasks import TASKS, task_of
 from glassformer.tasks.predictor import precision
-from glassformer.tasks.task import Preparation, Source, silent
+from glassformer.tasks.task import Preparation, Source, Task, silent
 from glassformer.training.progress import NoProgress, Progress
 
 # Rows of a model that has not been trained here, where no length is known.
@@ -104,7 +105,7 @@ def evaluate(
             )
         limit = _affordable(model, source, progress)
         with precision(model.device, fast=model.fast):
-            scores = task.evaluate(model.module, source, limit=limit)
+            scores = _measured(model, task, source, limit)
             if baselines and isinstance(data, RecordSection):
                 of = model.source, model.recipe, task
                 scores = beside_frozen(
@@ -120,6 +121,18 @@ def evaluate(
         if files and isinstance(data, RecordSection):
             _note_repeats(task, train, source, progress)
         return task.beside(scores, train, source, limit=limit, log=progress.note)
+
+
+def _measured(model: Artefact, task: Task, source: Source, limit: int | None) -> Scores:
+    """The scores, answered as the model's `engine` says; the report names another engine than torch that answered, and
+    what answered where an engine was named.
+    """
+    known = known_of(model)
+    known.answered = TORCH
+    scores = task.answered_by(engine_of(model)).evaluate(model.module, source, limit=limit)
+    if known.answered == TORCH and model.engine in (AUTO, TORCH):
+        return scores
+    return replace(scores, report={**scores.report, "engine": known.answered})
 
 
 def _with_rejects(data: DataSection, rejects: str | Path | None) -> DataSection:

@@ -81,26 +81,27 @@ def compiling() -> Iterator[None]:
 
 @contextmanager
 def _statements_apart() -> Iterator[None]:
-    """Inside, torch tells the C++ compiler not to merge statements into vectors: where the processor has AVX-512, g++ 12
+    """Inside, torch tells the C++ compiler not to merge statements into vectors: on processors with AVX-512, g++ 12
     does that wrongly in kernels that transpose bfloat16, and the gradient of rotary keys is NaN (torch 2.13). Kernels
     have vectors of their own, so it costs no time. A later torch may lack the function that is changed.
     """
     from torch._inductor import cpp_builder
 
     name = "_get_optimization_cflags"
-    usual = getattr(cpp_builder, name, None)
+    usual: Callable[..., tuple[list[str], list[str]]] | None = getattr(cpp_builder, name, None)
+    if usual is None:
+        yield
+        return
 
     def flags(*given: Any, **named: Any) -> tuple[list[str], list[str]]:
         of_compiler, of_linker = usual(*given, **named)
         return [*of_compiler, "fno-tree-slp-vectorize"], of_linker
 
-    if usual is not None:
-        setattr(cpp_builder, name, flags)
+    setattr(cpp_builder, name, flags)
     try:
         yield
     finally:
-        if usual is not None:
-            setattr(cpp_builder, name, usual)
+        setattr(cpp_builder, name, usual)
 
 
 def is_the_compilers(error: Exception) -> bool:

@@ -85,7 +85,7 @@ class DistilSection(Settings):
     sentences: int = Field(default=128, ge=1)
     """With `vectors`: sentences compared in each step."""
     joined: float = Field(default=0.0, ge=0, lt=1)
-    """With `vectors`: share of the sentences that are read together with the one before, as passages of up to 128 tokens."""
+    """With `vectors`: share of the sentences that are read with the one before, as passages of up to 128 tokens."""
     fingerprint: str = ""
     """Set by the run: the checksum of the teacher."""
 

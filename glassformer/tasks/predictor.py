@@ -236,15 +236,17 @@ def predict(
     read_ahead: int | None = None,
     within: Within = lambda done, total: None,
     merge: Callable[[Example, Sequence[Any]], Any] | None = None,
-    engine: Engine = itself,
+    engine: Engine | None = None,
 ) -> Iterator[Prediction]:
     """A prediction for each example, in order, in bfloat16 when `fast`. At most `read_ahead` rows are in memory.
-    `within` hears how far a long example is; `merge` takes the place of the predictor's; `engine` says who answers.
+    `within` hears how far a long example is; `merge` takes the place of the predictor's; `engine` answers the rows, by
+    default the model.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
     tokens, answered = 0, False
     read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
+    engine = engine or itself
     merged = predictor.merged if merge is None else partial(starmap, merge)
 
     for example, rows in predictor.cut(examples):

@@ -170,7 +170,8 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
     def evaluate(self, model: Transformer, source: Any, *, limit: int | None = None) -> Scores:
         examples = _measured(source, limit)
         with evaluating(model) as fast:
-            return self.scores_of_stream(zip(examples, predict(self, model, examples, fast=fast), strict=True))
+            found = predict(self, model, examples, fast=fast, engine=self.engine)
+            return self.scores_of_stream(zip(examples, found, strict=True))
 
     def lesson(self, example: Example) -> Lesson | None:
         """What the TF-IDF baseline learns from an example; None without a label, and by default."""

@@ -28,7 +28,7 @@ from glassformer.tasks.task import Source, Task
 from glassformer.text.tokenizer import Tokenizer
 
 VECTORS = "sentence_vectors"
-# Tokens of a sentence, and of a passage: longer ones are cut into equal parts. Shorter ones than the least are left out.
+# Tokens of a sentence and of a passage: longer ones are cut into equal parts; shorter ones than the least are left out.
 _LONGEST, _PASSAGE, _LEAST, _LENGTHS = 64, 128, 4, 6
 
 

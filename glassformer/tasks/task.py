@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from glassformer.models.inputs import Batch, Output
     from glassformer.models.transformer import Transformer
+    from glassformer.tasks.predictor import Engine
 
 # Opens a stage that takes long, given its title and about how many characters it reads; inside, call the function with
 # the number of characters that were just read.
@@ -142,6 +143,7 @@ class Task(ABC):
     shares: ClassVar[tuple[str, ...]] = ("accuracy",)
     baseline_names: ClassVar[tuple[str, ...]] = ()
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
+    engine: Engine | None = None  # what answers the rows that `evaluate` predicts; None: the model itself
     fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
     plateau_causes: ClassVar[tuple[str, ...]] = ()  # of a loss that stays where it began: those that only this task has
     special: ClassVar[SpecialTokens | None] = None  # of a tokenizer that is learned; None: those usual for its kind
@@ -214,6 +216,12 @@ class Task(ABC):
     ) -> Scores:
         """The scores, and those of baselines fitted on the training source; called once, at the end."""
         return scores
+
+    def answered_by(self, engine: Engine) -> Self:
+        """The task whose evaluations have an engine answer where they predict; losses are always the model's own."""
+        task = copy(self)
+        task.engine = engine
+        return task
 
     def with_settings(self, **changed: object) -> Self:
         """The task with these settings changed, which are not checked again; all else is shared."""

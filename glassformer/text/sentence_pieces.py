@@ -81,7 +81,7 @@ def _read(path: Path) -> Any:
         from google.protobuf.message import DecodeError
         from sentencepiece import sentencepiece_model_pb2
     except ImportError:
-        raise MissingExtraError("sentencepiece", extra="sentencepiece", purpose=f"reading {path}") from None
+        raise MissingExtraError("sentencepiece", extra="sentencepiece") from None
     model = sentencepiece_model_pb2.ModelProto()
     try:
         model.ParseFromString(path.read_bytes())

@@ -35,7 +35,7 @@ class TensorBoard:
         try:
             writer = importlib.import_module("torch.utils.tensorboard").SummaryWriter
         except ImportError:
-            raise MissingExtraError("tensorboard", extra="tensorboard", purpose="--track tensorboard") from None
+            raise MissingExtraError("tensorboard", extra="tensorboard") from None
         # Readers drop what was written at this step or later: that of steps which will be done again.
         self._writer: Any = writer(str(folder / TENSORBOARD), purge_step=step + 1 if step else None)
 
@@ -68,7 +68,7 @@ class MLflow:
         try:
             client_of = importlib.import_module("mlflow").MlflowClient
         except ImportError:
-            raise MissingExtraError("mlflow", extra="mlflow", purpose="--track mlflow") from None
+            raise MissingExtraError("mlflow", extra="mlflow") from None
         uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{(folder / MLFLOW_DATABASE).resolve().as_posix()}"
         kept = folder / MLFLOW_RUN
         known = _known_run(kept) if step else None

@@ -83,8 +83,12 @@ pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).enco
 assert "".join(pieces) == "▁she▁likes▁the▁sea"
 import glassformer.text.sentence_pieces
 """,
-    "ray": RUN + 'glassformer("fill", "slides", "--file", "texts.txt", "--ray", "--out", "answers.jsonl")\n'
-    'assert len(Path("answers.jsonl").read_text().splitlines()) == 4\n',
+    "ray": RUN
+    + """
+Path("masked.txt").write_text("She [MASK] [MASK] summer better\\n" * 4)  # a full stop is no word of slides
+glassformer("fill", "slides", "--file", "masked.txt", "--ray", "--out", "answers.jsonl")
+assert len(Path("answers.jsonl").read_text().splitlines()) == 4
+""",
     "fast": RUN
     + """
 texts = "\\n".join(["I am a student.", "Go.", "She likes the summer."] * 4)

@@ -27,13 +27,14 @@ from glassformer.features import embed as vectors_
 from glassformer.models.families import bart, gpt2, llama, marian, t5, tensor2tensor, vaswani2017
 from glassformer.models.transformer import Transformer, build
 from tests.convert.test_minilm import sentences
+from tests.page.serving import small_model
 from tests.run.heads import model_for
 from tests.writers import writing as writing_model
 
 NOUNS = ("dog", "cat", "train", "house", "child", "letter", "bridge", "summer")
 VERBS = ("sees", "likes", "follows", "has forgotten", "did not find")
 SENTENCES = [f"The {a} {verb} the {b}." for a, verb, b in itertools.product(NOUNS, VERBS, NOUNS)]
-SOME = ["", *SENTENCES[::13], "I am here, and nobody asks why.", SENTENCES[0], "x" * 70]
+SOME = ["", *SENTENCES[::26], "I am here, and nobody asks why.", SENTENCES[0], "x" * 70]
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,12 @@ def opened(name: str, engine: str) -> tuple[gf.Model, list[str]]:
     return model, said
 
 
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny encoder, for what holds of any: it is converted in a fifth of the time of a bundled one."""
+    return str(small_model(tmp_path_factory.mktemp("encoder")))
+
+
 def conversions(cache: Path) -> list[Path]:
     return sorted(cache.glob("engines/*"))
 
@@ -70,7 +77,7 @@ def conversions(cache: Path) -> list[Path]:
     [
         {"beams": 1},
         {"beams": 1, "alignment": True, "max_tokens": 5},
-        {"beams": 5},
+        pytest.param({"beams": 5}, marks=pytest.mark.long),
         {"beams": 4, "n_best": 3, "alignment": True},
         {"search": DecodeSettings(method="beam", beams=3, length_penalty=1.0, early_stopping="full", max_tokens=60)},
     ],
@@ -209,7 +216,7 @@ def test_eight_bits_are_only_used_where_they_are_asked_for(cache: Path) -> None:
     same = sum(one.tokens == other.tokens for one, other in zip(ours, found, strict=True))
     assert same < len(SOME)
     assert said[0].startswith("ctranslate2-int8")
-    assert " of 28 rows" in said[0]
+    assert f" of {len(SOME) - 1} rows" in said[0]  # one is there twice
     assert len(found) == len(SOME)
 
 
@@ -227,15 +234,20 @@ def test_an_encoder_of_eight_bits_says_how_far_its_numbers_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "floor"), [("english", 0.9), pytest.param(get_model_path(), 0.96, marks=pytest.mark.long)]
+    ("name", "floor"),
+    [
+        ("", 0.9),
+        pytest.param("english", 0.9, marks=pytest.mark.long),
+        pytest.param(get_model_path(), 0.96, marks=pytest.mark.long),
+    ],
 )
 def test_matrices_have_seven_bits_without_vnni(
-    name: str, floor: float, cache: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, floor: float, encoder: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cache may be shared by machines: what one of them has converted is not opened by the other."""
     import onnx
 
-    texts, here = sentences(32), features() or frozenset()
+    name, texts, here = name or encoder, sentences(32), features() or frozenset()
     ours, largest, found = gf.load(name, engine="torch").embed(texts), dict[Path, int](), list[Any]()
     for its in (frozenset({"avx2"}), VNNI, None):
         monkeypatch.setattr(reading, "features", lambda its=its: its)
@@ -307,26 +319,26 @@ def test_a_prefix_is_written_by_torch() -> None:
 
 
 @pytest.fixture(scope="module")
-def vectors() -> Any:
-    """The vectors of torch."""
-    return gf.load("english", engine="torch").embed(SENTENCES[:40])
+def vectors(encoder: str) -> Any:
+    """The vectors that torch has of the tiny encoder."""
+    return gf.load(encoder, engine="torch").embed(SENTENCES[:40])
 
 
-def test_vectors_are_those_of_torch(vectors: Any) -> None:
+def test_vectors_are_those_of_torch() -> None:
     model, said = opened("english", "onnxruntime")
-    assert np.abs(model.embed(SENTENCES[:40]) - vectors).max() < TOLERANCE
+    ours = gf.load("english", engine="torch")
+    assert np.abs(model.embed(SENTENCES[:40]) - ours.embed(SENTENCES[:40])).max() < TOLERANCE
     assert said[0].startswith("onnxruntime")
     masked = [text.replace("the", "[MASK]") for text in SENTENCES[:40:3]]
-    ours = gf.load("english", engine="torch")
     assert equal(ours.fill(masked), model.fill(masked))
     assert equal(ours.score(SENTENCES[:3]), model.score(SENTENCES[:3]))
     assert len(said) == 1
 
 
-def test_other_layers_are_those_of_torch(vectors: Any) -> None:
-    model, said = opened("english", "onnxruntime")
+def test_other_layers_are_those_of_torch(encoder: str) -> None:
+    model, said = opened(encoder, "onnxruntime")
     found = model.embed(SENTENCES[:5], strategy="sum-all")
-    assert np.array_equal(found, gf.load("english", engine="torch").embed(SENTENCES[:5], strategy="sum-all"))
+    assert np.array_equal(found, gf.load(encoder, engine="torch").embed(SENTENCES[:5], strategy="sum-all"))
     assert "torch" in said[0]
 
 
@@ -348,9 +360,9 @@ def test_auto_takes_an_engine_for_many_rows(cache: Path) -> None:
 
 @pytest.mark.parametrize("faster", [True, False])
 def test_auto_takes_an_encoder_that_is_faster(
-    faster: bool, vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
+    faster: bool, encoder: str, vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, said = opened("english", "auto")
+    model, said = opened(encoder, "auto")
     seconds = iter([9.0, 1.0] if faster else [1.0, 1.0])
     monkeypatch.setattr(choice, "timed", lambda work: (work(), next(seconds)))
     monkeypatch.setattr(reading.OnnxRuntime, "pays", lambda *_, ready: True)
@@ -390,11 +402,11 @@ def test_rows_are_compared_once_for_a_machine_and_what_is_asked(cache: Path, mon
 
 
 @pytest.mark.usefixtures("cache")
-def test_auto_counts_the_rows_of_all_calls(vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_counts_the_rows_of_all_calls(encoder: str, vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "timed", lambda work: (work(), 1.0))
     monkeypatch.setattr(reading.OnnxRuntime, "least", 1.0)
     monkeypatch.setattr(reading.OnnxRuntime, "pays", lambda self, model, rows, tokens, *, ready: rows >= 5)
-    model, said = opened("english", "auto")
+    model, said = opened(encoder, "auto")
     for number, sentence in enumerate(SENTENCES[:6]):
         assert len(said) == (number >= 5)
         assert np.abs(model.embed(sentence) - vectors[number]).max() < TOLERANCE
@@ -403,9 +415,9 @@ def test_auto_counts_the_rows_of_all_calls(vectors: Any, monkeypatch: pytest.Mon
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("pooling", ["mean", "max", "first", "last-token"])
-def test_a_text_alone_is_answered_without_torch(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, _ = opened("english", "onnxruntime")
-    ours = gf.load("english", engine="torch")
+def test_a_text_alone_is_answered_without_torch(pooling: str, encoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = opened(encoder, "onnxruntime")
+    ours = gf.load(encoder, engine="torch")
     texts = ["", "x", *SENTENCES[:3]]
     expected = [ours.embed(text, pooling=pooling) for text in texts]
     words = ours.embed(SENTENCES[0], words=True)
@@ -444,7 +456,9 @@ def test_pages_are_joined_once_for_many_tokens(monkeypatch: pytest.MonkeyPatch) 
     assert counts == [0, 1, 1]
 
 
-def test_one_row_and_many_are_different_questions(vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_row_and_many_are_different_questions(
+    encoder: str, vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compared: list[bool] = []
 
     def found(trial: choice.Trial, stand_in: Any) -> tuple[float, float, str]:
@@ -454,7 +468,7 @@ def test_one_row_and_many_are_different_questions(vectors: Any, cache: Path, mon
     monkeypatch.setattr(choice.Trial, "_compared", found)
     monkeypatch.setattr(reading.OnnxRuntime, "pays", lambda *_, ready: True)
     for _ in range(2):  # the second time what was found is kept, also that it is slower
-        model, said = opened("english", "auto")
+        model, said = opened(encoder, "auto")
         assert np.array_equal(model.embed(SENTENCES[:40]), vectors)
         assert not said
         assert np.abs(model.embed(SENTENCES[1]) - vectors[1]).max() < TOLERANCE
@@ -536,7 +550,7 @@ def test_two_conversions_at_once(tmp_path: Path) -> None:
     folder, both, failed = tmp_path / "engine", Barrier(2), list[BaseException]()
 
     def convert(draft: Path) -> None:
-        both.wait(10)
+        both.wait(300)
         (draft / "model.bin").write_bytes(b"whole")
 
     def work() -> None:

@@ -14,7 +14,7 @@ import torch
 from glassformer.answering.engines.engine import ENGINES as REAL_ENGINES
 from glassformer.base import installed, machine
 from glassformer.base.cache import not_kept
-from glassformer.base.errors import PackageError
+from glassformer.base.errors import EXTRAS, MissingExtraError, PackageError
 from glassformer.base.installed import OLDEST_TORCH, Requirement, check_torch, requirements, satisfies, torch_facts
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.setup.doctor import ENGINES
@@ -98,17 +98,39 @@ def test_a_package_that_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     assert (done.code, done.err) == (2, f"glassformer: {sentence}\n")
 
 
-def test_a_missing_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+# Commands that need an extra, and end before they compute anything.
+ASKS = {
+    "hub": ("info", "hub:owner/name"),
+    "serve": ("serve", "slides", "--port", "0"),
+    "fast": ("fill", "slides", "She [MASK].", "--engine", "ctranslate2"),
+    "onnx": ("export", "slides", "onnx", "--to", "onnx"),
+}
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_a_missing_extra(run: Run, monkeypatch: pytest.MonkeyPatch, extra: str) -> None:
+    """The sentence of the command that asks for it is that of doctor."""
+    packages = [each.name for each in requirements() if each.extra == extra]
     real = metadata.version
 
     def without(name: str) -> str:
-        if name == "faiss-cpu":
+        if name in packages:
             raise metadata.PackageNotFoundError(name)
         return real(name)
 
     monkeypatch.setattr(metadata, "version", without)
-    (found,) = [each for sentence, each in findings(run).items() if "faiss-cpu" in sentence]
-    assert (found["command"], found["serious"]) == ("pip install 'glassformer[faiss]'", False)
+    sentence = str(MissingExtraError(packages[0], extra=extra))
+    found = findings(run)[sentence]
+    assert (found["command"], found["serious"]) == (f"pip install 'glassformer[{extra}]'", False)
+    if extra in ASKS:
+        monkeypatch.setitem(sys.modules, packages[0], None)
+        done = run(*ASKS[extra])
+        assert (done.code, done.err) == (2, f"glassformer: {sentence}\n")
+
+
+def test_each_extra_has_a_purpose(repository: Path) -> None:
+    promised = tomllib.loads((repository / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {*EXTRAS} == {*promised} - {*installed.OF_DEVELOPERS}
 
 
 def test_a_cache_folder_that_cannot_be_written(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,19 @@ def test_records_are_those_of_torch(words: list[str], name: str, sentences: Path
     assert equal(found["torch"], found[name])
 
 
+def test_translations_are_measured_by_an_engine(tmp_path: Path, run: Run) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    nouns = ("cat", "house", "train", "bridge")
+    pairs.write_text("".join(f"A dog sees the {noun}.\tUn chien voit la {noun}.\n" for noun in nouns))
+    found = {}
+    for engine_ in ("torch", "ctranslate2"):
+        done = run("evaluate", "en-fr", pairs, "--engine", engine_, "--json")
+        assert done.code == 0, done.err
+        found[engine_] = json.loads(done.out)
+    assert found["ctranslate2"]["report"].pop("engine") == "ctranslate2"
+    assert found["torch"] == found["ctranslate2"]  # the same translations; losses are torch's
+
+
 def test_a_stopped_command_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     sentences, out = tmp_path / "sentences.txt", tmp_path / "out.jsonl"
     sentences.write_text("".join(f"The {number} dogs see the cat.\n" for number in range(80)))  # two batches: 64, 16

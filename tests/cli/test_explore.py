@@ -154,7 +154,7 @@ def test_it_serves_this_machine_and_ends_quietly(drawn: Path) -> None:
     assert refused.value.code == 403
     refused.value.close()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert (process.returncode, out) == (0, "")
     assert str(drawn) in err
     assert "Traceback" not in err

@@ -30,7 +30,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wis
         if line.startswith("step 1:"):
             started.send_signal(wish)
             break
-    out, err = started.communicate(timeout=60)
+    out, err = started.communicate(timeout=600)
     assert (started.returncode, out) == (code, "")
     assert "everything is saved in runs/masked-lm" in err
     assert "Traceback" not in err

@@ -316,7 +316,7 @@ def test_a_ray_of_this_machine_gives_the_same_bytes(
         free.bind(("127.0.0.1", 0))
         nobody = f"127.0.0.1:{free.getsockname()[1]}"
         command = [sys.executable, "-m", "glassformer", *map(str, words[out])]
-        refused = subprocess.run([*command, "--ray", nobody], capture_output=True, text=True, env=env, timeout=120)
+        refused = subprocess.run([*command, "--ray", nobody], capture_output=True, text=True, env=env, timeout=600)
     assert refused.returncode == 2
     assert nobody in refused.stderr.splitlines()[-1]
     done = subprocess.run([*command, "--ray"], capture_output=True, text=True, env=env, timeout=400)

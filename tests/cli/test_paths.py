@@ -124,7 +124,7 @@ def test_what_the_shell_makes_of_a_command_is_read(trained: Path) -> None:
     os.write(writer, b"a [MASK]\nb [MASK]\n")
     os.close(writer)
     done = subprocess.run(
-        [*words, f"/dev/fd/{reader}"], pass_fds=[reader], capture_output=True, text=True, check=False, timeout=60
+        [*words, f"/dev/fd/{reader}"], pass_fds=[reader], capture_output=True, text=True, check=False, timeout=600
     )
     os.close(reader)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 2), done.stderr

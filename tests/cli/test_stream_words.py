@@ -119,5 +119,5 @@ def test_a_reader_that_leaves_ends_it_quietly(translator: Path) -> None:
         started.stdout.close()
         started.stdin.write(f"{ENGLISH[1]}\n".encode())
         started.stdin.close()
-        assert started.wait(timeout=120) == 141
+        assert started.wait(timeout=600) == 141
         assert started.stderr.read() == b""

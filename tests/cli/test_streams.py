@@ -80,7 +80,7 @@ def run_all(named: dict[str, Case], folder: Path) -> dict[str, tuple[Case, Done]
     script = str(Path(__file__).with_name("forked.py"))
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-W", "ignore", script, str(folder)]
-    subprocess.run(command, check=True, cwd=folder, env=environment, timeout=240)
+    subprocess.run(command, check=True, cwd=folder, env=environment, timeout=600)
 
     def read(number: int, suffix: str) -> str:
         path = folder / f"{number}{suffix}"

@@ -39,7 +39,7 @@ def test_beams_are_those_of_a_plain_search(search: str) -> None:
 def test_of_answers_with_equal_scores_the_first_found_comes_first() -> None:
     """Among the three best: as a stable sort of all has them."""
     scores = [-2.0, -1.0, -2.0, -1.0, -3.0, -1.0, -0.5, -2.0]
-    every = [Hypothesis((number,), score, score, (score,), ended=True) for number, score in enumerate(scores)]
+    every = [Hypothesis((number,), (score,), True, score, score) for number, score in enumerate(scores)]
     sentence = Sentence(Request(0))
     for count, answer in enumerate(every, start=1):
         sentence.add(answer, 3)

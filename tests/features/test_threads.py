@@ -55,7 +55,7 @@ def test_few_texts_go_through_in_one_thread(model: Model, two_threads: None, mon
 def test_each_pass_is_met_once_in_threads_that_compute_alone(two_threads: None) -> None:
     passes = [range(start, start + 3) for start in range(0, 60, 3)]
     met: list[tuple[int, str, str]] = []
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=300)
 
     def work(given: Iterable[range]) -> Iterator[tuple[int, Any]]:
         both.wait()  # so that neither has all passes
@@ -85,7 +85,7 @@ def test_what_fails_in_one_thread_is_raised_and_stops_the_others(two_threads: No
             if taken.start == 1:
                 failed.set()
                 raise ValueError("the second pass")
-            failed.wait(30)
+            failed.wait(300)
             met.append(taken.start)
             yield taken.start, None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from glassformer.cli.__main__ import main
 from tests.golden.verbs.cases import cases
 from tests.golden.verbs.data import write_data
 from tests.golden.verbs.judge import differences
@@ -44,9 +45,9 @@ def test_the_copy_holds_every_fast_case_and_is_small() -> None:
     assert RECORDED.stat().st_size < 300_000
 
 
-def test_each_verb_has_a_case() -> None:
-    shown = subprocess.run([sys.executable, "-m", "glassformer", "--help"], capture_output=True, text=True, check=True)
-    verbs = {line.split()[0] for line in shown.stdout.splitlines() if line.startswith("  ")}
+def test_each_verb_has_a_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    verbs = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")}
     assert {"train", "fill", "verify"} <= verbs
     assert verbs - NOT_JUDGED == {case.words[0] for case in cases() if case.code == 0}
 

@@ -150,9 +150,9 @@ def test_two_threads_watch_at_once() -> None:
 
     def look(row: int) -> None:
         with torch.no_grad(), watch(model, f"{ATTENTION}.weights") as seen:
-            together.wait(timeout=30)
+            together.wait(timeout=300)
             model(Inputs(ids=IDS[row : row + 1]))
-            together.wait(timeout=30)
+            together.wait(timeout=300)
             found[row] = seen[f"{ATTENTION}.weights"]
 
     threads = [threading.Thread(target=look, args=(row,)) for row in (0, 1)]

@@ -23,6 +23,7 @@ RUN_BY = {
     "do/scikit-learn.md": "tests/docs/test_scikit_learn_page.py",
     "do/search.md": "tests/docs/test_features_pages.py",
     "do/sentence-order.md": "tests/docs/test_choose_and_order_pages.py",
+    "do/submission.md": "tests/docs/test_submission_page.py",
     "do/tag.md": "tests/docs/test_tag_page.py",
     "do/transfer.md": "tests/docs/test_transfer_page.py",
     "do/translate.md": "tests/docs/test_translate_page.py",

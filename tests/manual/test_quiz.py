@@ -170,10 +170,10 @@ def test_each_view_of_the_quiz_and_the_plans_opens(tmp_path: Path, monkeypatch: 
             page.goto("about:blank")
             page.goto(f"{(tmp_path / file).as_uri()}#{place}")
             if place.startswith("tour"):
-                page.wait_for_selector(".tour h2", timeout=60_000)
+                page.wait_for_selector(".tour h2")
                 assert not re.search("does not carry|Nothing to see", page.inner_text(".tour-says")), (file, place)
                 continue
-            page.wait_for_selector("main h2, main h1", timeout=60_000)
+            page.wait_for_selector("main h2, main h1")
             held = parse_qs(page.evaluate("location.hash.slice(1)"))
             assert held["level"] == parse_qs(place)["level"], (file, place)
             assert not re.search("This (run|page|model) (has|does|carries) no", page.inner_text("main")), (file, place)

@@ -85,7 +85,7 @@ def judge_places(
         if page.viewport_size != size:
             page.set_viewport_size(size)
         turn(page, f"{place}&theme={theme}", anew=anew)
-        page.locator(drawn).first.wait_for(timeout=30_000)
+        page.locator(drawn).first.wait_for()
         until(page, "theme => document.documentElement.dataset.theme === theme", theme)
         assert judged(page, rules=None if long else rules) == []
         if anew:

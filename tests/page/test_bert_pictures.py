@@ -19,7 +19,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.page.documents import SIZES, documents
 from tests.look.rows import row_named
 from tests.page.judged import judged, needs_axe
-from tests.page.test_browser import WAIT, same
+from tests.page.test_browser import same
 from tests.page.together import try_each
 from tests.page.watched import click, reach, until
 
@@ -59,7 +59,7 @@ def files(pair: Trace, slides: Trace, tmp_path_factory: pytest.TempPathFactory) 
 
 def draw(page: Page, file: Path, picture: str, more: str = "") -> None:
     reach(page, file, f"level=scene&scene={picture}{more}")
-    page.locator("main canvas").wait_for(timeout=WAIT)
+    page.locator("main canvas").wait_for()
     click(page.locator("main .twin summary"))
 
 
@@ -150,9 +150,9 @@ def test_another_word_looks_by_keys_alone(window: Page, files: dict[str, Path]) 
     draw(window, files["slides"], "directions", f"&tensor={ATTENTION}.weights&cell=0,0,1,0")
     window.locator("main canvas").focus()
     window.keyboard.press("ArrowDown")
-    until(window, "location.hash.includes('cell=0,0,2,0')", timeout=WAIT)
+    until(window, "location.hash.includes('cell=0,0,2,0')")
     window.keyboard.press("Enter")
-    window.locator("article").wait_for(timeout=WAIT)
+    window.locator("article").wait_for()
 
 
 @needs_axe

@@ -15,14 +15,13 @@ from glassformer.api.trace import Trace, trace
 from glassformer.look.trace.cell import Words
 from tests.contracts.families import Row
 from tests.look.rows import row_named, slides_trace
-from tests.page.watched import click, place_of, until
+from tests.page.watched import click, place_of, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 # A family of each kind: an encoder, a decoder with shared key-value heads and rotary positions, both together, tags.
 FAMILIES = ("slides", "bert", "llama", "t5", "bert, tags by a CRF")
-WAIT = 30_000
 
 
 def traced(name: str) -> Trace:
@@ -44,16 +43,10 @@ def more_row(name: str) -> Row:
 @pytest.fixture(scope="module")
 def opened(browser: Browser) -> Iterator[Page]:
     """A window in which nothing may be fetched and nothing may go wrong."""
-    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True)
-    page = context.new_page()
     asked: list[str] = []
-    wrong: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    yield page
-    context.close()
-    assert wrong == []
+    with watched(browser, offline=True) as page:
+        page.on("request", lambda request: asked.append(request.url))
+        yield page
     assert [url for url in asked if not url.startswith("file://")] == []
 
 
@@ -61,13 +54,13 @@ def show(page: Page, file: Path, address: str = "") -> None:
     """Open the page of a file at an address of its own."""
     page.goto("about:blank")
     page.goto(f"{file.as_uri()}#{address}")
-    page.wait_for_selector(".frame", timeout=WAIT)
+    page.wait_for_selector(".frame")
 
 
 def number_at(page: Page, name: str, index: str) -> Locator:
     """The last level, once it shows this number."""
     article = page.locator(f'article[data-tensor="{name}"][data-cell="{index}"]')
-    article.wait_for(timeout=WAIT)
+    article.wait_for()
     return article
 
 
@@ -115,7 +108,7 @@ def test_random_numbers_are_followed_to_their_operands(family: str, opened: Page
         shape = found[name].shape
         cell = {axis: rng.randrange(size) for axis, size in zip(found.axes(name), shape, strict=True)}
         index = ",".join(map(str, cell.values()))
-        opened.evaluate("address => { location.hash = address }", f"level=number&tensor={name}&cell={index}")
+        turn(opened, f"level=number&tensor={name}&cell={index}", anew=False)
         check(opened, found, name, cell)
         step = follow_one(opened, rng, name, index)
         if step is not None and step[0] in found:
@@ -160,7 +153,7 @@ def test_a_number_leads_home_to_a_word_and_a_weight(opened: Page, slides_page: P
         opened.locator(f'article a[data-operand="{name}"][data-at="{index}"]').click()
         article = number_at(opened, name, index)
     assert article.get_attribute("data-kind") == "given"
-    until(opened, "document.querySelector('.inspector').innerText.toLowerCase().includes('used by')", timeout=WAIT)
+    until(opened, "document.querySelector('.inspector').innerText.toLowerCase().includes('used by')")
     opened.go_back()
     number_at(opened, "encoder.embed.word", "0,0,3")
 
@@ -204,7 +197,7 @@ def test_every_number_of_the_page_is_worked_out_again(opened: Page, slides_page:
     found = slides_trace(dtype=torch.float32)
     count = sum(tensor.numel() for tensor in found.values())
     told = opened.locator(f'.foot [data-checked="{count}"]')
-    told.wait_for(timeout=WAIT)
+    told.wait_for()
     assert told.get_attribute("data-holds") == "true"
 
 
@@ -229,5 +222,5 @@ def test_what_the_page_does_not_carry_is_said_where_it_is_needed(opened: Page, t
     load_trace(tmp_path / "trace.safetensors").to_html(tmp_path / "page.html")
     show(opened, tmp_path / "page.html", "level=number&tensor=encoder.blocks.0.self_attention.query&cell=0,0,0,0")
     told = opened.locator("article .wrong")
-    told.wait_for(timeout=WAIT)
+    told.wait_for()
     assert "parameters.encoder.blocks.0.self_attention.query.weight" in told.inner_text()

@@ -17,12 +17,11 @@ from glassformer.bundled.texts import slides, slides_model
 from tests.page.serving import desk_of, small_model
 from tests.page.test_browser import show
 from tests.page.test_server_browser import serving
-from tests.page.watched import place_of, until, watched
+from tests.page.watched import place_of, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 60_000
 ATTENTION = "encoder.blocks.0.self_attention"
 WEIGHTS = f"{ATTENTION}.weights"
 TEXTS = [sentence.masked for sentence in slides().sentences]
@@ -37,23 +36,22 @@ def window(browser: Browser) -> Iterator[Page]:
 
 def shown(page: Page, name: str, index: str) -> float:
     """The number on the last level."""
-    page.evaluate("address => { location.hash = address }", with_number(page.url, name, index))
+    turn(page, with_number(place_of(page), name, index), anew=False)
     article = page.locator(f'article[data-tensor="{name}"][data-cell="{index}"]')
-    article.wait_for(timeout=WAIT)
+    article.wait_for()
     return float(article.get_attribute("data-value") or "nan")
 
 
-def with_number(url: str, name: str, index: str) -> str:
+def with_number(place: str, name: str, index: str) -> str:
     """The address of a number of the same run."""
-    rest = "&".join(part for part in url.partition("#")[2].split("&") if re.match("changes=|model=", part))
+    rest = "&".join(part for part in place.removeprefix("#").split("&") if re.match("changes=|model=", part))
     return f"level=number&tensor={name}&cell={index}&{rest}"
 
 
 def listed(page: Page, count: int) -> list[str]:
     """The changes in the rail, once there are so many."""
     entries = page.locator(".changes li")
-    entries.nth(count - 1).wait_for(timeout=WAIT) if count else entries.first.wait_for(state="detached", timeout=WAIT)
-    assert entries.count() == count
+    until(page, "count => document.querySelectorAll('.changes li').length === count", count)
     return [text.splitlines()[0] for text in entries.all_inner_texts()]
 
 
@@ -125,7 +123,7 @@ def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_told(
     window.locator(".set input").focus()
     window.keyboard.type("−2,5")  # a true minus sign and a comma
     window.keyboard.press("Enter")
-    window.locator("[data-set]").first.wait_for(timeout=WAIT)
+    window.locator("[data-set]").first.wait_for()
     assert shown(window, name, "0,0,0,0") == -2.5
     changed = demo.intervene(gf.set_number(name, (0, 0, 0, 0), -2.5))
     told = int(window.locator(".since[data-changed]").get_attribute("data-changed") or 0)
@@ -143,13 +141,13 @@ def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(win
     found = listed(window, 2)
     assert "text 1: “often” put in" in found
     assert "better → summer forbidden in head 0, encoder block 0, self-attention" in found
-    until(window, "moved => location.hash.includes(moved)", f"forbid,{ATTENTION},0,0,5,4", timeout=WAIT)
+    until(window, "moved => location.hash.includes(moved)", f"forbid,{ATTENTION},0,0,5,4")
     assert shown(window, WEIGHTS, "0,0,5,4") == 0
 
 
 def test_what_an_address_says_wrongly_is_told_and_the_page_stands(window: Page, demo_page: Path) -> None:
     show(window, demo_page, "changes=text,0,She <img onerror%3Dalert(1)> it;nonsense;forbid,no.attention,0,0,0,0")
-    window.locator(".told").first.wait_for(timeout=WAIT)  # what tells it is fetched
+    window.locator(".told").first.wait_for()  # what tells it is fetched
     told = " ".join(window.locator(".told").all_inner_texts())
     assert "“<img” is none of the 15 words" in told
     assert "“nonsense”" in told
@@ -170,10 +168,8 @@ def test_the_live_page_chooses_a_model_and_reads_another_text(window: Page, tmp_
     with serving(desk) as address:
         window.goto(address)
         window.locator(".choose select").select_option("small")
-        window.get_by_role("link", name="block 0", exact=True).click(
-            timeout=WAIT
-        )  # of a larger model the whole comes first
-        window.locator("button.word").nth(6).wait_for(timeout=WAIT)
+        window.get_by_role("link", name="block 0", exact=True).click()  # of a larger model the whole comes first
+        window.locator("button.word").nth(6).wait_for()
         window.get_by_role("button", name="Write another text").click()
         window.keyboard.press("Control+a")
         window.keyboard.type("He loves the [MASK]; <b>winter</b>, too.")
@@ -197,17 +193,17 @@ def test_a_slow_run_is_told_and_can_be_stopped(window: Page) -> None:
     desk = desk_of()
     with serving(desk) as address:
         window.goto(address)
-        window.locator("button.word").first.wait_for(timeout=WAIT)
+        window.locator("button.word").first.wait_for()
         held: list[Any] = []
         asking = re.compile(r"/api/runs(\?|$)")
         window.route(asking, lambda route: held.append(route))
         window.keyboard.press("h")
-        window.locator(".busy-says button").wait_for(timeout=WAIT)
+        window.locator(".busy-says button").wait_for()
         assert "Running the text through slides" in window.locator(".busy-says").inner_text()
         assert window.locator(".sentence").count() > 0
         window.locator(".busy-says button").click()
-        window.locator(".told").wait_for(timeout=WAIT)
-        until(window, "!location.hash.includes('changes=')", timeout=WAIT)
+        window.locator(".told").wait_for()
+        until(window, "!location.hash.includes('changes=')")
         listed(window, 0)
         window.unroute(asking)
         window.goto("about:blank")
@@ -218,24 +214,16 @@ def test_a_page_that_is_too_large_names_the_command(window: Page, english: Model
     path = tmp_path / "english.html"
     found.to_html(path)
     show(window, path, f"level=tensor&tensor={WEIGHTS}&cell=0,0,1,0")
-    window.locator(".inspector .code").first.wait_for(timeout=WAIT)
+    window.locator(".inspector .code").first.wait_for()
     told = window.locator(".inspector").inner_text()
     assert "glassformer explore english 'She likes the [MASK].'" in told
 
 
-# Goes to a place, and resolves when it is drawn.
-GO = """place => new Promise((drawn) => {
-  if (location.hash === `#${place}`) { drawn(); return; }
-  addEventListener("hashchange", () => requestAnimationFrame(() => requestAnimationFrame(drawn)), { once: true });
-  location.hash = place;
-})"""
-
-
 def middle_of(page: Page, place: str) -> tuple[float, float]:
     """Where a cell of the tensor's grid is, once it is in hand."""
-    page.evaluate(GO, place)
+    turn(page, place, anew=False)
     frame = page.locator(".main .frame-of-cell").last
-    frame.wait_for(timeout=WAIT)
+    frame.wait_for()
     box = frame.bounding_box()
     assert box is not None
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -248,7 +236,7 @@ def dragged(page: Page, start: str, end: str, *, shift: bool = False) -> None:
     page.mouse.down()
     page.mouse.move((at[0] + to[0]) / 2, (at[1] + to[1]) / 2, steps=3)
     page.mouse.move(*to, steps=3)
-    page.locator(".foot", has_text="Drop it on another cell").wait_for(timeout=WAIT)
+    page.locator(".foot", has_text="Drop it on another cell").wait_for()
     if shift:
         page.keyboard.down("Shift")
     page.mouse.up()
@@ -272,7 +260,7 @@ def test_a_number_and_a_row_are_dragged_onto_another_word(window: Page, demo_pag
 
     wide = demo[name].shape[-1]
     address = f"level=tensor&tensor={name}&cell="
-    window.evaluate("address => { location.hash = address }", f"{address}0,0,1,0")
+    turn(window, f"{address}0,0,1,0", anew=False)
     dragged(window, f"{address}0,0,1,0", f"{address}0,0,3,2", shift=True)
     listed(window, wide)
     for channel in range(wide):
@@ -289,17 +277,17 @@ def test_a_row_of_another_sentence_is_put_in_by_keys(window: Page, demo_page: Pa
     show(window, demo_page, f"level=tensor&tensor={name}&cell=1,0,2,1")
     window.locator("main canvas[tabindex]").last.focus()
     window.keyboard.press("c")
-    window.evaluate("address => { location.hash = address }", f"level=tensor&tensor={name}&cell=0,0,0,0")
-    window.get_by_role("button", name="Put its row of").wait_for(timeout=WAIT)
+    turn(window, f"level=tensor&tensor={name}&cell=0,0,0,0", anew=False)
+    window.get_by_role("button", name="Put its row of").wait_for()
     window.keyboard.press("V")
     listed(window, wide)
     for channel in range(wide):
         assert shown(window, name, f"0,0,0,{channel}") == pytest.approx(float(demo[name][1, 0, 2, channel]), abs=1e-9)
     # What no formula works out cannot be set, and the page says so.
-    window.evaluate("address => { location.hash = address }", with_number(window.url, "inputs.ids", "0,1"))
-    window.locator('article[data-tensor="inputs.ids"]').wait_for(timeout=WAIT)
+    turn(window, with_number(place_of(window), "inputs.ids", "0,1"), anew=False)
+    window.locator('article[data-tensor="inputs.ids"]').wait_for()
     window.keyboard.press("v")
-    window.locator(".told").first.wait_for(timeout=WAIT)
+    window.locator(".told").first.wait_for()
     assert "cannot be set" in " ".join(window.locator(".told").all_inner_texts())
     listed(window, wide)
 
@@ -316,5 +304,5 @@ def test_a_drag_that_is_left_changes_nothing_and_a_click_stays_a_click(window: P
     assert "level=tensor" in place_of(window)
     listed(window, 0)
     window.mouse.click(*to)
-    window.wait_for_url("**cell=0,0,3,2**", timeout=WAIT)
+    window.wait_for_url("**cell=0,0,3,2**")
     assert listed(window, 0) == []

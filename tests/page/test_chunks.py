@@ -12,12 +12,11 @@ from glassformer.page.page import built, script_files
 from glassformer.page.server.guard import HEADERS
 from tests.page.serving import ATTENTION, desk_of, served
 from tests.page.test_server_browser import serving
-from tests.page.watched import watched
+from tests.page.watched import turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 60_000
 HOME = {"home.js", "home.css"}
 """Those of the home page, which is a page of its own."""
 IMPORTED = re.compile(r"""(?:from|import)\s*\(?\s*"\./([\w.-]+\.js)\"""")
@@ -32,13 +31,6 @@ VIEWS = {
     "training": ("level=training", "main[data-level=training] p"),
     "workshop": ("level=mask", "main[data-level=mask] canvas"),
 }
-
-
-# The content policy forbids what wait_for_function does.
-ALL_HERE = """async () => {
-  const here = () => performance.getEntriesByName("chunks").length > 0;
-  for (let turn = 0; turn < 2000 && !here(); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
-}"""
 
 
 def imported(name: str) -> set[str]:
@@ -98,8 +90,8 @@ def test_a_live_page_begins_with_its_core_and_has_the_rest_before_it_is_clicked(
     with watched(browser) as page:
         asked = asked_by(page)
         page.goto(address)
-        page.wait_for_selector(".frame", timeout=WAIT)
-        page.evaluate(ALL_HERE)
+        page.wait_for_selector(".frame")
+        until(page, "performance.getEntriesByName('chunks').length > 0")
         # What a page without a server has in its place is not fetched, nor the words of a language that is not chosen.
         assert {name for name in script_files() if name not in asked} <= {*own("alone"), *own("de"), *HOME}
         assert len(asked) == len(set(asked))
@@ -110,13 +102,13 @@ def test_a_live_page_begins_with_its_core_and_has_the_rest_before_it_is_clicked(
               return scripts.filter(({ startTime }) => startTime < drawn).map(({ name }) => name.split("/").at(-1));
             }"""
         )
-        assert sorted(drawn) == ["core.css", "core.js"]
+        assert sorted(drawn) == ["core.css", "core.js", *own("live")]
         del asked[:]
         for place, there in VIEWS.values():
-            page.evaluate("place => { location.hash = place }", place)
-            page.locator(there).first.wait_for(timeout=WAIT)
+            turn(page, place, anew=False)
+            page.locator(there).first.wait_for()
         page.keyboard.press("s")
-        page.locator(".save .menu li button").first.wait_for(timeout=WAIT)
+        page.locator(".save .menu li button").first.wait_for()
         assert asked == []
         page.goto("about:blank")
 
@@ -128,7 +120,7 @@ def test_a_view_is_opened_by_its_address_at_once(browser: Browser, address: str,
     with watched(browser) as page:
         asked = asked_by(page)
         page.goto(f"{address}#{place}")
-        page.locator(there).first.wait_for(timeout=WAIT)
+        page.locator(there).first.wait_for()
         assert set(own(chunk)) <= set(asked)
         page.goto("about:blank")
 
@@ -137,22 +129,19 @@ def test_a_view_is_opened_by_its_address_at_once(browser: Browser, address: str,
 def test_a_chunk_that_cannot_be_fetched_is_told_and_the_page_can_be_opened_again(
     browser: Browser, address: str, place: str
 ) -> None:
-    # Not `watched`: the browser itself tells of each request that fails.
-    with browser.new_context() as context:
-        page = context.new_page()
-        wrong: list[str] = []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        context.route("**/script/*-*.js", lambda route: route.abort())
+    # All but the part with which a served page begins.
+    fetched_later = re.compile(r"/script/(?!live-)\w+-\w+\.js$")
+    with watched(browser, fails=True) as page:
+        page.route(fetched_later, lambda route: route.abort())
         page.goto(f"{address}#{place}&{IN_HAND}")
         told = page.locator("[role=alert]")
-        told.first.wait_for(timeout=WAIT)
+        told.first.wait_for()
         # The column at the right waits for a chunk too, and reports it a moment later.
         assert "could not be fetched from its server" in told.first.inner_text()
         assert page.locator(".rail a.choice").count() > 5  # the page stands
-        context.unroute("**/script/*-*.js")
+        page.unroute(fetched_later)
         told.first.get_by_role("button").click()
-        page.locator(VIEWS["looking" if place == "level=head" else "tours"][1]).first.wait_for(timeout=WAIT)
+        page.locator(VIEWS["looking" if place == "level=head" else "tours"][1]).first.wait_for()
         assert told.count() == 0
         assert place in page.url
-        assert wrong == []
         page.goto("about:blank")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
 import glassformer as gf
 from glassformer.api.trace import Trace
 from glassformer.bundled.texts import slides_model
-from tests.page.watched import until, watched
+from tests.page.watched import place_of, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -21,7 +22,6 @@ TEXTS = ("She [MASK] [MASK] summer better", "She likes the [MASK] better")
 WEIGHTS = "encoder.blocks.0.self_attention.weights"
 SUM = "encoder.embed.sum"
 QUERY = "encoder.blocks.0.self_attention.query"
-WAIT = 30_000
 ROUNDING = 1e-6  # the trace is float32, the page computes in double precision
 
 
@@ -38,7 +38,7 @@ def page(browser: Browser, trace: Trace, tmp_path: Path) -> Iterator[Page]:
     trace.to_html(file)
     with watched(browser, height=900, offline=True) as page:
         page.goto(file.as_uri())
-        page.wait_for_selector(".frame", timeout=WAIT)
+        page.wait_for_selector(".frame")
         yield page
 
 
@@ -51,16 +51,8 @@ SIDES_ARE = """expected => {
 
 def at(page: Page, tensor: str, cell: str, more: str = "") -> None:
     """Take a number in hand, and leave the rest of the address as it is."""
-    page.evaluate(
-        """([tensor, cell, more]) => {
-            const address = new URLSearchParams(location.hash.slice(1));
-            for (const [name, value] of new URLSearchParams(more)) address.set(name, value);
-            address.set("tensor", tensor);
-            address.set("cell", cell);
-            location.hash = address.toString();
-        }""",
-        [tensor, cell, more],
-    )
+    address = dict(parse_qsl(place_of(page).removeprefix("#") + f"&{more}")) | {"tensor": tensor, "cell": cell}
+    turn(page, urlencode(address), anew=False)
 
 
 def test_a_change_is_subtracted(page: Page, trace: Trace) -> None:
@@ -68,7 +60,7 @@ def test_a_change_is_subtracted(page: Page, trace: Trace) -> None:
     page.get_by_role("button", name="Keep this run as A").click()
     at(page, WEIGHTS, "0,0,1,4")
     page.keyboard.press("f")
-    page.locator("[data-differ]").wait_for(timeout=WAIT)
+    page.locator("[data-differ]").wait_for()
     page.get_by_label("A − B").check()
     changed = trace.intervene(gf.forbid("0.self_attention", query=1, key=4, head=0))
     assert changed[WEIGHTS][0, 0, 1, 4] == 0
@@ -81,7 +73,6 @@ def test_a_change_is_subtracted(page: Page, trace: Trace) -> None:
             page,
             SIDES_ARE,
             expected,
-            timeout=WAIT,
         )
     at(page, SUM, "0,2,3", "level=tensor")
     until(page, "() => document.querySelector('[data-sides]')?.dataset.sides?.split(' ')[0] !== undefined")
@@ -92,7 +83,6 @@ def test_a_change_is_subtracted(page: Page, trace: Trace) -> None:
             const [a, b] = document.querySelector("[data-sides]").dataset.sides.split(" ");
             return a === b;
         }""",
-        timeout=WAIT,
     )
 
 
@@ -100,7 +90,7 @@ def test_a_sentence_is_compared_with_another(page: Page, trace: Trace) -> None:
     """One sentence is kept as A; every sentence of B is compared with it, and A's number can be put into B."""
     page.get_by_role("button", name="Keep this sentence as A").click()
     at(page, SUM, "1,1,2", "sentence=1&shown=A-B")
-    until(page, SIDES_ARE, [float(trace[SUM][sentence, 1, 2]) for sentence in (0, 1)], timeout=WAIT)
+    until(page, SIDES_ARE, [float(trace[SUM][sentence, 1, 2]) for sentence in (0, 1)])
     page.get_by_role("button", name="Put A's vector of this word into B").click()
     until(
         page,
@@ -108,7 +98,6 @@ def test_a_sentence_is_compared_with_another(page: Page, trace: Trace) -> None:
             const [a, b] = document.querySelector("[data-sides]").dataset.sides.split(" ").map(Number);
             return Math.abs(a - b) < 1e-6; // A is computed in double precision once B has a change
         }""",
-        timeout=WAIT,
     )
     page.get_by_label("B", exact=True).check()
     at(page, QUERY, "1,0,1,2", "sentence=1")
@@ -122,4 +111,4 @@ def test_a_sentence_is_compared_with_another(page: Page, trace: Trace) -> None:
     shown = page.locator(".inspector .big").first.inner_text().replace("−", "-")
     assert float(shown) == pytest.approx(expected, abs=5e-3)  # three digits are shown
     page.get_by_role("button", name="End the comparison").click()
-    page.get_by_role("button", name="Keep this run as A").wait_for(timeout=WAIT)
+    page.get_by_role("button", name="Keep this run as A").wait_for()

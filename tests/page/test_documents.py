@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from glassformer.page.server import overview
 from glassformer.page.tour import pictures
 from tests.page.judged import judge_places, needs_axe
 from tests.page.serving import desk_of
-from tests.page.test_browser import WAIT, check, more_row, show
+from tests.page.test_browser import check, more_row, show
 from tests.page.test_page import blocks
 from tests.page.test_server_browser import serving
 from tests.page.together import try_each
@@ -83,7 +84,6 @@ def runs(
 ) -> Iterator[Opened]:
     """Each example's run, and its page in a window of its own, in which nothing may go wrong."""
     known: dict[str, tuple[Trace, Page]] = {}
-    wrong: list[str] = []
 
     def opened(name: str) -> tuple[Trace, Page]:
         if name not in known:
@@ -91,16 +91,13 @@ def runs(
             folder = tmp_path_factory.mktemp("documents")
             file = folder / f"{name}.html"
             write_page(found, file, sections=made_beside(found, name, english, folder))
-            window = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True).new_page()
-            window.on("pageerror", lambda error: wrong.append(str(error)))
+            window = windows.enter_context(watched(browser, offline=True))
             show(window, file)
             known[name] = (found, window)
         return known[name]
 
-    yield opened
-    for _, window in known.values():
-        window.context.close()
-    assert wrong == []
+    with ExitStack() as windows:
+        yield opened
 
 
 # --------------------------------------------------------------------------- the list
@@ -145,7 +142,7 @@ def test_each_link_opens_its_picture(name: str, runs: Opened, repository: Path) 
     own = [row for row in ROWS if row["page"] == name]
     _, window = runs(name)
     turn(window, "level=pictures")
-    window.locator(".gallery li").first.wait_for(timeout=WAIT)
+    window.locator(".gallery li").first.wait_for()
     links: dict[str, str] = window.evaluate(
         "Object.fromEntries([...document.querySelectorAll('.gallery li')].map("
         "(entry) => [entry.dataset.key, entry.querySelector('a')?.getAttribute('href')]))"
@@ -156,13 +153,13 @@ def test_each_link_opens_its_picture(name: str, runs: Opened, repository: Path) 
         assert scene is None or scene[1] in known
         # By the address of the page on views for some, which leads on to the picture, and by the link in the list.
         leads = address(row) if row in own[:3] else links[row["key"]]
-        window.evaluate("address => { location.hash = address }", leads)
+        turn(window, leads.removeprefix("#"), anew=False)
         parts = [part.split(".")[0] for part in row["open"].split("&")]
-        until(window, "parts => parts.every((part) => location.hash.includes(part))", parts, timeout=WAIT)
+        until(window, "parts => parts.every((part) => location.hash.includes(part))", parts)
         wanted = re.search(r"level=(\w+)", row["open"])
         assert wanted is not None
-        window.locator(f'main[data-level="{wanted[1]}"]').wait_for(timeout=WAIT)
-        window.locator("main canvas, main article, main table, main .heads").first.wait_for(timeout=WAIT)
+        window.locator(f'main[data-level="{wanted[1]}"]').wait_for()
+        window.locator("main canvas, main article, main table, main .heads").first.wait_for()
         assert window.locator("main .wrong").all_inner_texts() == []
 
     try_each(own, opens, name=lambda row: str(row["key"]))
@@ -170,8 +167,8 @@ def test_each_link_opens_its_picture(name: str, runs: Opened, repository: Path) 
 
 def test_the_list_greys_what_a_run_lacks_and_says_why(runs: Opened) -> None:
     _, window = runs("slides")
-    window.evaluate("location.hash = 'level=pictures'")
-    window.locator(".gallery li").first.wait_for(timeout=WAIT)
+    turn(window, "level=pictures", anew=False)
+    window.locator(".gallery li").first.wait_for()
     entries = window.locator(".gallery li").evaluate_all(
         "all => all.map(each => [each.dataset.key, each.dataset.here, each.innerText])"
     )
@@ -184,12 +181,12 @@ def test_the_list_greys_what_a_run_lacks_and_says_why(runs: Opened) -> None:
         assert "Not here: " in text
     assert 'glassformer explain slides "She [MASK] [MASK]" "She' in here["padding"][1]
     # An address of a picture that this run lacks leads to its entry.
-    window.evaluate("location.hash = 'level=pictures&picture=padding'")
-    window.locator('.gallery li[data-key="padding"][aria-current="true"]').wait_for(timeout=WAIT)
+    turn(window, "level=pictures&picture=padding", anew=False)
+    window.locator('.gallery li[data-key="padding"][aria-current="true"]').wait_for()
     # By keyboard alone: the first entry, opened.
     window.locator(".gallery a").first.focus()
     window.keyboard.press("Enter")
-    window.locator('main[data-level="tensor"]').wait_for(timeout=WAIT)
+    window.locator('main[data-level="tensor"]').wait_for()
 
 
 # --------------------------------------------------------------------------- the pictures
@@ -205,18 +202,18 @@ def test_a_number_of_each_picture_is_followed_home(example: str, runs: Opened) -
         turn(window, f"level=scene&scene={scene}")
         if scene in lacks[example]:
             told = window.locator("main .wrong")
-            told.wait_for(timeout=WAIT)
+            told.wait_for()
             assert "glassformer explain" in told.inner_text()
             return
         canvas = window.locator("main canvas")
-        canvas.wait_for(timeout=WAIT)
+        canvas.wait_for()
         rng = random.Random(f"{example} {scene}")
         click(window.locator("main details.twin summary"))
         links = window.locator("main details.twin a")
-        links.first.wait_for(timeout=WAIT)  # the rows are made when it is opened
+        links.first.wait_for()  # the rows are made when it is opened
         click(links.nth(rng.randrange(links.count())))
         article = window.locator("article[data-tensor]")
-        article.wait_for(timeout=WAIT)
+        article.wait_for()
         name, at = article.get_attribute("data-tensor"), article.get_attribute("data-cell")
         assert name is not None
         assert at is not None
@@ -232,8 +229,8 @@ def test_a_number_of_each_picture_is_followed_home(example: str, runs: Opened) -
 
 def test_two_words_are_those_that_are_chosen(runs: Opened) -> None:
     found, window = runs("slides")
-    window.evaluate("location.hash = 'level=scene&scene=two-words&at=4,0,1,0&sentence=0'")
-    window.locator("main canvas").wait_for(timeout=WAIT)
+    turn(window, "level=scene&scene=two-words&at=4,0,1,0&sentence=0", anew=False)
+    window.locator("main canvas").wait_for()
     chosen = window.locator(".controls select").evaluate_all("all => all.map(each => each.selectedOptions[0].text)")
     assert chosen == ["better", "She", "1", "0"]
     window.locator(".controls select").nth(1).select_option(label="summer")
@@ -248,14 +245,13 @@ def test_two_words_are_those_that_are_chosen(runs: Opened) -> None:
             return numbers.length === 2 && numbers.every((each, place) => Math.abs(each - expected[place]) < 0.0051);
         }""",
         [float(weights[4]), float(weights[3])],
-        timeout=WAIT,
     )
 
 
 def test_writing_shows_the_likeliest_words_of_each_step(runs: Opened) -> None:
     found, window = runs("en-fr")
-    window.evaluate("location.hash = 'level=scene&scene=writing'")
-    window.locator("main canvas").wait_for(timeout=WAIT)
+    turn(window, "level=scene&scene=writing", anew=False)
+    window.locator("main canvas").wait_for()
     window.locator("main details.twin summary").click()
     rows = window.locator("main details.twin tbody tr")
     best = found["head.probabilities"].topk(4, dim=-1)
@@ -263,7 +259,6 @@ def test_writing_shows_the_likeliest_words_of_each_step(runs: Opened) -> None:
         window,
         "count => document.querySelectorAll('main details.twin tbody tr').length === count",
         len(best.values),
-        timeout=WAIT,
     )
     for step in range(rows.count()):
         links = rows.nth(step).locator("a").evaluate_all("all => all.map(each => each.getAttribute('href'))")
@@ -281,8 +276,8 @@ def test_padding_changes_no_number_of_a_real_word(runs: Opened, english: Model) 
     both = batch[name][0, real], alone[name][0]
     assert float((both[0] - both[1]).abs().max() / both[1].abs().max()) < 1e-5
     assert float(batch["encoder.blocks.0.self_attention.weights"][0, :, :, ~real].abs().max()) == 0
-    window.evaluate("location.hash = 'level=scene&scene=padding'")
-    window.locator("main canvas").wait_for(timeout=WAIT)
+    turn(window, "level=scene&scene=padding", anew=False)
+    window.locator("main canvas").wait_for()
 
 
 # --------------------------------------------------------------------------- gradients
@@ -355,9 +350,9 @@ def test_the_page_draws_the_gradients_or_says_how_to_get_them(runs: Opened) -> N
     found, window = runs("gradients")
     section = gradient_section(found)
     assert section is not None
-    window.evaluate("location.hash = 'level=scene&scene=gradients'")
+    turn(window, "level=scene&scene=gradients", anew=False)
     table = window.locator(".flow table").first
-    table.wait_for(timeout=WAIT)
+    table.wait_for()
     units = [row["unit"] for row in section["rows"] if row["unit"].startswith("decoder")]
     assert table.locator("tbody tr").count() == len(dict.fromkeys(units))
     shown = table.locator("tbody tr").first.locator("td a").all_inner_texts()
@@ -366,8 +361,8 @@ def test_the_page_draws_the_gradients_or_says_how_to_get_them(runs: Opened) -> N
         [norm for norm, text in zip(expected, shown, strict=True) if "·" not in text], abs=5.1e-4
     )
     _, plain = runs("en-fr")
-    plain.evaluate("location.hash = 'level=scene&scene=gradients'")
-    plain.locator("main .wrong").wait_for(timeout=WAIT)
+    turn(plain, "level=scene&scene=gradients", anew=False)
+    plain.locator("main .wrong").wait_for()
     assert "--gradients" in plain.locator("main .wrong").inner_text()
 
 
@@ -379,14 +374,14 @@ def test_a_live_page_has_the_list_its_pictures_and_gradients(
         monkeypatch.setattr(overview, "MOST_WHOLE", 100)
     with serving(desk_of()) as address_of_server, watched(browser) as window:
         window.goto(f"{address_of_server}#level=pictures")
-        window.locator(".gallery li").first.wait_for(timeout=WAIT)
+        window.locator(".gallery li").first.wait_for()
         assert window.locator(".gallery li").count() >= len(ROWS)
         for scene in ("two-words", "matrix", "split", "look-up", "stages"):
-            window.evaluate("hash => { location.hash = hash }", f"level=scene&scene={scene}")
-            window.locator("main canvas").wait_for(timeout=WAIT)
+            turn(window, f"level=scene&scene={scene}", anew=False)
+            window.locator("main canvas").wait_for()
             assert window.locator("main .wrong").all_inner_texts() == [], scene
-        window.evaluate("location.hash = 'level=scene&scene=gradients'")
-        window.locator(".flow table").wait_for(timeout=WAIT)
+        turn(window, "level=scene&scene=gradients", anew=False)
+        window.locator(".flow table").wait_for()
 
 
 @needs_axe

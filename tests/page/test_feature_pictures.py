@@ -30,10 +30,10 @@ from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
 from tests.page.judged import judged, needs_axe
 from tests.page.serving import small_model
-from tests.page.test_browser import WAIT, check
+from tests.page.test_browser import check
 from tests.page.test_server_browser import serving
 from tests.page.test_told_plainly import number
-from tests.page.watched import click, reach, until, watched
+from tests.page.watched import click, reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -89,7 +89,7 @@ def mean(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def draw(page: Page, file: Path, picture: str, more: str = "") -> list[list[str]]:
     """Open a picture; the rows of the table beside it."""
     reach(page, file, f"level=scene&scene={picture}{more}")
-    page.locator("main .twin").wait_for(timeout=WAIT)
+    page.locator("main .twin").wait_for()
     click(page.locator("main .twin summary"))
     return table(page)
 
@@ -185,7 +185,7 @@ def test_what_moved_is_told_and_its_weight_is_opened(first: Made, window: Page) 
     assert link.count() == 1
     link.click()
     article = window.locator("article[data-tensor]")
-    article.wait_for(timeout=WAIT)
+    article.wait_for()
     name = article.get_attribute("data-tensor") or ""
     cell = tuple(int(step) for step in (article.get_attribute("data-cell") or "").split(","))
     value = float(article.get_attribute("data-value") or "nan")
@@ -206,7 +206,7 @@ def test_a_number_is_followed_home_by_keys(
     for key in ("ArrowDown", "ArrowRight", "Enter"):
         window.keyboard.press(key)
     article = window.locator("article[data-tensor]")
-    article.wait_for(timeout=WAIT)
+    article.wait_for()
     name, at = article.get_attribute("data-tensor") or "", article.get_attribute("data-cell") or ""
     assert name in layers_of(found.run) or name == "encoder.embed.word"
     check(window, found.run, name, dict(zip(found.run.axes(name), map(int, at.split(",")), strict=True)))
@@ -216,10 +216,10 @@ def test_a_page_without_them_says_how_to_write_one(first: Made, window: Page, tm
     first.run.to_html(tmp_path / "bare.html")
     window.goto((tmp_path / "bare.html").as_uri())
     for scene, option in (("regression", "--probe"), ("neighbours", "--index"), ("transfer", "--start")):
-        window.evaluate("scene => { location.hash = `level=scene&scene=${scene}` }", scene)
+        turn(window, f"level=scene&scene={scene}", anew=False)
         until(window, "option => document.querySelector('main .wrong')?.innerText.includes(option)", option)
-    window.evaluate("location.hash = 'level=pictures'")
-    window.locator(".gallery li").first.wait_for(timeout=WAIT)
+    turn(window, "level=pictures", anew=False)
+    window.locator(".gallery li").first.wait_for()
     for key, here in (("six-strategies", "true"), ("distilbert", "false"), ("search", "false"), ("vgg", "false")):
         assert window.locator(f'.gallery li[data-key="{key}"]').get_attribute("data-here") == here
 
@@ -230,7 +230,7 @@ def test_a_typed_text_finds_its_own_neighbours(mean: Made, browser: Browser) -> 
     desk = Desk(Models([offer], device="cpu"))
     with serving(desk, "small", (TEXTS[0],)) as address, watched(browser) as page:
         page.goto(f"{address}#level=scene&scene=neighbours")
-        page.locator("main canvas").wait_for(timeout=WAIT)
+        page.locator("main canvas").wait_for()
         page.locator("main button", has_text="Write another text").click()
         typed = "He likes to cook."
         page.locator("main textarea").fill(typed)

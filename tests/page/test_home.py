@@ -168,5 +168,5 @@ def test_the_cards_are_filled_and_lead_to_their_views(browser: Browser) -> None:
         page.keyboard.press("Shift+Tab")
         assert page.evaluate("document.activeElement.closest('.card') !== null")
         page.keyboard.press("Enter")
-        page.wait_for_selector("main[data-level]", timeout=60_000)
+        page.wait_for_selector("main[data-level]")
         assert page.locator("main").get_attribute("data-level") in ("head", "lens")

@@ -16,7 +16,6 @@ from tests.page.watched import at_rest, place_of, reach, turn, until, watched
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 60_000
 QUESTIONS = quiz()["question"]
 RIGHT = [each["right"] for each in QUESTIONS]
 ALL_RIGHT = ",".join(f"{number}{letter}" for number, letter in enumerate(RIGHT, start=1))
@@ -40,7 +39,7 @@ def status(page: Page) -> str:
 
 def test_the_quiz_is_answered_by_keys_and_leads_to_the_views(page: Page, demo_page: Path) -> None:
     reach(page, demo_page, "level=quiz")
-    page.locator("legend").first.wait_for(timeout=WAIT)
+    page.locator("legend").first.wait_for()
     asked = [re.sub(r"^\d+ of 10 ", "", each) for each in page.locator("legend").all_inner_texts()]
     assert asked == [each["question"].replace("*", "") for each in QUESTIONS]
     page.locator("input[name=question-1]").first.focus()
@@ -73,7 +72,7 @@ def test_the_quiz_is_answered_by_keys_and_leads_to_the_views(page: Page, demo_pa
     assert page.locator("[data-number='4'] [data-mark='the right choice'] b").inner_text() == RIGHT[3]
     place = place_of(page)
     page.locator("[data-number='2'] .quiz-because a").press("Enter")
-    page.locator("main[data-level=mask] canvas").first.wait_for(timeout=WAIT)
+    page.locator("main[data-level=mask] canvas").first.wait_for()
     page.go_back()
     until(page, "place => location.hash === place", place)
     page.locator(".quiz-bar .act").press("Enter")
@@ -82,7 +81,7 @@ def test_the_quiz_is_answered_by_keys_and_leads_to_the_views(page: Page, demo_pa
 
 def test_all_right_is_said_and_the_score_before_is_kept(page: Page, demo_page: Path) -> None:
     reach(page, demo_page, f"level=quiz&options={ALL_RIGHT},checked,was3")
-    page.locator("h1", has_text="10 of 10 right").wait_for(timeout=WAIT)
+    page.locator("h1", has_text="10 of 10 right").wait_for()
     assert status(page) == "10 of 10 right. The time before: 3 right."
     assert page.locator(".quiz-bar .undo").count() == 0
 
@@ -92,7 +91,7 @@ def test_each_answer_is_shown_by_a_page_of_the_package(page: Page, demo_page: Pa
     shown: set[str] = set()
     for file in (demo_page, student_page):
         reach(page, file, f"level=quiz&options={ALL_RIGHT},checked")
-        page.locator(".quiz-because").nth(9).wait_for(timeout=WAIT)
+        page.locator(".quiz-because").nth(9).wait_for()
         until(page, "document.querySelectorAll('.quiz-because :is(a, code)').length === 10")
         shown |= {*page.locator("[data-shows]").evaluate_all("all => all.map(each => each.dataset.shows)")}
         told = page.locator(".quiz-because code").all_inner_texts()
@@ -100,7 +99,7 @@ def test_each_answer_is_shown_by_a_page_of_the_package(page: Page, demo_page: Pa
     assert shown == {each["view"] for each in QUESTIONS}
     # A link to a step of a tour opens its picture too.
     page.locator("[data-shows='tour=translation.8']").press("Enter")
-    page.locator(".tour h2").wait_for(timeout=WAIT)
+    page.locator(".tour h2").wait_for()
     assert "tour=translation.8" in place_of(page)
 
 
@@ -109,9 +108,9 @@ def test_each_answer_is_shown_by_a_page_of_the_package(page: Page, demo_page: Pa
 
 def test_a_tour_is_presented_by_keys_alone(page: Page, demo_page: Path) -> None:
     reach(page, demo_page, "tour=4&level=block")
-    page.locator(".tour h2").wait_for(timeout=WAIT)
+    page.locator(".tour h2").wait_for()
     page.keyboard.press("P")
-    page.locator(".present-notes").wait_for(timeout=WAIT)
+    page.locator(".present-notes").wait_for()
     assert all(not page.locator(part).is_visible() for part in (".rail", ".inspector", ".top", ".foot", ".tour-next"))
     size = "one => parseFloat(getComputedStyle(one).fontSize)"
     assert page.locator(".tour-says > p:not(.label)").first.evaluate(size) == 28
@@ -139,7 +138,7 @@ def test_pointing_at_a_picture_that_is_enlarged_finds_the_cell(page: Page, demo_
         "level=tensor&tensor=encoder.blocks.0.self_attention.weights&cell=0,0,1,2&tour=15&present=slide",
     )
     frame = page.locator(".main .frame-of-cell").first
-    frame.wait_for(timeout=WAIT)
+    frame.wait_for()
     before = place_of(page)
     box = frame.bounding_box()
     assert box is not None
@@ -173,15 +172,15 @@ def test_axe_finds_nothing_on_any_level(page: Page, demo_page: Path) -> None:
     found = {}
     for level in levels():
         reach(page, demo_page, f"level={level}{scene.get(level, '')}&{cell}")
-        page.locator("main :is(h1, h2, canvas, legend)").first.wait_for(timeout=WAIT)
+        page.locator("main :is(h1, h2, canvas, legend)").first.wait_for()
         at_rest(page)
         if fresh := kinds_on(page) - seen:
             found[level] = judged(page)
             seen |= fresh
     turn(page, f"level=quiz&options={ALL_RIGHT.replace('1c', '1a')},checked")
-    page.locator(".quiz-because").first.wait_for(timeout=WAIT)
+    page.locator(".quiz-because").first.wait_for()
     found["quiz, answered"] = judged(page)
     turn(page, "level=block&tour=5&present=notes")
-    page.locator(".present-notes").wait_for(timeout=WAIT)
+    page.locator(".present-notes").wait_for()
     found["presented"] = judged(page)
     assert {level: wrong for level, wrong in found.items() if wrong} == {}

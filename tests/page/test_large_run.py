@@ -24,12 +24,11 @@ from glassformer.page.server.asked import Asked
 from glassformer.page.server.pictures import LIFT, full_strength, picture_of, signed
 from tests.page.serving import ATTENTION, Page, desk_of, served, small_model
 from tests.page.test_server_browser import serving, window  # noqa: F401 (a fixture)
-from tests.page.watched import until
+from tests.page.watched import turn, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page as Window
 
-WAIT = 60_000
 TEXT = " ".join(["She likes the summer better than the winter"] * 6)
 NAME = f"{ATTENTION}.scores"
 
@@ -96,17 +95,17 @@ def test_a_large_run_is_drawn_and_read_without_being_sent(
     for level in ("block", "tensor"):
         window.goto("about:blank")
         window.goto(f"{address}#level={level}&unit=encoder.blocks.0&tensor={NAME}&cell=0,1,2,3")
-        window.wait_for_selector("main canvas", timeout=WAIT)
+        window.wait_for_selector("main canvas")
         assert window.locator(".wrong").count() == 0
     # Pictures of what is large; no request for all numbers of it.
     assert found[NAME].numel() > 4096
-    assert any("/pictures?" in url and NAME in url for url in asked)
+    until(window, lambda: any("/pictures?" in url and NAME in url for url in asked))
     assert not any("/numbers" in url for url in asked)
     whole = [url for url in asked if "/tensor?" in url and url.endswith("part=")]
     assert not any(f"name={NAME}&" in url for url in whole)
     # The digits of the table are those of the trace.
     window.locator("details.twin > summary").first.click()
-    window.locator("details.twin td a").nth(20).wait_for(timeout=WAIT)  # the rows are made when it is opened
+    window.locator("details.twin td a").nth(20).wait_for()  # the rows are made when it is opened
     shown = window.locator("details.twin td a").evaluate_all("all => all.map((a) => [a.hash, a.textContent])")
     assert len(shown) > 20
     for hash_, text in random.Random(2).sample(shown, 12):
@@ -121,13 +120,13 @@ def test_a_large_run_is_drawn_and_read_without_being_sent(
     assert not any("/tensor?" in url for url in asked[before:])
     window.goto(f"{address}#level=number&tensor={NAME}&cell=0,1,2,3")
     number = window.locator(f'article[data-tensor="{NAME}"][data-cell="0,1,2,3"]')
-    number.wait_for(timeout=WAIT)
+    number.wait_for()
     assert float(number.get_attribute("data-value") or "nan") == float(found[NAME][0, 1, 2, 3])
     # A weight is read alone.
     weight = next(name for name in found.parameters if name.startswith("parameters.encoder.blocks.0.feed_forward"))
     ones = [1 for _ in found.parameters[weight].shape]
     window.goto(f"{address}#level=number&tensor={weight}&cell={','.join(map(str, ones))}")
-    window.locator(f'article[data-tensor="{weight}"]').wait_for(timeout=WAIT)
+    window.locator(f'article[data-tensor="{weight}"]').wait_for()
     shown_value = window.locator("article").get_attribute("data-value")
     assert float(shown_value or "nan") == float(found.parameters[weight][tuple(ones)])
     window.goto("about:blank")
@@ -140,11 +139,11 @@ def test_the_window_follows_the_cell_in_hand(
     address, found, _ = large
     last = found[NAME].shape[-1] - 1
     window.goto(f"{address}#level=tensor&tensor={NAME}&cell=0,0,0,0")
-    window.wait_for_selector("main canvas", timeout=WAIT)
+    window.wait_for_selector("main canvas")
     window.locator("details.twin > summary").first.click()
-    window.evaluate("hash => { location.hash = hash }", f"level=tensor&tensor={NAME}&cell=0,1,{last},{last}")
+    turn(window, f"level=tensor&tensor={NAME}&cell=0,1,{last},{last}", anew=False)
     corner = window.locator(f'details.twin td a[href*="cell=0,1,{last},{last}"]')
-    corner.wait_for(timeout=WAIT)
+    corner.wait_for()
     shown = float(corner.inner_text().replace("−", "-"))
     assert abs(shown - float(found[NAME][0, 1, last, last])) <= 0.051
     window.goto("about:blank")
@@ -165,7 +164,6 @@ def test_what_stands_below_a_head_follows_to_the_first_and_last_word(
             window,
             "at => document.querySelectorAll(`.details[data-cell='${at}'] > .block`).length === 4",
             f"0,1,{query},1",
-            timeout=WAIT,
         )
     window.goto("about:blank")
 
@@ -198,12 +196,12 @@ def test_what_is_shown_first_comes_with_the_page(
         asked: list[str] = []
         window.on("request", lambda request: asked.append(request.url))
         window.goto(f"{address}#level=model")
-        window.wait_for_selector("a[data-answer]", state="attached", timeout=WAIT)
-        until(window, "performance.getEntriesByName('heads drawn').length > 0", timeout=WAIT)
+        window.wait_for_selector("a[data-answer]", state="attached")
+        until(window, "performance.getEntriesByName('heads drawn').length > 0")
         assert not any(part in url for url in asked for part in ("/heads?", "/largest?"))
         window.goto("about:blank")
 
 
 def got(address: str) -> bytes:
-    with urllib.request.urlopen(address, timeout=60) as answer:
+    with urllib.request.urlopen(address, timeout=600) as answer:
         return bytes(answer.read())

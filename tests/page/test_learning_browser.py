@@ -17,16 +17,14 @@ from tests.page.watched import at_rest, place_of, until, watched
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 60_000
-
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, demo_page: Path) -> Iterator[Page]:
     """An exported page of the slides' model, without a network."""
     with watched(browser, offline=True, reduced_motion="no-preference") as page:
         page.goto(demo_page.as_uri())
-        page.locator(".says a", has_text="Train it here").click(timeout=WAIT)
-        page.locator(".learn-curve svg").wait_for(timeout=WAIT)
+        page.locator(".says a", has_text="Train it here").click()
+        page.locator(".learn-curve svg").wait_for()
         yield page
 
 
@@ -114,13 +112,20 @@ def test_the_gradients_are_checked_by_differences(page: Page) -> None:
     do(page, "step")
     do(page, "check")
     found = page.locator(".finite .check")
-    found.wait_for(timeout=WAIT)
+    found.wait_for()
     assert found.get_attribute("data-holds") == "true"
     assert float(found.get_attribute("data-difference") or "nan") < 1e-6
     assert "516 gradients" in found.inner_text()
 
 
-@pytest.mark.parametrize("exercise", ["nothing-hidden", "no-positions", "one-head", "zero-after"])
+@pytest.mark.parametrize(
+    "exercise",
+    [
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("nothing-hidden", "no-positions")),
+        "one-head",
+        "zero-after",
+    ],
+)
 def test_each_exercise_is_one_click(page: Page, exercise: str) -> None:
     begin(page, exercise)
     do(page, "play")
@@ -148,10 +153,10 @@ def test_own_words_are_added_and_what_is_too_long_is_refused(page: Page) -> None
     first = page.locator("[aria-label='sentence 0']")
     first.fill("one two three four five six seven eight nine")
     page.locator("button", has_text="Learn these").click()
-    page.locator(".wrong", has_text="at most 8").wait_for(timeout=WAIT)
+    page.locator(".wrong", has_text="at most 8").wait_for()
     first.fill("She drinks green tea")
     page.locator("button", has_text="Learn these").click()
-    page.locator(".beneath", has_text="drinks, green, tea").wait_for(timeout=WAIT)
+    page.locator(".beneath", has_text="drinks, green, tea").wait_for()
     assert page.locator(".wrong").count() == 0
     # Sentences of unequal length: the shorter one is padded.
     do(page, "step")
@@ -172,14 +177,14 @@ def test_a_rate_that_is_too_high_stops_and_one_click_leads_back(page: Page) -> N
     rate.press("Enter")
     do(page, "play")
     stop = page.locator("[data-stopped]")
-    stop.wait_for(timeout=WAIT)
+    stop.wait_for()
     assert "not finite" in stop.inner_text()
     stop.locator("button").click()
     at_rest(page)
     assert (stop.count(), step_of(page), rate.input_value()) == (0, 1, "0.005")
     rate.fill("nothing")
     rate.press("Enter")
-    page.locator(".wrong", has_text="above 0").wait_for(timeout=WAIT)
+    page.locator(".wrong", has_text="above 0").wait_for()
     rate.fill("0.005")
     rate.press("Enter")
 
@@ -211,8 +216,7 @@ def test_a_link_leads_to_the_same_step(page: Page, browser: Browser, demo_page: 
         assert loss_of(other) == loss_of(page)
         # Where less motion is asked for, nothing plays by itself.
         do(other, "play")
-        at_rest(other)
-        assert step_of(other) == 103
+        until(other, lambda: step_of(other) == 103)
         other.wait_for_timeout(300)
         assert step_of(other) == 103
 
@@ -220,8 +224,8 @@ def test_a_link_leads_to_the_same_step(page: Page, browser: Browser, demo_page: 
 def test_a_live_page_has_it_too(browser: Browser) -> None:
     with serving(desk_of()) as address, watched(browser, reduced_motion="no-preference") as page:
         page.goto(f"{address}#level=block")
-        page.locator(".rail a", has_text="train it here").click(timeout=WAIT)
-        page.locator(".learn-curve svg").wait_for(timeout=WAIT)
+        page.locator(".rail a", has_text="train it here").click()
+        page.locator(".learn-curve svg").wait_for()
         do(page, "step")
         assert step_of(page) == 1
 

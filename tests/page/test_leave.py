@@ -20,7 +20,7 @@ from glassformer.api.trace import trace
 from glassformer.look.trace.cell import Words
 from tests.look.rows import row_named, slides_trace
 from tests.page.serving import ATTENTION, desk_of, served
-from tests.page.test_browser import WAIT, show
+from tests.page.test_browser import show
 from tests.page.test_server_browser import serving
 from tests.page.watched import reach, until, watched
 
@@ -43,7 +43,7 @@ def saved(page: Page, entry: str, folder: Path) -> Path:
     """What an entry of the menu saves, under the name that it proposes."""
     if page.locator(".menu").count() == 0:
         page.get_by_role("button", name="Save", exact=True).click()
-    with page.expect_download(timeout=WAIT) as waiting:
+    with page.expect_download() as waiting:
         page.locator(".menu button").filter(has_text=entry).click()
     file = folder / waiting.value.suggested_filename
     waiting.value.save_as(file)
@@ -144,7 +144,7 @@ def test_a_saved_page_opens_where_it_was_left_and_saves_itself_again(
     assert once.name == "slides.html"
     show(window, once)
     shown = window.locator(f'article[data-tensor="{NAME}"][data-cell="0,1,1,0"]')
-    shown.wait_for(timeout=WAIT)
+    shown.wait_for()
     value = float(slides_trace(dtype=torch.float32)[NAME][0, 1, 1, 0])
     assert float(shown.get_attribute("data-value") or "nan") == value
     (tmp_path / "again").mkdir()
@@ -182,19 +182,16 @@ def test_the_menu_is_walked_through_by_keys(window: Page, slides_page: Path) -> 
 
 
 def test_the_live_page_is_written_by_the_server(browser: Browser, tmp_path: Path, window: Page) -> None:
-    context = browser.new_context(accept_downloads=True)
-    page = context.new_page()
     desk = desk_of()
-    with serving(desk) as address:
+    with serving(desk) as address, watched(browser, accept_downloads=True) as page:
         page.goto(f"{address}#{AT}")
-        page.locator("article").wait_for(timeout=WAIT)
+        page.locator("article").wait_for()
         file = saved(page, "HTML file", tmp_path)
         page.goto("about:blank")
     (run,) = desk.runs.values()
-    context.close()
     show(window, file)
     shown = window.locator(f'article[data-tensor="{NAME}"][data-cell="0,1,1,0"]')
-    shown.wait_for(timeout=WAIT)
+    shown.wait_for()
     assert float(shown.get_attribute("data-value") or "nan") == float(run.trace[NAME][0, 1, 1, 0])
 
 

@@ -18,12 +18,11 @@ from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.serving import TEXTS, desk_of, small_model
 from tests.page.test_browser import more_row, opened, show  # noqa: F401 (a fixture)
 from tests.page.test_server_browser import serving, window  # noqa: F401 (a fixture)
-from tests.page.watched import place_of, reach, until, watched
+from tests.page.watched import place_of, reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 30_000
 ATTENTION = "encoder.blocks.0.self_attention"
 CLOSING = {"inputs": 5, "decoder_inputs": 7}
 FAMILIES = ("bert", "llama", "t5", "bert, tags by a CRF", "bert, spans", "bert, several labels")
@@ -60,7 +59,7 @@ def expected_measures(found: Trace, attention: str, sentence: int) -> torch.Tens
 
 def check_table(page: Page, found: Trace, sentence: int) -> int:
     """Every number of the table of heads is the one that Python measures; returns how many there are."""
-    page.wait_for_selector("tr[data-head]", state="attached", timeout=WAIT)
+    page.wait_for_selector("tr[data-head]", state="attached")
     shown = page.locator("tr[data-head]").evaluate_all(
         "rows => rows.map(row => [row.dataset.head,"
         " [...row.querySelectorAll('[data-measure]')].map(({dataset}) => [dataset.measure, Number(dataset.value)])])"
@@ -78,6 +77,7 @@ def check_table(page: Page, found: Trace, sentence: int) -> int:
     return count
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("family", ["slides", *FAMILIES[:3]])
 def test_what_heads_do_is_what_python_measures(family: str, opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced(family)
@@ -103,12 +103,12 @@ def test_a_large_live_run_sends_only_what_the_level_shows(
     desk = desk_of(live_folder)
     with serving(desk, model="small", texts=(" ".join(TEXTS[:2]),)) as address:
         window.goto(f"{address}#level=heads")
-        window.wait_for_selector("tr[data-head]", state="attached", timeout=WAIT)
+        window.wait_for_selector("tr[data-head]", state="attached")
         (run,) = desk.runs.values()
         assert check_table(window, Trace.of(run.trace), 0) > 10
         assert sum("/heads?" in url for url in asked) == 1  # both attentions in one answer
         window.goto(f"{address}#level=model")
-        window.wait_for_selector(".answer", timeout=WAIT)
+        window.wait_for_selector(".answer")
         # Both levels are there without a tensor sent whole.
         assert [url for url in asked if "/numbers" in url or ("/tensor?" in url and "part=&" in f"{url}&")] == []
         window.goto("about:blank")
@@ -124,7 +124,7 @@ def test_the_parts_of_a_model_have_all_its_weights_and_its_answers(
     found = traced(family)
     found.to_html(tmp_path / "page.html")
     show(opened, tmp_path / "page.html", "level=model")
-    opened.wait_for_selector("canvas", timeout=WAIT)
+    opened.wait_for_selector("canvas")
     rows = opened.locator("tr[data-unit]").evaluate_all(
         "rows => rows.map(({dataset}) => [dataset.unit, Number(dataset.weights)])"
     )
@@ -132,7 +132,7 @@ def test_the_parts_of_a_model_have_all_its_weights_and_its_answers(
     read = {operand.name for formula in found.statement.formulas.values() for operand in formula.rule.operands.values()}
     weights = sum(tensor.numel() for name, tensor in found.parameters.items() if name in read)
     assert sum(count for _, count in rows) == weights
-    opened.wait_for_selector("a[data-answer]", state="attached", timeout=WAIT)
+    opened.wait_for_selector("a[data-answer]", state="attached")
     answers = opened.locator("a[data-answer]").evaluate_all(
         "all => all.map(({dataset}) => [dataset.answer, dataset.cell, Number(dataset.share)])"
     )
@@ -159,7 +159,7 @@ def test_keys_lead_from_the_model_to_a_head_and_back(opened: Page, tmp_path: Pat
     until(opened, "location.hash.includes('level=block') || !location.hash.includes('level')")
     opened.keyboard.press("Escape")
     opened.wait_for_selector(".under")
-    opened.evaluate("location.hash = '#level=heads'")
+    turn(opened, "level=heads", anew=False)
     opened.wait_for_selector("tr[data-head]", state="attached")
     opened.locator("canvas").first.focus()
     opened.keyboard.press("End")

@@ -18,7 +18,7 @@ import torch
 import glassformer as gf
 from glassformer.bundled.texts import quick_brown_fox
 from glassformer.cli.__main__ import main
-from tests.page.test_browser import WAIT, show
+from tests.page.test_browser import show
 from tests.page.watched import until
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def expect(page: Page, row: int, wanted: Sequence[float]) -> None:
                 && shown.every(({ value }, key) => Math.abs(Math.fround(value) - Math.fround(wanted[key])) <= 2e-7);
         }""",
         [row, list(wanted)],
-        timeout=WAIT,
     )
 
 
@@ -81,7 +80,7 @@ def test_the_page_of_a_matrix_has_pythons_numbers(window: Page, tmp_path: Path, 
     file = written(tmp_path / "page.html", SENTENCE.masked, "--word-vectors", "printed", "--reading", reading)
     show(window, file)
     told = window.locator(".workshop .check")
-    told.wait_for(timeout=WAIT)
+    told.wait_for()
     assert told.get_attribute("data-holds") == "true"
     features, hidden = torch.tensor(quick_brown_fox().features), SENTENCE.masked_words
     expect(window, hidden[0], gf.activity_matrix(features, hidden, reading=reading).weights[hidden[0]].tolist())
@@ -91,7 +90,7 @@ def test_a_mask_of_the_command_line_is_that_of_the_page(window: Page, tmp_path: 
     masks = ("--window", "3", "--prefix-words", "1", "--padding-words", "2")
     show(window, written(tmp_path / "page.html", "--post", "--reading", "stated", *masks))
     told = window.locator(".workshop .check")
-    told.wait_for(timeout=WAIT)
+    told.wait_for()
     assert told.get_attribute("data-holds") == "true"
     # Without its window it is another matrix; the address keeps that.
     window.locator(".controls label", has_text="places away").locator("input").fill("0")
@@ -131,7 +130,7 @@ def test_rows_are_laid_in_one_after_the_other(window: Page, tmp_path: Path) -> N
         window.locator(".stepper a[aria-label='lay the next row in']").click()
         until(window, "count => location.hash.includes(`rows.${count}`)", count)
         until(window, "row => document.querySelectorAll(`td[data-share^='${row},']`).length === 3", count - 1)
-    window.locator(".stepper a[aria-label='lay the next row in']").wait_for(state="detached", timeout=WAIT)
+    window.locator(".stepper a[aria-label='lay the next row in']").wait_for(state="detached")
 
 
 def test_words_stay_words(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from glassformer.page.kernel import Kernel
 from glassformer.page.page import built, document, page
 from tests.look.rows import row_named, slides_trace
 from tests.page.serving import ATTENTION
-from tests.page.test_browser import WAIT
 from tests.page.watched import watched
 from tests.refusals import refused
 
@@ -76,13 +75,13 @@ def follow(page: FrameLocator) -> None:
     page.locator("canvas").first.focus()
     page.locator("canvas").first.press("Enter")
     article = page.locator("article")
-    article.wait_for(timeout=WAIT)
+    article.wait_for()
     link = article.locator("a[data-operand]").first
     operand = link.get_attribute("data-operand")
     link.click()
-    page.locator(f'article[data-tensor="{operand}"]').wait_for(timeout=WAIT)
+    page.locator(f'article[data-tensor="{operand}"]').wait_for()
     page.locator("body").press("Escape")
-    page.locator("h1:not(article h1)").first.wait_for(timeout=WAIT)
+    page.locator("h1:not(article h1)").first.wait_for()
 
 
 def test_the_stored_page_works_in_its_frame(window: Page, tmp_path: Path) -> None:
@@ -92,17 +91,17 @@ def test_the_stored_page_works_in_its_frame(window: Page, tmp_path: Path) -> Non
     window.goto((tmp_path / "nb.html").as_uri())
     frame = window.frame_locator("iframe")
     count = sum(tensor.numel() for tensor in found.values())
-    frame.locator(f'.foot [data-checked="{count}"][data-holds="true"]').wait_for(timeout=WAIT)
+    frame.locator(f'.foot [data-checked="{count}"][data-holds="true"]').wait_for()
     follow(frame)
     assert window.locator("p").all_inner_texts() == ["above", "below"]
     frame.get_by_role("button", name="Save", exact=True).click()
-    frame.locator(".menu button").first.wait_for(timeout=WAIT)
+    frame.locator(".menu button").first.wait_for()
     assert "Link" not in frame.locator(".menu").inner_text()
-    with window.expect_download(timeout=WAIT) as waiting:
+    with window.expect_download() as waiting:
         frame.locator(".menu button").filter(has_text="HTML file").click()
     waiting.value.save_as(tmp_path / "saved.html")
     window.goto((tmp_path / "saved.html").as_uri())
-    window.wait_for_selector(".frame", timeout=WAIT)
+    window.wait_for_selector(".frame")
 
 
 def test_words_stay_words_in_a_notebook(window: Page, tmp_path: Path) -> None:
@@ -113,7 +112,7 @@ def test_words_stay_words_in_a_notebook(window: Page, tmp_path: Path) -> None:
     in_a_notebook(shown._repr_html_(), tmp_path / "nb.html")
     window.goto((tmp_path / "nb.html").as_uri())
     frame = window.frame_locator("iframe")
-    frame.locator("canvas").first.wait_for(timeout=WAIT)
+    frame.locator("canvas").first.wait_for()
     assert frame.locator("img").count() == window.locator("img").count() == 0
     assert window.locator("iframe").count() == 1
     assert window.title() == "nb"
@@ -230,7 +229,7 @@ def test_the_live_page_asks_the_kernel(window: Page, tmp_path: Path) -> None:
     window.goto((tmp_path / "nb.html").as_uri())
     frame = window.frame_locator("iframe")
     count = sum(tensor.numel() for tensor in found.values())
-    frame.locator(f'.foot [data-checked="{count}"][data-holds="true"]').wait_for(timeout=WAIT)
+    frame.locator(f'.foot [data-checked="{count}"][data-holds="true"]').wait_for()
     follow(frame)
     assert "api/models" in paths
     window.evaluate("window.end()")

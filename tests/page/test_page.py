@@ -20,7 +20,7 @@ from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.evaluator import Rule
 from glassformer.look.trace.cell import Words
 from glassformer.models.inputs import Inputs
-from glassformer.page.page import built, digest, page, script_of_page
+from glassformer.page.page import built, digest, not_shown, page, script_of_page
 from glassformer.page.sections.carried import BEYOND_LIMIT, NOT_SAVED, SIGNED, lossless
 from glassformer.page.sections.choosing import carry
 from glassformer.page.sections.statement import rule_record
@@ -145,9 +145,9 @@ def test_the_policy_allows_the_own_script_and_style_and_nothing_else() -> None:
     assert policy is not None
     assert script is not None
     own = {name: data.decode() for name, data in blocks(html).items() if re.match("page-style|part-", name)}
-    assert own == script_of_page(frozenset({"tree"}))
+    assert own == script_of_page(not_shown(slides_trace()))
     style = own.pop("page-style")
-    assert style == built("explorer.css")
+    assert style == "".join(map(built, ("training.css", "learning.css", "explorer.css")))
     assert policy[1].split("; ") == [
         "default-src 'none'",
         f"script-src {' '.join(map(digest, (script[1], *own.values())))}",

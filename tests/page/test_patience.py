@@ -14,7 +14,7 @@ async def asked(port: int) -> bytes:
     """What the server answers to a whole request."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-    answer = await asyncio.wait_for(reader.read(), 10)
+    answer = await asyncio.wait_for(reader.read(), 120)
     writer.close()
     return answer
 
@@ -23,7 +23,7 @@ def test_half_open_connections_are_closed_and_shut_nobody_out() -> None:
     async def scene() -> tuple[bytes, list[bytes]]:
         with bound(0) as listening:
             config = uvicorn.Config(
-                PlainTextResponse("here"), http=impatient(0.3, 20), limit_concurrency=30, log_level="error", ws="none"
+                PlainTextResponse("here"), http=impatient(1.0, 20), limit_concurrency=30, log_level="error", ws="none"
             )
             server = uvicorn.Server(config)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
@@ -34,7 +34,7 @@ def test_half_open_connections_are_closed_and_shut_nobody_out() -> None:
             for number, (_, writer) in enumerate(silent):
                 writer.write(b"GET / HT" if number % 2 else b"GET / HTTP/1.1\r\nHost: localhost\r\n")
             answer = await asked(port)
-            closed = [await asyncio.wait_for(ended(reader), 10) for reader, _ in silent]
+            closed = [await asyncio.wait_for(ended(reader), 120) for reader, _ in silent]
             for _, writer in silent:
                 writer.close()
             server.should_exit = True

@@ -11,7 +11,7 @@ import torch
 
 from glassformer.api.trace import Trace
 from tests.page.judged import judge_places, long_too, needs_axe
-from tests.page.test_browser import WAIT, number_at, show
+from tests.page.test_browser import number_at, show
 from tests.page.watched import place_of, reach, until, watched
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ PICTURES = {
 def draw(page: Page, file: Path, picture: str, cell: str, more: str = "") -> None:
     """Open a picture."""
     reach(page, file, f"level=tensor&tensor={PICTURES[picture]}&picture={picture}&cell={cell}{more}")
-    page.locator("main canvas").wait_for(timeout=WAIT)
+    page.locator("main canvas").wait_for()
 
 
 def test_a_word_of_another_sentence_comes_to_the_front(window: Page, demo_page: Path) -> None:
@@ -103,7 +103,7 @@ def test_keys_go_through_the_columns_and_open_a_number(window: Page, demo_page: 
     article = number_at(window, f"{ATTENTION}.masked", ",".join(map(str, cell)))
     assert float(article.get_attribute("data-value") or "nan") == value
     window.keyboard.press("Escape")
-    window.locator(".pictures a[aria-current=true]", has_text="as a histogram").wait_for(timeout=WAIT)
+    window.locator(".pictures a[aria-current=true]", has_text="as a histogram").wait_for()
 
 
 @pytest.mark.long

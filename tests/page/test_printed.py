@@ -13,7 +13,7 @@ from glassformer.bundled.texts import score_table, thinking_machines
 from glassformer.cli.__main__ import main
 from glassformer.look.summaries.shuffled import shuffled
 from tests.page.judged import judge_places, needs_axe
-from tests.page.test_browser import WAIT, show
+from tests.page.test_browser import show
 from tests.page.watched import until
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_slider_scales_the_printed_scores(window: Page, guide: Path) -> None:
     show(window, guide)
     slider = window.locator(".printed input[type=range]")
-    slider.wait_for(timeout=WAIT)
+    slider.wait_for()
     for size, key in ((64, ""), (128, "ArrowRight"), (4096, "End"), (1, "Home")):
         if key:
             slider.press(key)
@@ -66,7 +66,7 @@ def test_the_shuffled_words(window: Page, tmp_path: Path) -> None:
     assert main(["shuffle", "slides", text, "--seed", "3", "--html", str(file)]) == 0
     show(window, file)
     cells = window.locator(".printed a[data-value]")
-    cells.first.wait_for(timeout=WAIT)
+    cells.first.wait_for()
     found = shuffled(gf.load("slides").trace(text), seed=3)
     shown = torch.tensor(cells.evaluate_all(NUMBERS)).view(len(found.words), 4)
     expected = torch.tensor([way.apart for way in found.ways]).T

@@ -15,9 +15,9 @@ from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import slides
 from glassformer.look.summaries.head_measures import MEASURES, measure, same_word
 from tests.look.rows import row_named
-from tests.page.test_browser import WAIT, number_at
+from tests.page.test_browser import number_at
 from tests.page.test_told_plainly import number
-from tests.page.watched import reach, until, watched
+from tests.page.watched import reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -46,10 +46,10 @@ def marked(window: Page) -> str:
 
 def test_the_marked_text_is_that_of_the_number_in_hand(window: Page, demo_page: Path, demo: Trace) -> None:
     reach(window, demo_page, f"level=head&tensor={WEIGHTS}&cell=1,0,2,1")
-    window.locator(".inspector .big").wait_for(timeout=WAIT)
+    window.locator(".inspector .big").wait_for()
     assert "sentence 1, head 0" in window.locator(".inspector").inner_text()
     until(window, "location.hash.includes('sentence=1')")
-    assert marked(window).startswith("1 ")
+    until(window, lambda: marked(window).startswith("1 "))
     # Another text has the number of its own first place.
     reach(window, demo_page, "level=number&tensor=head.probabilities&cell=0,3")
     number_at(window, "head.probabilities", "0,3")
@@ -57,7 +57,7 @@ def test_the_marked_text_is_that_of_the_number_in_hand(window: Page, demo_page: 
     other = next(place for place, (sentence, _) in enumerate(demo.chosen_tokens) if sentence != row)
     window.locator(".rail .part .choice").nth(demo.chosen_tokens[other][0]).click()
     number_at(window, "head.probabilities", f"{other},3")
-    assert marked(window).startswith(f"{demo.chosen_tokens[other][0]} ")
+    until(window, lambda: marked(window).startswith(f"{demo.chosen_tokens[other][0]} "))
 
 
 def test_what_joins_all_heads_is_of_none(window: Page, demo_page: Path, demo: Trace) -> None:
@@ -68,7 +68,7 @@ def test_what_joins_all_heads_is_of_none(window: Page, demo_page: Path, demo: Tr
             demo_page,
             f"level=tensor&tensor={ATTENTION}.{last}&cell={','.join('0' * demo[f'{ATTENTION}.{last}'].dim())}",
         )
-        window.locator("main .headline").wait_for(timeout=WAIT)
+        window.locator("main .headline").wait_for()
         path = window.locator(".crumbs").inner_text()
         told = window.locator("main .headline").inner_text()
         assert ("head 0" in path) is own
@@ -86,7 +86,7 @@ def test_a_weight_stands_beside_an_even_share(window: Page, shorter: Path, padde
     )
     least = int(torch.where(told_by_name, weights, torch.inf).argmin())
     reach(window, shorter, f"level=head&tensor={WEIGHTS}&cell=1,0,2,{least}&sentence=1")
-    window.locator(".inspector .formula").wait_for(timeout=WAIT)
+    window.locator(".inspector .formula").wait_for()
     told = window.locator(".inspector").inner_text()
     assert f"an even share is 1 of {open_to}, {100 / open_to:.1f} %" in told
     assert f"an even share is 1 of {open_to}" in window.locator(".answered").inner_text()
@@ -109,7 +109,7 @@ def test_each_kind_of_place_has_an_even_share_of_its_own(window: Page, shorter: 
     measured = measure(even, looks, real, closes, same_word(ids, ids, crossing=False), crossing=False)[0]
     expected = dict(zip(MEASURES, measured.tolist(), strict=True))
     reach(window, shorter, f"level=heads&tensor={WEIGHTS}&cell=1,0,2,1&sentence=1")
-    window.locator(".bars s[data-even]").nth(5).wait_for(state="attached", timeout=WAIT)
+    window.locator(".bars s[data-even]").nth(5).wait_for(state="attached")
     shown = window.locator(".bars s").evaluate_all("all => all.map(({dataset}) => Number(dataset.even))")
     kinds = ("previous", "self", "next", "first", "separator", "same_word")
     assert shown == pytest.approx([expected[kind] for kind in kinds], abs=1e-6)
@@ -117,7 +117,7 @@ def test_each_kind_of_place_has_an_even_share_of_its_own(window: Page, shorter: 
 
 def test_the_numbers_of_a_tie_stand_in_its_table(window: Page, shorter: Path) -> None:
     reach(window, shorter, "level=ties&sentence=1")
-    window.locator(".ties table").wait_for(timeout=WAIT)
+    window.locator(".ties table").wait_for()
     own = "all => all.map(({dataset}) => dataset.share)"
     headline = window.locator(".answer a").evaluate_all(own)
     lead = window.locator(".ties tbody tr td:nth-child(2) a").evaluate_all(own)
@@ -129,7 +129,7 @@ def test_the_numbers_of_a_tie_stand_in_its_table(window: Page, shorter: Path) ->
 
 def test_the_pair_in_hand_has_both_its_numbers(window: Page, demo_page: Path, demo: Trace) -> None:
     reach(window, demo_page, "level=mask&sentence=0&options=pairs&at=0,1,0")
-    window.locator(".pair-in-hand").wait_for(timeout=WAIT)
+    window.locator(".pair-in-hand").wait_for()
     features = demo["encoder.embed.sum"][0].double()
     hidden = [token for row, token in demo.chosen_tokens if row == 0]
     wanted = gf.activity_matrix(features[: len(demo.words.inputs[0])], hidden, reading="pairs")
@@ -151,7 +151,7 @@ def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) ->
     at = ",".join(map(str, cell))
     reach(window, tmp_path / "page.html", f"level=tensor&picture=angles&tensor={name}&cell={at}")
     told = window.locator(".worked")
-    told.wait_for(timeout=WAIT)
+    told.wait_for()
     text = told.inner_text()
     assert f"head {head}, position {token}" in text
     for each in (channel, channel + half):
@@ -165,7 +165,7 @@ def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) ->
 
 def test_no_small_product_is_written_as_zero(window: Page, demo_page: Path) -> None:
     reach(window, demo_page, f"level=scene&scene=mixing&tensor={WEIGHTS}&cell=0,0,1,2&sentence=0")
-    window.locator("main canvas").wait_for(timeout=WAIT)
+    window.locator("main canvas").wait_for()
     texts = drawn(window)
     assert "not added yet" in " ".join(texts)
     assert not {"0.00", "−0.00", "0.000", "−0.000"} & set(texts)
@@ -183,7 +183,7 @@ def test_on_a_phone_the_path_the_model_and_the_text_can_be_read(browser: Browser
     with watched(browser, offline=True) as window:
         window.set_viewport_size({"width": 390, "height": 844})
         reach(window, demo_page, f"level=tensor&tensor={ATTENTION}.query&cell=0,1,2,1")
-        window.locator("main canvas").first.wait_for(timeout=WAIT)
+        window.locator("main canvas").first.wait_for()
         shown = window.locator(".crumbs li:visible").evaluate_all(
             "all => all.map(each => [each.textContent, each.scrollWidth <= each.clientWidth])"
         )
@@ -191,8 +191,8 @@ def test_on_a_phone_the_path_the_model_and_the_text_can_be_read(browser: Browser
         assert slides().sentences[0].words[0].lower() in window.locator(".rail .handle").inner_text().lower()
         assert "head 1, the, channel 1" in window.locator(".inspector .handle").inner_text()
         for scene in ("shared", "recap"):
-            window.evaluate("name => { location.hash = `level=scene&scene=${name}` }", scene)
-            window.locator("main canvas").wait_for(timeout=WAIT)
+            turn(window, f"level=scene&scene={scene}", anew=False)
+            window.locator("main canvas").wait_for()
             until(window, "document.querySelector('main').scrollWidth <= innerWidth")
 
 
@@ -200,7 +200,7 @@ def test_the_places_of_an_answer_are_numbered(window: Page, student: Trace, stud
     reach(window, student_page, "level=model")
     window.locator("main details.twin summary").click()
     rows = window.locator("main details.twin .links li")
-    rows.first.wait_for(timeout=WAIT)
+    rows.first.wait_for()
     tokens = student.words.decoder_inputs[0]
     asked = [text.split(":")[0] for text in rows.all_inner_texts()]
     assert asked == [str(token) for token in range(len(tokens))][-4:]
@@ -215,7 +215,7 @@ def test_the_places_of_an_answer_are_numbered(window: Page, student: Trace, stud
 def test_red_is_explained_where_something_is_red(word: str, red: bool, window: Page, demo_page: Path) -> None:
     """A word that is looked up is not hidden because another one of its text is."""
     reach(window, demo_page, f"level=scene&scene=look-up&sentence=0&at={word}")
-    window.locator("main canvas").wait_for(timeout=WAIT)
+    window.locator("main canvas").wait_for()
     assert ("Red: a word that was hidden" in window.locator("main").inner_text()) is red
 
 
@@ -224,14 +224,14 @@ def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, 
     for name, formula in (("cross_attention", "=1"), ("self_attention", "=key≤query")):
         tensor = f"decoder.blocks.0.{name}.may_look"
         reach(window, tmp_path / "page.html", f"level=tensor&picture=box&tensor={tensor}&cell=0,0,0,0")
-        window.locator("main canvas").wait_for(timeout=WAIT)
+        window.locator("main canvas").wait_for()
         assert "head" not in window.locator(".crumbs").inner_text()
         written = re.sub(r"\s", "", window.locator(".formula.general").text_content() or "")
         assert written.endswith(formula)
     # Answers are red too, and nothing was hidden here.
-    window.evaluate("location.hash = 'level=scene&scene=stages'")
-    window.locator("main .scene-says").wait_for(timeout=WAIT)
-    window.locator("main canvas").wait_for(timeout=WAIT)
+    turn(window, "level=scene&scene=stages", anew=False)
+    window.locator("main .scene-says").wait_for()
+    window.locator("main canvas").wait_for()
     assert "Red:" not in window.locator("main").inner_text()
 
 

@@ -22,7 +22,6 @@ from tests.page.watched import until, watched
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 30_000
 NAME = f"{ATTENTION}.weights"
 
 
@@ -68,7 +67,7 @@ def test_a_number_of_the_live_page_is_that_of_the_trace(
     with serving(desk) as address:
         window.goto(f"{address}#level=number&tensor={NAME}&cell=1,0,3,2")
         shown = window.locator(f'article[data-tensor="{NAME}"][data-cell="1,0,3,2"]')
-        shown.wait_for(timeout=WAIT)
+        shown.wait_for()
         (run,) = desk.runs.values()
         value = float(run.trace[NAME][1, 0, 3, 2])
         assert float(shown.get_attribute("data-value") or "nan") == value
@@ -88,19 +87,19 @@ def test_the_tour_of_a_live_page_is_told_in_its_numbers(
     desk = desk_of()
     with serving(desk) as address:
         window.goto(f"{address}#tour=8")
-        window.wait_for_selector(".tour h2", timeout=WAIT)
+        window.wait_for_selector(".tour h2")
         for step in (9, 10):
             window.keyboard.press("n")
             until(window, f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{step}'")
         window.keyboard.press("a")
-        window.wait_for_selector(".tour-answer:not(:empty)", timeout=WAIT)
+        window.wait_for_selector(".tour-answer:not(:empty)")
         (run,) = desk.runs.values()
         for step in (13, 15):
             window.locator(".tour-ways > select").select_option(str(step))
             until(window, f"new URLSearchParams(location.hash.slice(1)).get('tour') === '{step}'")
-            window.wait_for_selector(f'.tour h2:has-text("step {step} of")', timeout=WAIT)
+            window.wait_for_selector(f'.tour h2:has-text("step {step} of")')
             shown = window.locator(".tour a[data-shown]").first
-            shown.wait_for(timeout=WAIT)
+            shown.wait_for()
             # All of it at once: the step may still be told anew.
             name, index, told = shown.evaluate("({ dataset }) => [dataset.shown, dataset.at, dataset.value]")
             assert float(told) == float(run.trace[name][tuple(map(int, index.split(",")))])
@@ -112,10 +111,10 @@ def test_every_step_of_a_run_that_is_not_sent_whole_is_told(window: Page, monkey
     monkeypatch.setattr(overview, "MOST_WHOLE", 100)
     with serving(desk_of()) as address:
         window.goto(f"{address}#tour=1")
-        window.wait_for_selector(".tour h2", timeout=WAIT)
+        window.wait_for_selector(".tour h2")
         count = window.locator(".tour-ways > select option").count()
         for step in range(2, count + 1):
             window.keyboard.press("n")
-            window.wait_for_selector(f'.tour h2:has-text("step {step} of")', timeout=WAIT)
+            window.wait_for_selector(f'.tour h2:has-text("step {step} of")')
             assert "does not carry" not in window.locator(".tour-says").inner_text()
         window.goto("about:blank")

@@ -24,7 +24,7 @@ from glassformer.page.site.examples import Example, examples_of, rows_of_table
 from glassformer.page.site.folder import LIST, files_of
 from glassformer.page.site.publish import planned, publish
 from tests.page.serving import SENTENCES, TEXTS, small_model
-from tests.page.watched import until, watched
+from tests.page.watched import turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -274,11 +274,11 @@ def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser,
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('.card') !== null")
         page.keyboard.press("Enter")
-        page.wait_for_selector(".frame", timeout=60_000)
+        page.wait_for_selector(".frame")
         assert page.locator("main").get_attribute("data-level") == "head"
         until(page, "document.querySelector('.foot').textContent.includes('recomputed')")
         # The whole model begins with what each block adds to the answer.
-        page.evaluate("location.hash = '#level=model'")
+        turn(page, "level=model", anew=False)
         until(page, "document.querySelectorAll('.steps a').length > 0")
         told = page.evaluate("[...document.querySelectorAll('.steps a')].map((step) => +step.dataset.probability)")
         lens = gf.logit_lens(demo)
@@ -286,12 +286,11 @@ def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser,
         assert told == pytest.approx(lens.answer_probability[:, 0].tolist(), rel=1e-5)  # six digits are sent
         page.goto(host.as_uri())
         frame = page.frame_locator("iframe")
-        frame.locator("main[data-level=number]").wait_for(timeout=60_000)
+        frame.locator("main[data-level=number]").wait_for()
         assert frame.locator(".rail").is_hidden()
         # The frame is as high as what it shows: what there is of it needs no bar to scroll by.
         until(page, "(([frame]) => frame.clientHeight > 320)(document.querySelectorAll('iframe'))")
-        inner = page.frames[1].evaluate("[innerHeight, document.documentElement.scrollHeight]")
-        assert inner[0] == inner[1]
+        until(page, lambda: page.frames[1].evaluate("innerHeight === document.documentElement.scrollHeight"))
         assert {url.partition("#")[0] for url in asked if not url.startswith("data:")} <= {
             host.as_uri(),
             *(file.as_uri() for file in site.iterdir()),

@@ -14,9 +14,9 @@ from glassformer.api.trace import Trace
 from glassformer.page.page import write_page
 from glassformer.page.sections.sections import sections_of
 from tests.page.judged import judge_places, long_too, needs_axe
-from tests.page.test_browser import WAIT, check, opened, show, traced  # noqa: F401 (a fixture)
+from tests.page.test_browser import check, opened, show, traced  # noqa: F401 (a fixture)
 from tests.page.test_page import record_of
-from tests.page.watched import place_of, reach, until, watched
+from tests.page.watched import place_of, reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -55,7 +55,7 @@ def test_the_heads_that_tie_it_are_those_of_the_trace(
     lead = shares[..., 0] - shares[..., 1:].max(-1)
     reach(opened, file, "level=ties")
     answer = opened.locator("p.answer[data-answer]")
-    answer.wait_for(timeout=WAIT)
+    answer.wait_for()
     assert answer.get_attribute("data-leading") == str((lead > 0).sum())
     wanted = "Yes" if lead.max() >= 0.1 else "Hardly" if lead.max() > 0 else "No"
     assert answer.get_attribute("data-answer") == wanted
@@ -96,7 +96,7 @@ def test_other_words_are_asked_about_and_stay_in_the_address(
     found, file = animal
     reach(opened, file, "level=ties&at=13,5,6")
     answer = opened.locator("p.answer[data-answer]")
-    answer.wait_for(timeout=WAIT)
+    answer.wait_for()
     words = found.words.inputs[0]
     assert f"“{words[13]}”" in answer.inner_text()
     opened.locator(".controls select").nth(1).select_option(label=words[10])
@@ -138,7 +138,11 @@ def rolled_out(found: Trace, stack: str, sentence: int) -> list[Numbers]:
 
 @pytest.mark.parametrize(
     ("family", "stack"),
-    [("slides", "encoder"), ("bert", "encoder"), ("llama", "decoder"), ("t5", "encoder"), ("t5", "decoder")],
+    [
+        *(pytest.param(each, "encoder", marks=pytest.mark.long) for each in ("slides", "bert", "t5")),
+        ("llama", "decoder"),
+        ("t5", "decoder"),
+    ],
 )
 def test_attention_is_rolled_out_as_numpy_does_it(family: str, stack: str, opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced(family)
@@ -147,7 +151,7 @@ def test_attention_is_rolled_out_as_numpy_does_it(family: str, stack: str, opene
     after = rolled_out(found, stack, sentence)
     for query in range(2):
         reach(opened, tmp_path / "page.html", f"level=rollout&options={stack}-self&sentence={sentence}&at=1,{query},0")
-        opened.wait_for_selector("[data-shares]", state="attached", timeout=WAIT)
+        opened.wait_for_selector("[data-shares]", state="attached")
         rows = opened.locator("[data-shares]").evaluate_all("all => all.map(({dataset}) => dataset.shares)")
         shown = np.array([[float(share) for share in row.split(",")] for row in rows])  # [source, block]
         np.testing.assert_allclose(shown.T, np.stack([made[query] for made in after]), atol=1e-6)
@@ -165,17 +169,17 @@ def test_a_word_is_followed_by_keys_and_its_weights_are_opened(
     found, file = animal
     reach(opened, file, "level=rollout&at=2,10,3")
     canvas = opened.locator("main canvas")
-    canvas.wait_for(timeout=WAIT)
+    canvas.wait_for()
     canvas.focus()
     opened.keyboard.press("ArrowRight")
     until(opened, "location.hash.includes('at=3,10,3')")
     opened.keyboard.press("ArrowUp")
     until(opened, "location.hash.includes('at=3,10,2')")
     link = opened.locator(".numbers a").nth(1)
-    link.wait_for(timeout=WAIT)
+    link.wait_for()
     link.click()
     article = opened.locator("article[data-tensor]")
-    article.wait_for(timeout=WAIT)
+    article.wait_for()
     name = article.get_attribute("data-tensor") or ""
     cell = dict(zip(found.axes(name), map(int, (article.get_attribute("data-cell") or "").split(",")), strict=True))
     assert name == "encoder.blocks.3.self_attention.weights"
@@ -191,7 +195,7 @@ def test_a_part_of_the_text_is_measured_by_what_goes_there(
     found, file = animal
     words = [place for place, word in enumerate(found.words.inputs[0]) if not word.startswith("[")]
     reach(opened, file, "level=heads&show=bare")
-    opened.wait_for_selector("[data-shown]", state="attached", timeout=WAIT)
+    opened.wait_for_selector("[data-shown]", state="attached")
     rows = opened.locator("tr[data-head]").evaluate_all(
         "rows => rows.map(row => [row.dataset.head, Number(row.querySelector('[data-shown]').dataset.shown),"
         " ...['previous', 'entropy', 'distance', 'even'].map(name =>"
@@ -226,7 +230,7 @@ def test_of_a_pair_only_what_one_sentence_gives_the_other_is_measured(opened: Pa
     assert set(segments) == {0, 1}
     found.to_html(tmp_path / "page.html", megabytes=64)
     reach(opened, tmp_path / "page.html", "level=heads&show=from-0,to-1")
-    opened.wait_for_selector("[data-shown]", state="attached", timeout=WAIT)
+    opened.wait_for_selector("[data-shown]", state="attached")
     rows = opened.locator("tr[data-head]").evaluate_all(
         "rows => rows.map(row => [row.dataset.head, Number(row.querySelector('[data-shown]').dataset.shown)])"
     )
@@ -243,7 +247,7 @@ def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
     found, file = animal
     told = sections_of(found)
     reach(opened, file, "level=lens&at=2,3")
-    opened.wait_for_selector("[data-rank]", timeout=WAIT)
+    opened.wait_for_selector("[data-rank]")
     cells = opened.locator("tr[data-place]").evaluate_all(
         "rows => rows.map(row => [...row.querySelectorAll('[data-rank]')].map(({dataset}) =>"
         " [Number(dataset.rank), Number(dataset.probability)]))"
@@ -253,19 +257,19 @@ def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
     guesses = opened.locator("[data-guess]").evaluate_all("all => all.map(({dataset}) => Number(dataset.guess))")
     assert guesses == [guess["probability"] for guess in places[2]["layers"][3]["top"]]
     # The last column is the run's own answer.
-    opened.evaluate("location.hash = '#level=lens&at=2'")
+    turn(opened, "level=lens&at=2", anew=False)
     link = opened.locator("[data-guess] a").first
-    link.wait_for(timeout=WAIT)
+    link.wait_for()
     link.click()
     article = opened.locator("article[data-tensor='head.probabilities']")
-    article.wait_for(timeout=WAIT)
+    article.wait_for()
     place, token = map(int, (article.get_attribute("data-cell") or "").split(","))
     assert token == places[2]["answer"]["id"]
     assert float(found["head.probabilities"][place, token]) == pytest.approx(
         places[2]["answer"]["probability"], abs=1e-5
     )
     reach(opened, file, "level=gradients&at=1,5")
-    opened.wait_for_selector("tr[data-token]", timeout=WAIT)
+    opened.wait_for_selector("tr[data-token]")
     rows = opened.locator("tr[data-token]").evaluate_all(
         "rows => rows.map(({dataset}) => [Number(dataset.gradient), Number(dataset.product)])"
     )
@@ -286,7 +290,7 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
     write_page(found, tmp_path / "page.html", megabytes=64, sections={})
     for level in ("lens", "gradients"):
         reach(opened, tmp_path / "page.html", f"level={level}")
-        opened.locator(".wrong").wait_for(timeout=WAIT)
+        opened.locator(".wrong").wait_for()
     reach(opened, tmp_path / "page.html", "level=heads")
     assert "--held-out FILE" in opened.locator(".rule-of-heads").inner_text()
 

@@ -14,11 +14,11 @@ from glassformer.api.model import Model
 from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import slides
 from tests.look.rows import row_named
-from tests.page.test_browser import WAIT, more_row, number_at, show
+from tests.page.test_browser import more_row, number_at, show
 from tests.page.test_page import blocks
 from tests.page.test_server_browser import serving
 from tests.page.test_server_trees import translating
-from tests.page.watched import reach, until, watched
+from tests.page.watched import reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -84,18 +84,18 @@ def test_what_is_left_out_is_counted_against_all(window: Page, student_page: Pat
 def test_a_picture_has_no_number_of_another_view_beside_it(window: Page, student_page: Path) -> None:
     own = "tensor=encoder.blocks.0.self_attention.weights&cell=0,0,1,2"
     reach(window, student_page, f"level=tensor&{own}")
-    window.locator(".inspector .big").wait_for(timeout=WAIT)
+    window.locator(".inspector .big").wait_for()
     for place in ("level=scene&scene=earlier", "level=scene&scene=gradients", "level=mask", "level=pictures"):
-        window.evaluate("hash => { location.hash = hash }", f"{place}&{own}")
-        window.locator("main canvas, main .wrong, .gallery li").first.wait_for(timeout=WAIT)
-        until(window, "document.querySelector('.inspector .big') === null", timeout=WAIT)
+        turn(window, f"{place}&{own}", anew=False)
+        window.locator("main canvas, main .wrong, .gallery li").first.wait_for()
+        until(window, "document.querySelector('.inspector .big') === null")
         assert "block 0" not in window.locator(".crumbs").inner_text(), place
     # What is pointed at stands there, and is the one in hand after a click.
-    window.evaluate("hash => { location.hash = hash }", f"level=scene&scene=earlier&{own}")
+    turn(window, f"level=scene&scene=earlier&{own}", anew=False)
     canvas = window.locator("main canvas")
-    canvas.focus(timeout=WAIT)
+    canvas.focus()
     window.keyboard.press("ArrowDown")
-    window.locator(".inspector .big").wait_for(timeout=WAIT)
+    window.locator(".inspector .big").wait_for()
     assert "decoder" in window.locator(".crumbs").inner_text()
 
 
@@ -116,7 +116,7 @@ def test_a_page_that_cannot_change_a_number_does_not_say_that_it_cannot_check_it
 def test_a_hidden_word_gets_a_tag_like_any_other(window: Page, demo_page: Path) -> None:
     """The bars below the vectors of *Tags*: one for each word of the text, hidden or not."""
     reach(window, demo_page, "level=scene&scene=four-ways")
-    window.locator("main canvas").wait_for(timeout=WAIT)
+    window.locator("main canvas").wait_for()
     words = len(slides().sentences[0].words)
     assert bars(window, "Tags") == words
 
@@ -162,7 +162,7 @@ def test_no_command_breaks_within_an_option(width: int, browser: Browser, demo_p
     with watched(browser, offline=True) as window:
         window.set_viewport_size({"width": width, "height": 800})
         show(window, demo_page, "level=scene&scene=next-sentence")
-        window.locator(".scene-lacks .option").first.wait_for(timeout=WAIT)
+        window.locator(".scene-lacks .option").first.wait_for()
         heights = window.locator(".option").evaluate_all("all => all.map(each => each.getClientRects().length)")
         assert set(heights) == {1}
         assert "--pair" in window.locator(".option").all_inner_texts()
@@ -171,10 +171,10 @@ def test_no_command_breaks_within_an_option(width: int, browser: Browser, demo_p
 def test_pages_that_are_empty_say_what_fills_them(window: Page, student_page: Path) -> None:
     reach(window, student_page, "level=scene&scene=padding")
     told = window.locator("main .wrong")
-    told.wait_for(timeout=WAIT)
+    told.wait_for()
     assert 'glassformer explain en-fr "I am" "I am a student." --html page.html' in told.inner_text()
     reach(window, student_page, "level=training")
-    window.locator("main h1").wait_for(timeout=WAIT)
+    window.locator("main h1").wait_for()
     told = window.locator("main")
     assert "glassformer train translate" in told.inner_text()
     assert "--html page.html" in told.inner_text()
@@ -192,12 +192,12 @@ def test_the_last_block_is_called_so(window: Page, tmp_path: Path) -> None:
     found.to_html(shown, sections={"lens": lens})
     show(window, shown, "level=lens&at=0")
     told = window.locator(".answer")
-    told.wait_for(timeout=WAIT)
+    told.wait_for()
     assert "only after the last block" in told.inner_text()
     place["layers"][0]["rank"] = 1
     found.to_html(shown, sections={"lens": lens})
     show(window, shown, "level=lens&at=0")
-    told.wait_for(timeout=WAIT)
+    told.wait_for()
     assert "again after the last block" in told.inner_text()
 
 
@@ -210,7 +210,7 @@ def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, english: M
     assert count < run.facts["inputs.real"].shape[1]
     reach(window, tmp_path / "page.html", "level=gradients&sentence=0&at=0,5")
     rows = window.locator(".owed:not(.added) tbody tr")
-    rows.first.locator("a").wait_for(timeout=WAIT)
+    rows.first.locator("a").wait_for()
     assert rows.count() == count
     products = rows.evaluate_all("all => all.map(({dataset}) => Math.abs(Number(dataset.product)))")
     query = next(token for row, token in run.chosen_tokens if row == 0)
@@ -221,7 +221,7 @@ def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, english: M
     assert alike is not None
     assert float(alike[1].replace("−", "-")) == pytest.approx(float(torch.corrcoef(ranks)[0, 1]), abs=0.006)
     reach(window, tmp_path / "page.html", "level=mask&sentence=0")
-    window.locator("main canvas").first.wait_for(timeout=WAIT)
+    window.locator("main canvas").first.wait_for()
     assert "padding" not in window.locator("main .sentences").inner_text()
 
 
@@ -236,9 +236,9 @@ def test_a_node_opens_beside_other_texts(browser: Browser, translator: Model) ->
     lost = next(node for node in tree.nodes if node.fate == "below" and node.step == 2)
     with serving(translating(), "en-fr", texts) as address, watched(browser) as window:
         window.goto(f"{address}#level=tree&sentence=1&at={lost.number}")
-        window.locator("main canvas").focus(timeout=WAIT)
+        window.locator("main canvas").focus()
         window.keyboard.press("Enter")
-        window.wait_for_selector('.step-slider:has-text("step 3 of 4")', timeout=WAIT)
+        window.wait_for_selector('.step-slider:has-text("step 3 of 4")')
         assert window.locator(".told").count() == 0
         own = model.trace(list(texts))
         real = own.facts["decoder_inputs.real"][0].bool() if "decoder_inputs.real" in own.facts else slice(None)
@@ -246,6 +246,6 @@ def test_a_node_opens_beside_other_texts(browser: Browser, translator: Model) ->
         run = model.trace(list(texts), target_ids=[ids, list(tree.decoder_ids(lost))])
         place = next(at for at, each in enumerate(run.chosen_tokens) if tuple(each) == (1, 2))
         row = window.locator(f'tr[data-token="{lost.token}"] a')
-        row.wait_for(timeout=WAIT)
+        row.wait_for()
         shown = float(row.get_attribute("data-value") or "nan")
         assert shown == pytest.approx(float(run["head.probabilities"][place, lost.token]), abs=1e-6)

@@ -21,8 +21,8 @@ from glassformer.bundled.texts import notes
 from glassformer.page.tour import tour_texts
 from tests.look.rows import ALL
 from tests.page.judged import judged
-from tests.page.test_browser import WAIT, show
-from tests.page.watched import until, watched
+from tests.page.test_browser import show
+from tests.page.watched import place_of, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -189,7 +189,7 @@ def walk(tab: Page, found: Trace, *, judge: bool = False, tour: str = "slides") 
     for order, title in enumerate(steps):
         address = f"{order + 1}" if tour == "slides" else f"{tour}.{order + 1}"
         tab.wait_for_url(lambda url, step=address: tour_in(url) == step)
-        until(tab, "title => document.querySelector('.tour h2')?.innerText.endsWith(title)", title, timeout=WAIT)
+        until(tab, "title => document.querySelector('.tour h2')?.innerText.endsWith(title)", title)
         tab.keyboard.press("a")
         until(tab, "(document.querySelector('.tour-answer')?.innerText ?? '') !== ''")
         check_strip(tab, found)
@@ -198,7 +198,7 @@ def walk(tab: Page, found: Trace, *, judge: bool = False, tour: str = "slides") 
         check_width(tab, title)
         if judge:
             # Views that differ by their numbers alone are judged once, and then the strip alone.
-            view = view_in(tab.url)
+            view = view_in(place_of(tab))
             assert judged(tab, within=".tour" if view in seen else None) == [], title
             seen.add(view)
         tab.keyboard.press("n")
@@ -251,7 +251,7 @@ def test_no_step_is_wider_than_a_phone(browser: Browser, demo_page: Path) -> Non
     """That none is wider than a larger window is seen on the way by keyboard."""
     with watched(browser, width=390, height=844) as tab:
         show(tab, demo_page, "tour=1")
-        tab.wait_for_selector(".tour h2", timeout=WAIT)
+        tab.wait_for_selector(".tour h2")
         for number in range(1, len(titles(tab)) + 1):
             tab.wait_for_url(lambda url, step=str(number): tour_in(url) == step)
             tab.wait_for_selector("main canvas, main article")

@@ -16,7 +16,7 @@ from glassformer.page.page import page
 from glassformer.page.tour import tour_texts
 from glassformer.parts.activity import Reading, activity_matrix
 from tests.look.rows import row_named
-from tests.page.test_browser import WAIT, show
+from tests.page.test_browser import show
 from tests.page.test_tour import check_steps, tell, tell_all, texts_of, walk
 from tests.page.watched import reach, until
 
@@ -199,17 +199,17 @@ def test_the_tours_of_other_families_by_keyboard(family: str, tour: str, opened:
 
 def test_an_address_leads_into_a_tour_and_out_of_one_that_does_not_exist(opened: Page, student_page: Path) -> None:
     show(opened, student_page, "tour=translation.10")
-    assert "Which source word" in opened.locator(".tour h2").inner_text(timeout=WAIT)
+    assert "Which source word" in opened.locator(".tour h2").inner_text()
     opened.locator(".tour-ways button", has_text="Other tours").click()
     opened.locator("dialog.tours[open] button[data-tour=slides]").click()
     until(opened, "new URLSearchParams(location.hash.slice(1)).get('tour') === '1'")
     # The step with which the slides' tour began had this address before tours had names, and may have its name.
     reach(opened, student_page, "tour=slides.1")
-    opened.wait_for_selector(".tour h2", timeout=WAIT)
+    opened.wait_for_selector(".tour h2")
     show(opened, student_page, "tour=nowhere.2")
     for wrong in ("nowhere.2", "decoder.99", "bert.1"):
         reach(opened, student_page, f"tour={wrong}")
-        opened.wait_for_selector(".tour p", timeout=WAIT)
+        opened.wait_for_selector(".tour p")
         assert f"no step {wrong}" in opened.locator(".tour").inner_text()
         opened.locator(".tour-ways button", has_text="Leave").click()
         opened.wait_for_selector(".tour", state="detached")

@@ -24,7 +24,6 @@ from glassformer.training.record import FILE, read_watched
 from glassformer.training.stopping import exclusive
 from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.serving import desk_of, served
-from tests.page.test_browser import WAIT
 from tests.page.test_page import blocks
 from tests.page.test_server_browser import serving
 from tests.page.together import try_each
@@ -61,7 +60,7 @@ def file(run: Path) -> Path:
 def page(browser: Browser, file: Path) -> Iterator[Page]:
     with watched(browser, offline=True, reduced_motion="no-preference") as window:
         window.goto(f"{file.as_uri()}#level=training")
-        window.wait_for_selector(".training .scrubber", timeout=WAIT)
+        window.wait_for_selector(".training .scrubber")
         yield window
 
 
@@ -94,7 +93,7 @@ def check_record(page: Page, run: Path, place: int) -> None:
     """Every number of a record, once it is in hand."""
     record = list(read_watched(run / FILE).records.values())[place]
     put(page, place)
-    page.locator("h1", has_text=f"After step {record['step']} of {STEPS}").wait_for(timeout=WAIT)
+    page.locator("h1", has_text=f"After step {record['step']} of {STEPS}").wait_for()
     for index, sentence in enumerate(record["sentences"]):
         shown = (
             page.locator(".watched")
@@ -121,35 +120,35 @@ def test_the_slider_by_keys_and_the_address(page: Page, run: Path) -> None:
     steps = list(read_watched(run / FILE).records)
     page.locator(".scrubber input").focus()
     page.keyboard.press("Home")
-    page.locator("h1", has_text="Before the first step").wait_for(timeout=WAIT)
+    page.locator("h1", has_text="Before the first step").wait_for()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    page.locator("h1", has_text=f"After step {steps[2]} of").wait_for(timeout=WAIT)
+    page.locator("h1", has_text=f"After step {steps[2]} of").wait_for()
     page.wait_for_url(re.compile("at=2"))
     page.keyboard.press("Shift+A")
     page.wait_for_url(re.compile("A[.]2"))
     page.keyboard.press("End")
-    page.locator("h1", has_text=f"After step {STEPS} of").wait_for(timeout=WAIT)
+    page.locator("h1", has_text=f"After step {STEPS} of").wait_for()
     columns = """() => [...document.querySelector(".watched").querySelectorAll(".column")].map(
         ({ dataset }) => dataset.step).join()"""
-    until(page, f"kept => ({columns})() === kept", f"2,{STEPS}", timeout=WAIT)
+    until(page, f"kept => ({columns})() === kept", f"2,{STEPS}")
     page.wait_for_url(lambda address: "at=" not in address)  # it is written when the hand rests
     page.reload()
-    page.locator("h1", has_text=f"After step {STEPS} of").wait_for(timeout=WAIT)
-    until(page, f"kept => ({columns})() === kept", f"2,{STEPS}", timeout=WAIT)
+    page.locator("h1", has_text=f"After step {STEPS} of").wait_for()
+    until(page, f"kept => ({columns})() === kept", f"2,{STEPS}")
     # Without focus on the slider the same keys move it, and the table has a row for each record.
     page.locator("body").click(position={"x": 600, "y": 60})
     page.keyboard.press("ArrowLeft")
-    page.locator("h1", has_text=f"After step {steps[-2]} of").wait_for(timeout=WAIT)
+    page.locator("h1", has_text=f"After step {steps[-2]} of").wait_for()
     page.locator("summary", has_text="the same as a table").click()
-    until(page, f"document.querySelectorAll('tr[data-record]').length === {len(steps)}", timeout=WAIT)
+    until(page, f"document.querySelectorAll('tr[data-record]').length === {len(steps)}")
 
 
 def test_nothing_plays_by_itself_where_less_motion_is_asked_for(browser: Browser, file: Path) -> None:
     with watched(browser, offline=True, reduced_motion="reduce") as page:
         page.goto(f"{file.as_uri()}#level=training&at=3")
-        page.locator(".scrubber .play", has_text="next").click(timeout=WAIT)
-        page.locator("h1", has_text="After step 4 of").wait_for(timeout=WAIT)
+        page.locator(".scrubber .play", has_text="next").click()
+        page.locator("h1", has_text="After step 4 of").wait_for()
         page.wait_for_timeout(600)
         assert "After step 4 of" in page.locator("h1").inner_text()
 
@@ -157,8 +156,8 @@ def test_nothing_plays_by_itself_where_less_motion_is_asked_for(browser: Browser
 def test_it_plays_to_the_end_and_stops(page: Page) -> None:
     put(page, 27)
     page.locator(".scrubber .play").click()
-    page.locator("h1", has_text=f"After step {STEPS} of").wait_for(timeout=WAIT)
-    page.locator(".scrubber .play", has_text="play").wait_for(timeout=WAIT)
+    page.locator("h1", has_text=f"After step {STEPS} of").wait_for()
+    page.locator(".scrubber .play", has_text="play").wait_for()
 
 
 @needs_axe
@@ -175,9 +174,9 @@ def test_a_run_without_sentences_shows_its_curve_and_tells_the_way(browser: Brow
     load(tmp_path).trace(SENTENCES[0]).to_html(tmp_path / "page.html", training=tmp_path)
     with watched(browser, offline=True, reduced_motion="no-preference") as page:
         page.goto(f"{(tmp_path / 'page.html').as_uri()}#level=training")
-        page.locator("p", has_text="No sentences were watched").wait_for(timeout=WAIT)
-        page.locator("code", has_text="--watch").wait_for(timeout=WAIT)
-        page.locator(".training canvas").wait_for(timeout=WAIT)
+        page.locator("p", has_text="No sentences were watched").wait_for()
+        page.locator("code", has_text="--watch").wait_for()
+        page.locator(".training canvas").wait_for()
         page.locator("summary", has_text="the same as a table").click()
         until(page, "document.querySelectorAll('.training tbody tr').length === 5")
 
@@ -268,20 +267,20 @@ def test_a_page_follows_a_training_and_opens_the_model_at_its_end(
     ):
         with exclusive(unfinished):
             page.goto(address)
-            page.locator("h1", has_text="After step 4 of").wait_for(timeout=WAIT)
-            page.locator("p", has_text="The training goes on").wait_for(timeout=WAIT)
+            page.locator("h1", has_text="After step 4 of").wait_for()
+            page.locator("p", has_text="The training goes on").wait_for()
             with (unfinished / FILE).open("a") as file:
                 file.write("".join(lines[6:12]))
-            page.locator("h1", has_text="After step 10 of").wait_for(timeout=WAIT)
+            page.locator("h1", has_text="After step 10 of").wait_for()
             put(page, 3)  # who looks at a step is left there
-            page.locator("h1", has_text="After step 3 of").wait_for(timeout=WAIT)
+            page.locator("h1", has_text="After step 3 of").wait_for()
             with (unfinished / FILE).open("a") as file:
                 file.write("".join(lines[12:15]))
-            page.locator(".scrubber input[max='13']").wait_for(timeout=WAIT)
+            page.locator(".scrubber input[max='13']").wait_for()
             assert "After step 3 of" in page.locator("h1").inner_text()
             for each in run.iterdir():
                 if each.is_file() and each.name != FILE:
                     (unfinished / each.name).write_bytes(each.read_bytes())
-        page.locator("button", has_text="Open the model").click(timeout=WAIT)
-        page.locator("nav a", has_text="all heads").first.wait_for(timeout=WAIT)
-        page.locator("h1", has_text="After step 3 of").wait_for(timeout=WAIT)
+        page.locator("button", has_text="Open the model").click()
+        page.locator("nav a", has_text="all heads").first.wait_for()
+        page.locator("h1", has_text="After step 3 of").wait_for()

@@ -25,7 +25,6 @@ from tests.page.watched import at_rest, reach, until, watched
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 60_000
 TEXT = "A man is playing the guitar."
 
 
@@ -33,12 +32,6 @@ TEXT = "A man is playing the guitar."
 def opened(browser: Browser) -> Iterator[Page]:
     """A window without a network."""
     with watched(browser, offline=True) as page:
-        yield page
-
-
-@pytest.fixture
-def window(browser: Browser) -> Iterator[Page]:
-    with watched(browser) as page:
         yield page
 
 
@@ -68,13 +61,13 @@ def node_of(tree: SearchTree, page: Page) -> Node:
 
 def sum_shown(page: Page) -> list[str | None]:
     """The addends of the score beside the picture, and the total."""
-    page.wait_for_selector(".addends", timeout=WAIT)
+    page.wait_for_selector(".addends")
     return [cell.get_attribute("data-value") for cell in page.locator(".addends td").all()]
 
 
 def test_the_table_has_every_node_and_the_sum_each_addend(opened: Page, file: Path, tree: SearchTree) -> None:
     reach(opened, file, "level=tree")
-    opened.wait_for_selector("tr[data-node]", state="attached", timeout=WAIT)
+    opened.wait_for_selector("tr[data-node]", state="attached")
     shown = opened.locator("tr[data-node]").evaluate_all(
         "rows => rows.map(row => [Number(row.dataset.node), row.dataset.best === 'true',"
         " [...row.querySelectorAll('td[data-value]')].map(({dataset}) => dataset.value)])"
@@ -102,7 +95,7 @@ def test_keys_walk_the_tree_and_an_addend_leads_to_its_number(
 ) -> None:
     reach(opened, file, "level=tree")
     canvas = opened.locator("main canvas")
-    canvas.focus(timeout=WAIT)
+    canvas.focus()
     opened.keyboard.press("End")
     assert node_of(tree, opened) == tree.best
     opened.keyboard.press("ArrowLeft")
@@ -114,8 +107,8 @@ def test_keys_walk_the_tree_and_an_addend_leads_to_its_number(
     assert node_of(tree, opened) != before[-1]
     # Every addend of the answer stands in the run that the page carries.
     reach(opened, file, f"level=tree&at={tree.best.number}")
-    opened.locator(".addends td a").nth(2).wait_for(timeout=WAIT)
-    until(opened, "document.body.innerText.includes('compared with the trace')", timeout=WAIT)
+    opened.locator(".addends td a").nth(2).wait_for()
+    until(opened, "document.body.innerText.includes('compared with the trace')")
     opened.locator(".addends td a").nth(2).click()
     node = tree.path(tree.best)[2]
     article = number_at(opened, "head.log_probabilities", f"2,{node.token}")
@@ -129,33 +122,32 @@ def test_a_node_of_the_answer_opens_there_and_another_one_names_its_command(
     third = tree.path(tree.best)[3]
     reach(opened, file, f"level=tree&at={third.number}")
     canvas = opened.locator("main canvas")
-    canvas.focus(timeout=WAIT)
-    opened.locator(".opens").wait_for(timeout=WAIT)
+    canvas.focus()
+    opened.locator(".opens").wait_for()
     opened.keyboard.press("Enter")
-    opened.wait_for_selector(".growing", timeout=WAIT)
+    opened.wait_for_selector(".growing")
     assert "step 4 of" in opened.locator(".step-slider").inner_text()
     opened.keyboard.press("Escape")
-    opened.wait_for_selector("main canvas", timeout=WAIT)
+    opened.wait_for_selector("main canvas")
     assert node_of(tree, opened) == third
     lost = next(node for node in tree.nodes if node.step == 4 and tree.path(node)[0] != tree.path(tree.best)[0])
     reach(opened, file, f"level=tree&at={lost.number}")
-    until(opened, "document.body.innerText.includes('This word opens live')", timeout=WAIT)
+    until(opened, "document.body.innerText.includes('This word opens live')")
     assert "glassformer explore en-fr" in opened.locator(".inspector").inner_text()
 
 
 def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tree: SearchTree, found: Trace) -> None:
     reach(opened, file, "level=tree&picture=words&at=2")
-    opened.wait_for_selector("tr[data-token] a[data-value]", timeout=WAIT)
+    opened.wait_for_selector("tr[data-token] a[data-value]")
     opened.locator("input[type=range]").focus()
     opened.keyboard.press("ArrowRight")
     until(opened, "document.querySelector('.step-slider').innerText.includes('step 4 of')")
-    until(opened, "document.querySelectorAll('.shares').length === 2", timeout=WAIT)
+    until(opened, "document.querySelectorAll('.shares').length === 2")
     rows = opened.locator("tr[data-token]")
     probabilities = found["head.probabilities"][3]
     until(
         opened,
         f"document.querySelector('tr[data-token]').dataset.token === '{int(probabilities.argmax())}'",
-        timeout=WAIT,
     )
     for row in rows.all():
         token = int(str(row.get_attribute("data-token")))
@@ -164,7 +156,6 @@ def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tr
         opened,
         "token => document.querySelector('tr[data-token][aria-current=true]')?.dataset.token === token",
         str(int(found.facts["decoder_inputs.ids"][0, 4])),
-        timeout=WAIT,
     )
     last = len(found.config.output_stack.blocks) - 1
     for kind, count in (("self_attention", 4), ("cross_attention", len(found.words.inputs[0]))):
@@ -174,7 +165,6 @@ def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tr
             opened,
             "([name, count]) => document.querySelectorAll(`[data-attention='${name}'] [data-value]`).length === count",
             [name, count],
-            timeout=WAIT,
         )
         mean = found[name][0, :, 3].double().mean(dim=0)
         values = [float(str(each.get_attribute("data-value"))) for each in shown.all()]
@@ -187,39 +177,39 @@ def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tr
     assert same(article.get_attribute("data-value"), float(found[name][0, 1, 3, 2]))
 
 
-def test_any_node_of_a_live_page_opens_as_its_run(window: Page, translator: Model) -> None:
+def test_any_node_of_a_live_page_opens_as_its_run(browser: Browser, translator: Model) -> None:
     text, model = "Two dogs run.", translator
     tree = model.search_tree(text)
     assert tree.best is not None
     lost = next(node for node in tree.nodes if node.fate == "below" and node.step == 2)
-    with serving(translating(), "en-fr", (text,)) as address:
+    # The window closes before the server, from which it fetches parts of its script while it is idle.
+    with serving(translating(), "en-fr", (text,)) as address, watched(browser) as window:
         window.goto(f"{address}#level=tree&at={lost.number}")
-        window.locator("main canvas").focus(timeout=WAIT)
+        window.locator("main canvas").focus()
         window.keyboard.press("Enter")
-        window.wait_for_selector(".changes li", timeout=WAIT)
-        window.wait_for_selector('.step-slider:has-text("step 3 of 4")', timeout=WAIT)
+        window.wait_for_selector(".changes li")
+        window.wait_for_selector('.step-slider:has-text("step 3 of 4")')
         run = model.trace(text, target_ids=tree.decoder_ids(lost))
         row = window.locator(f'tr[data-token="{lost.token}"] a')
-        row.wait_for(timeout=WAIT)
+        row.wait_for()
         value = float(row.get_attribute("data-value") or "nan")
         # The server ran a batch of other lengths: float32 adds in another order.
         assert value == pytest.approx(float(run["head.probabilities"][2, lost.token]), rel=2e-6)
         # Another way to search is another tree.
         window.keyboard.press("Escape")
-        window.locator(".tree-ways select").nth(1).select_option("2", timeout=WAIT)
-        window.wait_for_selector('.tree-told:has-text("beam of 2")', timeout=WAIT)
+        window.locator(".tree-ways select").nth(1).select_option("2")
+        window.wait_for_selector('.tree-told:has-text("beam of 2")')
         expected = model.search_tree(text, beams=2)
         until(
             window,
             "count => document.querySelectorAll('tr[data-node]').length === count",
             len(expected.nodes),
-            timeout=WAIT,
         )
 
 
 def test_an_encoder_says_that_it_writes_nothing(opened: Page, slides_page: Path) -> None:
     reach(opened, slides_page, "level=tree")
-    assert "no decoder" in opened.locator("main .says").inner_text(timeout=WAIT)
+    assert "no decoder" in opened.locator("main .says").inner_text()
 
 
 def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> None:
@@ -228,14 +218,14 @@ def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> N
     found = trace(row.model(dtype=torch.float32), inputs, keep="*")
     found.to_html(tmp_path / "gpt2.html")
     reach(opened, tmp_path / "gpt2.html", "level=tree")
-    assert "carries no search" in opened.locator(".wrong").inner_text(timeout=WAIT)
+    assert "carries no search" in opened.locator(".wrong").inner_text()
     reach(opened, tmp_path / "gpt2.html", "level=tree&picture=words&at=1&sentence=1")
-    opened.wait_for_selector("tr[data-token] a", timeout=WAIT)
+    opened.wait_for_selector("tr[data-token] a")
     place = next(at for at, each in enumerate(found.chosen_tokens) if tuple(each) == (1, 1))
     first = opened.locator("tr[data-token]").first
     best = int(found["head.probabilities"][place].argmax())
     assert first.get_attribute("data-token") == str(best)
-    opened.locator(".shares").wait_for(timeout=WAIT)
+    opened.locator(".shares").wait_for()
 
 
 @needs_axe

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -32,10 +33,10 @@ from glassformer.training.progress import NoProgress
 from glassformer.training.record import FILE, read_watched
 from manual.views import VIEWS, page
 from tests.look.rows import row_named
-from tests.page.test_browser import WAIT, check, follow_one, more_row, same, show
+from tests.page.test_browser import check, follow_one, more_row, same, show
 from tests.page.test_page import record_of
 from tests.page.together import try_each
-from tests.page.watched import click, turn
+from tests.page.watched import click, turn, watched
 from tests.run.conftest import prose
 from tests.run.runs import recipe
 from tests.translators import translating
@@ -158,15 +159,14 @@ def runs(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             trained = run if run.exists() else None
             made = {} if trained is None else made_with_model(run)
             found.to_html(folder / "page.html", title=model, searches=searches_of(model), training=trained, **made)
-            window = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True).new_page()
+            window = windows.enter_context(watched(browser, offline=True))
             show(window, folder / "page.html")
             left_out = record_of((folder / "page.html").read_text(encoding="utf-8"))["left_out"]
             known[model] = (found, window, set(left_out))
         return known[model]
 
-    yield opened
-    for _, window, _ in known.values():
-        window.context.close()
+    with ExitStack() as windows:
+        yield opened
 
 
 CELLS = [
@@ -192,20 +192,17 @@ def check_view(view: View, model: str, runs: Opened, ways: set[str]) -> None:
         assert list(view.tensors(found)) == []
         if view.says:
             turn(window, view.address)
-            window.locator("main .wrong").wait_for(timeout=WAIT)
+            window.locator("main .wrong").wait_for()
         return
     rng = random.Random(f"{view.name} {model}")
     name, address = view.place(found, rng, left_out)
-    wrong: list[str] = []
-    window.once("pageerror", lambda error: wrong.append(str(error)))
     turn(window, address)
     if "picture=" in address:
-        window.locator(".pictures a[aria-current=true]:not(:text-is('as numbers'))").wait_for(timeout=WAIT)
+        window.locator(".pictures a[aria-current=true]:not(:text-is('as numbers'))").wait_for()
     if view.follow == "record":
         check_record(window, rng)
         return
     tensor, index = follow(window, view, rng)
-    assert wrong == []
     cell = dict(zip(found.axes(tensor), index, strict=True))
     if tensor not in found:  # a weight, or what was given with the text
         return
@@ -230,8 +227,8 @@ def check_record(window: Page, rng: random.Random) -> None:
     folder = Path(url2pathname(urlsplit(window.url).path)).parent / "model" / "run"
     records = read_watched(folder / FILE).records
     step = rng.choice(sorted(records))
-    window.evaluate("step => { location.hash = `level=training&at=${step}` }", step)
-    window.locator("h1", has_text=f"After step {step} of" if step else "Before the first step").wait_for(timeout=WAIT)
+    turn(window, f"level=training&at={step}", anew=False)
+    window.locator("h1", has_text=f"After step {step} of" if step else "Before the first step").wait_for()
     shown = window.locator(".watched .digits").evaluate_all("all => all.map(each => Number(each.dataset.value))")
     kept = [share for each in records[step]["sentences"] for place in each["places"] for _, share in place]
     assert shown == kept
@@ -254,7 +251,7 @@ def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]
         pass
     elif view.follow == "canvas":
         canvas = window.locator("main canvas").last
-        canvas.wait_for(timeout=WAIT)
+        canvas.wait_for()
         canvas.focus()
         for _ in range(3):
             window.keyboard.press(rng.choice(("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")))
@@ -263,12 +260,12 @@ def follow(window: Page, view: View, rng: random.Random) -> tuple[str, list[int]
         if view.follow == "table":
             click(window.locator("details.twin summary").last)
         links = window.locator(LINKS[view.follow])
-        links.first.wait_for(state="attached", timeout=WAIT)
+        links.first.wait_for(state="attached")
         # A table that is folded is opened with the others.
         window.locator("main details").evaluate_all("all => all.forEach(one => { one.open = true })")
         click(links.nth(rng.randrange(links.count())))
     article = window.locator("article[data-tensor]")
-    article.wait_for(timeout=WAIT)
+    article.wait_for()
     tensor, at = article.get_attribute("data-tensor"), article.get_attribute("data-cell")
     assert tensor is not None
     assert at is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +29,6 @@ from tests.writers import writing
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-WAIT = 120_000
 PROMPT = "She likes the"
 
 
@@ -72,14 +70,8 @@ def reply(tmp_path_factory: pytest.TempPathFactory) -> Told:
     return told(model, tree, tmp_path_factory.mktemp("page") / "reply.html")
 
 
-@pytest.fixture(scope="module")
-def opened(browser: Browser) -> Iterator[Page]:
-    with watched(browser, offline=True) as page:
-        yield page
-
-
 def at_step(page: Page, step: int) -> None:
-    page.wait_for_selector(f'.step-slider:has-text("step {step} of")', timeout=WAIT)
+    page.wait_for_selector(f'.step-slider:has-text("step {step} of")')
 
 
 def test_a_story_is_played_and_stepped_by_keys(browser: Browser, story: Told) -> None:
@@ -104,59 +96,59 @@ def play_and_step(opened: Page, story: Told) -> None:
     until(opened, "document.querySelector('.speed select').value === '8'")
     opened.keyboard.press(" ")
     at_step(opened, count)
-    opened.wait_for_selector('.play:text-is("play")', timeout=WAIT)
+    opened.wait_for_selector('.play:text-is("play")')
     opened.keyboard.press("Home")
     at_step(opened, first)
     opened.locator(".whole input").check()
     until(opened, f"document.querySelectorAll('[data-where=later]').length === {count - first - 1}")
 
 
-def test_each_step_has_what_was_drawn_and_looked_at(opened: Page, story: Told) -> None:
+def test_each_step_has_what_was_drawn_and_looked_at(window: Page, story: Told) -> None:
     tree, trace = story.tree, story.trace
     first = len(tree.prompt) - 1
     name = "decoder.blocks.1.self_attention.weights"
     for number, node in list(enumerate(path_of(tree)))[:3]:
-        reach(opened, story.file, f"level=tree&picture=words&at={first + number}")
-        opened.wait_for_selector(".drawn", timeout=WAIT)
+        reach(window, story.file, f"level=tree&picture=words&at={first + number}")
+        window.wait_for_selector(".drawn")
         assert node.draw is not None
-        given = str(opened.locator(".drawn").get_attribute("data-draw")).split(",")
+        given = str(window.locator(".drawn").get_attribute("data-draw")).split(",")
         assert [float(each) for each in given] == list(node.draw)
-        row = opened.locator(f'tr[data-token="{node.token}"]')
+        row = window.locator(f'tr[data-token="{node.token}"]')
         assert row.get_attribute("aria-current") == "true"
         assert same(row.locator("[data-share]").get_attribute("data-share"), node.share or 0)
         probability = float(trace["head.probabilities"][first + number, node.token])
         assert same(row.locator("a").get_attribute("data-value"), probability)
-        shown = [each.get_attribute("data-value") for each in opened.locator(f'[data-attention="{name}"] span').all()]
+        shown = [each.get_attribute("data-value") for each in window.locator(f'[data-attention="{name}"] span').all()]
         mean = trace[name][0, :, first + number, : first + number + 1].double().mean(dim=0)
         assert len(shown) == len(mean)
         assert torch.allclose(torch.tensor([float(str(each)) for each in shown], dtype=torch.float64), mean, atol=1e-6)
     # The triangle has the row, and opens the head.
-    opened.locator(".so-far canvas").focus(timeout=WAIT)
-    opened.keyboard.press("Enter")
-    opened.wait_for_url(re.compile("level=head"), timeout=WAIT)
+    window.locator(".so-far canvas").focus()
+    window.keyboard.press("Enter")
+    window.wait_for_url(re.compile("level=head"))
     # With one head chosen, a share leads to its number.
-    reach(opened, story.file, f"level=tree&picture=words&at={first + 1}&options=head=1")
-    opened.locator(f'[data-attention="{name}"] a').nth(2).click(timeout=WAIT)
-    article = number_at(opened, name, f"0,1,{first + 1},2")
+    reach(window, story.file, f"level=tree&picture=words&at={first + 1}&options=head=1")
+    window.locator(f'[data-attention="{name}"] a').nth(2).click()
+    article = number_at(window, name, f"0,1,{first + 1},2")
     assert same(article.get_attribute("data-value"), float(trace[name][0, 1, first + 1, 2]))
 
 
-def test_the_draws_are_a_tree(opened: Page, story: Told) -> None:
-    reach(opened, story.file, "level=tree&picture=")
-    opened.wait_for_selector("tr[data-node]", state="attached", timeout=WAIT)
-    assert opened.locator("tr[data-node]").count() == len(story.tree.nodes)
-    assert "seed 5" in opened.locator(".tree-told").inner_text()
+def test_the_draws_are_a_tree(window: Page, story: Told) -> None:
+    reach(window, story.file, "level=tree&picture=")
+    window.wait_for_selector("tr[data-node]", state="attached")
+    assert window.locator("tr[data-node]").count() == len(story.tree.nodes)
+    assert "seed 5" in window.locator(".tree-told").inner_text()
 
 
-def test_a_reply_has_its_turns_and_its_alignment(opened: Page, reply: Told) -> None:
-    show(opened, reply.file)
-    opened.wait_for_selector(".read-from p[data-role]", timeout=WAIT)
-    roles = opened.locator(".read-from p").evaluate_all("all => all.map(each => each.dataset.role)")
+def test_a_reply_has_its_turns_and_its_alignment(window: Page, reply: Told) -> None:
+    show(window, reply.file)
+    window.wait_for_selector(".read-from p[data-role]")
+    roles = window.locator(".read-from p").evaluate_all("all => all.map(each => each.dataset.role)")
     assert roles == ["model", "you"]
-    assert opened.locator('.growing p[data-role="model"]').count() == 1
+    assert window.locator('.growing p[data-role="model"]').count() == 1
     name = "decoder.blocks.1.cross_attention.weights"
-    opened.wait_for_selector(f'[data-attention="{name}"] span', timeout=WAIT)
-    shown = [each.get_attribute("data-value") for each in opened.locator(f'[data-attention="{name}"] span').all()]
+    window.wait_for_selector(f'[data-attention="{name}"] span')
+    shown = [each.get_attribute("data-value") for each in window.locator(f'[data-attention="{name}"] span').all()]
     mean = reply.trace[name][0, :, 0].double().mean(dim=0)
     assert torch.allclose(torch.tensor([float(str(each)) for each in shown], dtype=torch.float64), mean, atol=1e-6)
 
@@ -171,13 +163,13 @@ def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Pat
     # The window closes before the server, from which it fetches parts of its script while it is idle.
     with serving(desk, "writer", ("He",)) as address, watched(browser, reduced_motion="reduce") as page:
         page.goto(f"{address}#level=tree&picture=words&options=seed=3,tokens=6")
-        page.locator(".writer input").fill(PROMPT, timeout=WAIT)
+        page.locator(".writer input").fill(PROMPT)
         page.keyboard.press("Enter")
         expected = writer().search_tree(PROMPT, temperature=None, seed=3, max_tokens=6)
-        page.wait_for_selector(f'.step-slider:has-text("step {len(expected.prompt)} of")', timeout=WAIT)
-        page.wait_for_selector(".drawn", timeout=WAIT)
+        page.wait_for_selector(f'.step-slider:has-text("step {len(expected.prompt)} of")')
+        page.wait_for_selector(".drawn")
         whole = expected.whole_ids(path_of(expected)[-1])
-        until(page, "count => document.querySelectorAll('.growing button').length === count", len(whole), timeout=WAIT)
+        until(page, "count => document.querySelectorAll('.growing button').length === count", len(whole))
         node = path_of(expected)[0]
         assert node.draw is not None
         given = str(page.locator(".drawn").get_attribute("data-draw")).split(",")
@@ -190,11 +182,11 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
         watched(browser, reduced_motion="no-preference") as page,
     ):
         page.goto(f"{address}#level=tree&picture=words&options=seed=2,tokens=5")
-        page.wait_for_selector(".read-from p[data-role]", timeout=WAIT)
+        page.wait_for_selector(".read-from p[data-role]")
         before = page.locator(".read-from p").count()
-        page.locator(".writer input").fill("She likes", timeout=WAIT)
+        page.locator(".writer input").fill("She likes")
         page.locator(".writer button[type=submit]").click()
-        page.wait_for_selector(f".read-from p:nth-child({before + 1})", timeout=WAIT)
+        page.wait_for_selector(f".read-from p:nth-child({before + 1})")
         roles = page.locator(".read-from p").evaluate_all("all => all.map(each => each.dataset.role)")
         assert roles[-1] == "you"
         # It plays by itself, up to its end.
@@ -206,7 +198,7 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
 @long_too
 def test_both_are_for_all(browser: Browser, story: Told, reply: Told, long: bool) -> None:
     def is_for_all(page: Page) -> None:
-        page.wait_for_selector(".so-far canvas", timeout=WAIT)
+        page.wait_for_selector(".so-far canvas")
         assert wider(page) == []
 
     with watched(browser, bypass_csp=True) as page:

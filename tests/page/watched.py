@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
+WAIT = 120_000
+"""Milliseconds after which any waiting fails: a machine may be busy with much else."""
 
-def until(page: Page, expression: str | Callable[[], object], given: object = None, *, timeout: float = 60_000) -> None:
-    """Ask until the expression of the page, or the function of ours, holds; after `timeout` milliseconds it fails.
+
+def until(page: Page, expression: str | Callable[[], object], given: object = None) -> None:
+    """Ask until the expression of the page, or the function of ours, holds.
 
     Playwright's own `wait_for_function` evaluates its text again inside the page when the first answer is no, and the
     page's content policy forbids that: whether such a test passed was a matter of speed.
     """
-    end = time.monotonic() + timeout / 1000
+    end = time.monotonic() + WAIT / 1000
     while not (_evaluated(page, expression, given) if isinstance(expression, str) else expression()):
-        assert time.monotonic() < end, f"not true after {timeout / 1000:.0f} s: {expression}"
+        assert time.monotonic() < end, f"not true after {WAIT // 1000} s: {expression}"
         page.wait_for_timeout(10)
 
 
@@ -54,6 +57,8 @@ def place_of(page: Page) -> str:
 _NOWHERE = "level=scene&scene=nowhere"
 _TURN = """async ([nowhere, address, anew]) => {
   const next = (later) => new Promise((done) => later(done));
+  const rest = async () => { for (let times = 0; times < 3; times++) await next(setTimeout); };
+  await rest();  // what came before may still write its address
   const level = new URLSearchParams(address).get("level");
   const here = level === null || level === document.querySelector("main")?.dataset.level;
   for (const place of anew && here ? [nowhere, address] : [address]) {
@@ -63,7 +68,7 @@ _TURN = """async ([nowhere, address, anew]) => {
     await told;
     await next(setTimeout);
   }
-  for (let times = 0; times < 3; times++) await next(setTimeout);
+  await rest();
 }"""
 
 
@@ -84,7 +89,7 @@ def reach(page: Page, file: Path, address: str) -> None:
         turn(page, address)
     else:
         page.goto(f"{file.as_uri()}#{address}")
-        page.wait_for_selector(".frame", timeout=60_000)
+        page.wait_for_selector(".frame")
 
 
 def click(link: Locator) -> None:
@@ -95,17 +100,22 @@ def click(link: Locator) -> None:
 
 
 @contextmanager
-def watched(browser: Browser, *, width: int = 1280, height: int = 720, **options: Any) -> Iterator[Page]:
-    """A window of this size; errors and warnings of its page fail the test that closes it. Nothing moves in it unless
-    `reduced_motion` says otherwise: a test that reads places would have to wait.
+def watched(
+    browser: Browser, *, width: int = 1280, height: int = 720, fails: bool = False, **options: Any
+) -> Iterator[Page]:
+    """A window of this size; errors of its page fail the test that closes it, and warnings of the browser too unless a
+    request `fails` in the test. Nothing moves in it unless `reduced_motion` says otherwise: a test that reads places
+    would have to wait.
     """
     context = browser.new_context(
-        viewport={"width": width, "height": height}, **{"reduced_motion": "reduce", **options}
+        **{"viewport": {"width": width, "height": height}, "reduced_motion": "reduce", **options}
     )
+    context.set_default_timeout(WAIT)
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    if not fails:
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     yield page
     context.close()
     assert not wrong, "\n".join(wrong)

@@ -99,7 +99,7 @@ def test_a_hundred_thousand_blocks_are_refused_before_one_is_built(saved: Path, 
         [sys.executable, "-c", _OPENED_IN_LITTLE_MEMORY, str(saved)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     assert str(path) in done.stdout

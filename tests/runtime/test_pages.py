@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import sys
 from pathlib import Path
 
@@ -37,6 +38,42 @@ def test_numbers_are_the_same_in_large_pages(monkeypatch: pytest.MonkeyPatch) ->
     assert np.array_equal(numbers, np.arange(1 << 22))
     if sys.platform == "linux" and _kernel_joins():
         assert _joined(part) >= 4 * pages._LARGE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")
+def test_large_pages_of_which_a_part_was_never_used_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux would fill them, at once or minute by minute: a process that only waits would grow."""
+    size, small = pages._LARGE, mmap.PAGESIZE
+    memory = mmap.mmap(-1, 12 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    first = -(-ctypes.addressof(ctypes.c_char.from_buffer(memory)) // size) * size
+    at = first - ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for place in range(8):  # two are whole, then two of which a page is used, one that is not used at all, and so on
+        for used in range(0, (size, size, small, small, 0, size, small, 0)[place], small):
+            memory[at + place * size + used] = 1
+    before, larger = _facts(first, first + 8 * size)
+    assert (before, larger) == (3 * size + 3 * small, set())
+    monkeypatch.setattr(pages, "_held", lambda maps: [(first, first + 8 * size)])
+    monkeypatch.setattr(pages, "_MOST", 1 << 40)  # the process of the tests holds more than is worth it
+    pages.join_pages()
+    after, larger = _facts(first, first + 8 * size)
+    assert after == before
+    if Path("/sys/kernel/mm/transparent_hugepage/enabled").exists():
+        assert larger == {(first, first + 2 * size), (first + 5 * size, first + 6 * size)}
+
+
+def _facts(start: int, end: int) -> tuple[int, set[tuple[int, int]]]:
+    """Bytes in memory between two addresses, and the parts that may be in large pages."""
+    resident, may, part = 0, set[tuple[int, int]](), (0, 0)
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, *rest = line.split()
+        if "-" in name and not name.endswith(":"):
+            first, last = (int(each, 16) for each in name.split("-"))
+            part = max(first, start), min(last, end)
+        elif part[0] < part[1] and name == "Rss:":
+            resident += int(rest[0]) * 1024
+        elif part[0] < part[1] and name == "VmFlags:" and "hg" in rest:
+            may.add(part)
+    return resident, may
 
 
 def _kernel_joins() -> bool:

@@ -46,7 +46,7 @@ def listening(app: Starlette, to_take: float = 30.0) -> Iterator[str]:
             yield f"http://127.0.0.1:{socket_.getsockname()[1]}"
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(300)
 
 
 def answered_while_stopped(

@@ -32,7 +32,7 @@ FILL = {"texts": ["The [MASK] sat on the mat."]}
 
 def connected(address: str) -> socket.socket:
     parts = urlsplit(address)
-    return socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=20)
+    return socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=300)
 
 
 def test_without_the_token_nothing_is_told_but_that_the_server_works(bundled: dict[str, Model]) -> None:
@@ -64,7 +64,7 @@ def test_a_page_of_another_site_is_refused(client: TestClient, headers: dict[str
 
 def test_a_body_of_100_mb_is_refused_and_not_kept(bundled: dict[str, Model]) -> None:
     body = b'{"texts": ["' + b"x" * 100_000_000 + b'"]}'
-    with listening(served_by({"english": bundled["english"]})) as address, httpx2.Client(timeout=30) as client:
+    with listening(served_by({"english": bundled["english"]})) as address, httpx2.Client(timeout=300) as client:
         answer = client.post(f"{address}/v1/english/fill", content=body)
         assert answer.status_code == 413
         assert answer.json()["error"]["wanted"] == "a request must have at most 4,000,000 bytes"
@@ -86,7 +86,7 @@ def test_answers_of_many_clients_are_those_of_each_alone(bundled: dict[str, Mode
         ]
 
     async def scene(address: str) -> tuple[list[Any], list[Any]]:
-        async with httpx2.AsyncClient(base_url=f"{address}/v1/", timeout=60) as client:
+        async with httpx2.AsyncClient(base_url=f"{address}/v1/", timeout=300) as client:
             alone = [(await client.post(path, json=body)).json() for path, body in asked]
             together = await asyncio.gather(*(client.post(path, json=body) for path, body in asked))
             assert {answer.status_code for answer in together} == {200}
@@ -101,7 +101,7 @@ def test_answers_of_many_clients_are_those_of_each_alone(bundled: dict[str, Mode
 def test_overload_gives_429_alone_and_what_was_taken_is_answered(bundled: dict[str, Model]) -> None:
     async def scene(address: str) -> list[Any]:
         limits = httpx2.Limits(max_connections=None)
-        async with httpx2.AsyncClient(timeout=60, limits=limits) as client:
+        async with httpx2.AsyncClient(timeout=300, limits=limits) as client:
             body = {"texts": [f"A [MASK] {number}." for number in range(8)]}
             asking = [client.post(f"{address}/v1/english/fill", json=body) for _ in range(120)]
             return list(await asyncio.gather(*asking))
@@ -150,7 +150,7 @@ def test_clients_that_leave_are_forgotten_and_slow_no_other(bundled: dict[str, M
     long = {"texts": ["It was"], "max_tokens": 120, "min_tokens": 119, "beams": 6}
     short = {"texts": ["It was"], "max_tokens": 2}
     models = models_of({"writer": bundled["writer"]})
-    with listening(application(models)) as address, httpx2.Client(timeout=60, base_url=address) as client:
+    with listening(application(models)) as address, httpx2.Client(timeout=300, base_url=address) as client:
         client.post("/v1/writer/generate", json=short)
         started = time.perf_counter()
         assert client.post("/v1/writer/generate", json=long).status_code == 200
@@ -172,7 +172,7 @@ def test_a_client_that_never_reads_is_let_go(bundled: dict[str, Model]) -> None:
     """It asks for an answer of some megabytes: others are answered meanwhile, and of it only a part is sent."""
     body = {"texts": ["Rain and snow. " * 250], "per_word": True, "strategy": ["1", "2", "3"]}
     app = served_by({"sentences": bundled["sentences"]})
-    with listening(app, to_take=0.2) as address, httpx2.Client(timeout=30, base_url=address) as client:
+    with listening(app, to_take=0.2) as address, httpx2.Client(timeout=300, base_url=address) as client:
         started = time.perf_counter()
         whole = client.post("/v1/sentences/embed", json=body)
         seconds = time.perf_counter() - started

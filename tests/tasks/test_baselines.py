@@ -74,10 +74,10 @@ def test_what_a_fit_costs_is_bounded_and_told(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(baselines, "_RECORDS", 3000)
     monkeypatch.setattr(baselines, "_PRODUCTS", 60_000)
     lessons = [Lesson(f"word{n % 1000} and word{n % 7}", None, n % 1000) for n in range(20_000)]
-    begin = time.monotonic()
+    begin = time.process_time()
     found = TfIdf(lessons, 1000)
     (logs,) = found.guess([lessons[5]])
-    assert time.monotonic() - begin < 10  # of all of it: minutes
+    assert time.process_time() - begin < 10  # seconds; of all of it minutes
     assert len(logs) == 1000
     assert np.isfinite(logs).all()
     assert "of 20,000 training records" in found.note

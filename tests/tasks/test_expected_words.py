@@ -1,6 +1,7 @@
 """The word that was hidden, told to `fill` and `explain`: as the tokens that it has, each with its probability."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.__main__ import main
 from glassformer.page.documents import expected
 from glassformer.tasks.words.guesses import expected_tokens
+from glassformer.text.tokenizer import Tokenizer
 
 SKIT = "Let's stick to [MASK] in this skit"
 
@@ -41,6 +43,21 @@ def test_each_mask_has_its_word_and_without_words_nothing_changes(english: gf.Mo
     assert "expected" not in plain.to_dict()
     best = plain.masks[0].guesses[0]
     assert (told.expected[0].tokens[0].probability, told.expected[0].tokens[0].rank) == (best.probability, 1)
+
+
+def test_more_guesses_ask_the_tokenizer_no_more_often(english: gf.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call keeps what the library prints from the screen, which takes longer than to decode a token."""
+    calls = list[int]()
+    batch = Tokenizer.decode_batch
+
+    def counted(self: Tokenizer, rows: Sequence[Sequence[int]], *, skip_special: bool = True) -> list[str]:
+        calls.append(len(rows))
+        return batch(self, rows, skip_special=skip_special)
+
+    monkeypatch.setattr(Tokenizer, "decode_batch", counted)
+    few, many = english.fill(SKIT, top=2), english.fill(SKIT, top=500)
+    assert calls == [1 + 2, 2, 1 + 500, 500]  # with the token before, and alone
+    assert many.masks[0].guesses[:2] == few.masks[0].guesses
 
 
 @pytest.mark.parametrize("words", [["it", "that"], ["漢字"], [" "]])

@@ -11,10 +11,12 @@ import torch
 from torch import Tensor
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.compilers import nop
+from torch._inductor.utils import fresh_cache
 
 from glassformer.models.families import modernbert
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
+from glassformer.parts.position import rotate
 from glassformer.runtime import compiler
 from glassformer.runtime.device import Log, Machine
 from glassformer.runtime.processes import Processes
@@ -36,6 +38,10 @@ def quiet(message: str) -> None:
 
 def learning(task: Toy, model: Transformer, log: Log = quiet) -> LossAndGradient:
     return LossAndGradient(task, model, machine_of(toy_settings()), compiled=True, log=log)
+
+
+def zero_if_none(gradient: Tensor | None) -> Tensor:
+    return torch.zeros(1) if gradient is None else gradient
 
 
 def loss_of(model: Transformer, batch: Batch) -> dict[str, object]:
@@ -67,6 +73,45 @@ def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
     checkpoint = Checkpoints(tmp_path / "on" / "checkpoints").newest()
     assert checkpoint is not None
     assert checkpoint.facts["compiled"] is True  # a compile that fails goes on without, and would learn the same
+
+
+def test_a_wrong_gradient_is_told_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler may make wrong code: what it did to the gradient is taken back."""
+    monkeypatch.setattr(
+        compiler, "compiled", lambda eager: lambda batch: {n: v * torch.nan for n, v in eager(batch).items()}
+    )
+    task, models, said = Toy(), [toy_model(), toy_model()], list[str]()
+    compiled_one = learning(task, models[0], said.append)
+    plain = LossAndGradient(task, models[1], machine_of(toy_settings()), compiled=False, log=quiet)
+    for step in range(2):  # the second is added to the first
+        losses = [each(task.batch(step), ONE) for each in (compiled_one, plain)]
+        assert losses[0] == losses[1]
+    assert not compiled_one.compiled
+    assert len(said) == 1
+    for name, parameter in models[1].named_parameters():
+        assert torch.equal(zero_if_none(parameter.grad), zero_if_none(models[0].get_parameter(name).grad)), name
+
+
+@pytest.mark.long
+def test_keys_that_turn_have_a_gradient_in_bfloat16() -> None:
+    """g++ 12 merged statements of this kernel into wrong ones where the processor has AVX-512 (torch 2.13)."""
+    if not compiler.has_compiler(torch.device("cpu")):
+        pytest.skip("there is no C++ compiler here")
+    torch._dynamo.reset()
+    table = torch.randn(2, 64, 64, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(2, 64, 128, generator=torch.Generator().manual_seed(1), requires_grad=True)
+
+    def scores(x: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            heads = (x @ torch.eye(128)).unflatten(-1, (2, 64)).transpose(1, 2)
+            turned = rotate(heads, (table[0], table[1]))
+            return (turned @ turned.transpose(-1, -2)).float().mul(0.01).sin().sum()
+
+    (expected,) = torch.autograd.grad(scores(x), x)
+    with compiler.compiling(), fresh_cache():
+        (found,) = torch.autograd.grad(torch.compile(scores, fullgraph=True, dynamic=False)(x), x)
+    # bfloat16 has 8 bits, and kernels that are fused round less often.
+    assert (found - expected).norm() < 0.05 * expected.norm()
 
 
 class Unkind(Toy):

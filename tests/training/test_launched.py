@@ -77,18 +77,19 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("kills", "torchrun", "more"), [(3, None, []), (20, 20, []), (3, None, ["--shard"]), (3, 20, ["--shard"])]
+    ("kills", "torchrun", "steps", "more"),
+    [(3, None, STEPS, []), (20, 20, STEPS, []), (3, None, 60, ["--shard"]), (6, 20, 60, ["--shard"])],
 )
 def test_a_killed_process_is_begun_again(
-    text: Path, tmp_path: Path, kills: int, torchrun: int | None, more: list[str]
+    text: Path, tmp_path: Path, kills: int, torchrun: int | None, steps: int, more: list[str]
 ) -> None:
-    whole = Launched(text, tmp_path / "whole", *more)
+    whole = Launched(text, tmp_path / "whole", *more, steps=steps)
     assert whole.end() == 0, whole.errors.read_text()
-    broken = Launched(text, tmp_path / "broken", *more, torchrun=torchrun)
+    broken = Launched(text, tmp_path / "broken", *more, torchrun=torchrun, steps=steps)
     rng = random.Random(0)
     for kill in range(kills):
         broken.wait_for(lambda: len(broken.workers) == 2)
-        step = broken.step + rng.randrange(1, STEPS // kills - 2)
+        step = broken.step + rng.randrange(1, steps // kills - 2)
         if kill % 4:  # in the steps, wherever they are; else in what comes before them
             broken.wait_for(lambda step=step: broken.step >= step)  # type: ignore[misc]
         time.sleep(rng.uniform(0.0, 0.2 if kill % 4 else 5.0))

@@ -3,15 +3,16 @@
 import { render } from "preact";
 import { firstLevel, firstUnit, firstWeights, largestWeight, withoutModel } from "./address/first.ts";
 import { follow, given, go, state, together } from "./address/state.ts";
-import { CHUNKS, fetchAhead } from "./chunks/chunks.ts";
+import { CHUNKS, fetchAhead, live } from "./chunks/chunks.ts";
 import { Session } from "./edit/session/session.ts";
 import { App } from "./frame/app.tsx";
 import { engineOf } from "./frame/engine_of.ts";
 import { LEVELS, ORDER } from "./frame/levels.ts";
 import { keepNotice } from "./leave/notice.ts";
+// What several parts read and the core does not would be a file of its own, and a served page would wait for it.
+import "./measures/heads.ts";
+import "./record/record.ts";
 import { Store } from "./run/store.ts";
-import { reachKernel } from "./sources/carrier.ts";
-import { HttpSource } from "./sources/http_source.ts";
 import type { Source } from "./sources/source.ts";
 import { say } from "./words/say.ts";
 
@@ -22,10 +23,16 @@ async function ofItsOwn(): Promise<Source> {
   return EmbeddedSource.open();
 }
 
+/** The run of the server behind the page, or of the kernel behind a notebook. */
+async function ofServer(kernel: boolean): Promise<Source> {
+  const { HttpSource, reachKernel } = await live();
+  if (kernel) await reachKernel();
+  return HttpSource.open();
+}
+
 async function start(root: HTMLElement): Promise<void> {
-  if (root.dataset["host"] === "kernel") await reachKernel();
   const alone = document.getElementById("record") !== null;
-  const source = alone ? await ofItsOwn() : await HttpSource.open();
+  const source = await (alone ? ofItsOwn() : ofServer(root.dataset["host"] === "kernel"));
   const store = new Store(source);
   follow();
   const address = given();

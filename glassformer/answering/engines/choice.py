@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from glassformer.answering.engines.compared import agreement, equal
-from glassformer.answering.engines.engine import ENGINES, Engine, Plan, StandIn, missing, version
+from glassformer.answering.engines.engine import ENGINES, Engine, Plan, Scores, StandIn, missing, version
 from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
 from glassformer.answering.engines.watched import State, Watched
 from glassformer.base.cache import not_kept
@@ -44,7 +44,7 @@ def check_engine(name: str) -> str:
     if name not in (AUTO, TORCH, *ENGINES):
         raise ConfigError(f"there is no engine {name!r}", do=did_you_mean(name, (AUTO, TORCH, *ENGINES)))
     if name in ENGINES and (package := missing(ENGINES[name]())) is not None:
-        raise MissingExtraError(package, extra="fast", purpose=f"the engine {name}")
+        raise MissingExtraError(package, extra="fast")
     return name
 
 
@@ -67,6 +67,8 @@ class Chosen:
     said: set[str] = field(default_factory=set)
     # Those that may answer, by the name that is asked for; all rows so far, and by verb the last of them.
     engines: dict[str, list[Engine]] = field(default_factory=dict)
+    # What has answered the last rows, by its name.
+    answered: str = TORCH
     rows: int = 0
     tokens: int = 0
     joined: bool = False
@@ -94,6 +96,7 @@ def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
     ) -> Generator[tuple[int, Any], None, None]:
         engines, verb = _candidates(model), (type(predictor), predictor.asks)
         known_of(model).count(verb, rows, module)
+        known_of(model).answered = TORCH
         if not engines:
             return answer_rows(predictor, module, rows, fast=fast)
         known, key = current(model, module), (*verb, model.engine, len(rows) == 1, fast)
@@ -103,6 +106,8 @@ def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
             chosen = next((each for each in found if each is not None), None)
             if chosen is not None and predictor.in_one_pass:
                 known.reading[key] = chosen
+        if chosen is not None:
+            known.answered = chosen.name
         return answered_by(chosen, module, predictor, rows, fast=fast)
 
     return answered
@@ -217,6 +222,7 @@ class Trial:
             key = (self.engine.name, folder)
             if key not in chosen.opened:
                 chosen.opened[key] = plan.opened(folder)
+                chosen.opened[key].name = self.engine.name
             return chosen.opened[key]
         except OSError as error:
             return not_kept(error)
@@ -288,7 +294,7 @@ class Trial:
             ours, theirs = ours + mine, theirs + its
             times.append(torch_seconds / max(seconds, 1e-9))
         right = sum(map(equal, ours, theirs))
-        stand_in.tells = False  # what was compared was read here
+        stand_in.tells = Scores.NONE  # what was compared was read here
         if stand_in.used == before:
             return "it answers nothing of what is asked"
         if self.engine.exact and right < len(some):

@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
@@ -26,15 +27,26 @@ class Plan:
     asked: str = ""
 
 
-@runtime_checkable
-class StandIn(Protocol):
-    """A model that an engine computes, how often it has, and whether it tells scores of tokens as it goes. `alone`
-    gives what a predictor finds for a row that comes by itself; None where it needs the model for that, as where it is
-    None.
+class Scores(IntEnum):
+    """Scores that a greedy search computes as it goes, because somebody has read such ones: of nothing, of each answer,
+    or of each of its tokens. Others are computed when they are read.
     """
 
+    NONE = 0
+    ANSWERS = 1
+    TOKENS = 2
+
+
+@runtime_checkable
+class StandIn(Protocol):
+    """A model that the engine of this `name` computes, how often it has, and which scores it computes as it goes.
+    `alone` gives what a predictor finds for a row that comes by itself; None where it needs the model for that, as
+    where it is None.
+    """
+
+    name: str
     model: Transformer
-    tells: bool
+    tells: Scores
 
     @property
     def used(self) -> int: ...

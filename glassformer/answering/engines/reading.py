@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from glassformer.answering.engines.engine import Plan
+from glassformer.answering.engines.engine import Plan, Scores
 from glassformer.base.machine import VNNI, features
 from glassformer.convert.onnx.heads import Answer, ExportedHead
 from glassformer.convert.onnx.network import Network, treats_masks, write_graph
@@ -73,7 +73,7 @@ class OnnxModel:
 
     def __init__(self, model: Transformer, folder: Path) -> None:
         assert model.encoder is not None
-        self.session, self.used, self.tells = Session(folder / _GRAPH), 0, False
+        self.name, self.session, self.used, self.tells = "", Session(folder / _GRAPH), 0, Scores.NONE
         join_pages()
         stack = copy.copy(model.encoder)
         stack.elsewhere = self.states

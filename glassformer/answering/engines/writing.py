@@ -8,8 +8,8 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import cache, partial
-from itertools import groupby, islice
+from functools import cache
+from itertools import groupby, islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from glassformer.answering.engines.asked import PATIENCE, cannot_search, wanted_of
-from glassformer.answering.engines.engine import Plan
+from glassformer.answering.engines.engine import Plan, Scores
 from glassformer.base.later import Later
 from glassformer.convert.ctranslate import cannot_convert, longest, write_ctranslate
 from glassformer.decode.request import Finished, Hypothesis, Request
@@ -93,12 +93,12 @@ class _Batch(NamedTuple):
 
 class _Answer(NamedTuple):
     """An answer as it was found: its tokens with the end, its score, the log-probability of all of them (None: not
-    known), and whether the model has ended it.
+    known), and whether the model has ended it. The score of a greedy search is this log-probability.
     """
 
     request: Request
-    ids: list[int]
-    score: float
+    ids: tuple[int, ...]
+    score: float | None
     total: float | None
     ended: bool
 
@@ -119,16 +119,16 @@ class CTranslated:
         self.engine: Any = kind(str(folder), device="cpu", compute_type=numbers, **split)
         self.model = copy.copy(model)
         self.model.loop = self.write
-        # Whether somebody has read scores of tokens: a greedy search then tells them as it goes.
-        self.tells, self.alone = False, None
+        self.name, self.tells, self.alone = "", Scores.NONE, None
 
     def write(self, requests: Iterable[Request], wanted: Wanted, own: Answered) -> Iterator[Step]:
         """Requests are searched a few batches ahead of the answers; those that it cannot answer come last."""
         left: list[Request] = []
         waiting: deque[_Batch] = deque()
         for some in together(requests, self.workers):
-            mine = [request for request in some if self.can(request, wanted)]
-            left += [request for request in some if not self.can(request, wanted)]
+            mine = list[Request]()
+            for request in some:
+                (mine if self.can(request, wanted) else left).append(request)
             size = max(1, -(-len(mine) // self.workers))
             # Among prompts of several lengths it would take the rest of the longer ones for its own words.
             for _, alike in groupby(mine, key=lambda request: len(request.prompt or ())):
@@ -154,7 +154,8 @@ class CTranslated:
         settings, most = wanted.settings, max(_limit(request, wanted) for request in requests)
         options: dict[str, Any] = {
             "asynchronous": True,
-            "return_scores": True,
+            # A greedy search without them needs no sums over the vocabulary.
+            "return_scores": settings.method == "beam" or self.tells > Scores.NONE,
             "return_end_token": True,
             "end_token": list(wanted.ids.end),
             "beam_size": 1,
@@ -171,7 +172,7 @@ class CTranslated:
             )
             return _Batch(requests, most, results)
         logs: list[list[float]] | None = None
-        if settings.method == "greedy" and self.tells and not wanted.attention:
+        if settings.method == "greedy" and self.tells is Scores.TOKENS and not wanted.attention:
             told: list[list[float]] = [[] for _ in requests]
 
             def chosen(step: Any) -> bool:
@@ -204,25 +205,31 @@ class CTranslated:
             if batch.logs is not None:  # of a greedy search, which has one answer
                 told.append(batch.logs[place][: len(best[0].ids)])
         self.used += len(finished)
-        read: Iterable[tuple[Sequence[float], Tensor | None]]
+
+        @cache
+        def scored() -> list[list[float]]:
+            """Of all answers, when the first is asked for: that takes the engine as long as most of the search."""
+            return told or list(self.scored(answers, wanted))
+
+        def logs_of(place: int) -> list[float]:
+            self.tells = Scores.TOKENS
+            return scored()[place]
+
+        def total_of(place: int) -> tuple[float]:
+            self.tells = max(self.tells, Scores.ANSWERS)
+            return (sum(scored()[place]),)
+
         if wanted.attention:
             parts = (answers[start : start + _READ] for start in range(0, len(answers), _READ))
             read = (each for some in parts for each in _reread(self.plain, some, wanted))
-        elif batch.logs is not None:
-            read = ((logs, None) for logs in told)
+            made = (
+                _hypothesis(each, logs, sum(logs), looks) for each, (logs, looks) in zip(answers, read, strict=True)
+            )
         else:
-
-            @cache
-            def scored() -> list[list[float]]:
-                """Of all answers, when the first is asked for: that takes the engine as long as most of the search."""
-                self.tells = True
-                return list(self.scored(answers, wanted))
-
-            def of(place: int) -> list[float]:
-                return scored()[place]
-
-            read = ((Later(partial(of, place)), None) for place in range(len(answers)))
-        made = (_hypothesis(each, logs, looks, wanted) for each, (logs, looks) in zip(answers, read, strict=True))
+            made = (
+                _hypothesis(each, Later(logs_of, place), Later(total_of, place) if each.total is None else each.total)
+                for place, each in enumerate(answers)
+            )
         return Step([Finished(request.number, list(islice(made, count))) for request, count in finished])
 
     def scored(self, answers: Sequence[_Answer], wanted: Wanted) -> Iterator[list[float]]:
@@ -271,19 +278,20 @@ def _best(
     """
     limit, settings = _limit(request, wanted), wanted.settings
     beam, ends = settings.method == "beam", {str(each) for each in wanted.ids.end}
-    found: list[tuple[float, float | None, list[str], bool]] = []
-    for tokens, total in zip(getattr(result, "hypotheses", None) or result.sequences, result.scores, strict=True):
+    found: list[tuple[float | None, float | None, list[str], bool]] = []
+    rows = getattr(result, "hypotheses", None) or result.sequences
+    for tokens, total in zip(rows, result.scores or repeat(None, len(rows)), strict=True):
         whole = beam or len(tokens) <= limit
         tokens = tokens if whole else tokens[:limit]
         ended = bool(tokens) and tokens[-1] in ends
         cut_by_it = beam and limit != batch.most
         if len(tokens) > limit or (not ended and (settings.forced_end or cut_by_it)):
             return None
-        score = total / penalties[len(tokens)] if beam else total
+        score = total / penalties[len(tokens)] if beam else None
         found.append((score, total if whole else None, tokens, ended))
-    found.sort(key=lambda each: -each[0])
+    found.sort(key=lambda each: -(each[0] or 0.0))
     return [
-        _Answer(request, [int(token) for token in tokens], score, total, ended)
+        _Answer(request, tuple(map(int, tokens)), score, total, ended)
         for score, total, tokens, ended in found[: settings.n_best]
     ]
 
@@ -322,11 +330,12 @@ def _padded(rows: Sequence[Sequence[int]]) -> Inputs:
     return collate([Row(ids=row) for row in rows], pad_id=0).inputs
 
 
-def _hypothesis(found: _Answer, logs: Sequence[float], looks: Tensor | None, wanted: Wanted) -> Hypothesis:
-    total = sum(logs) if found.total is None or looks is not None else found.total
+def _hypothesis(
+    found: _Answer, logs: Sequence[float], total: float | Later[float], looks: Tensor | None = None
+) -> Hypothesis:
     return Hypothesis(
-        ids=tuple(found.ids[:-1] if found.ended else found.ids),
-        score=found.score if wanted.settings.method == "beam" else total,
+        ids=found.ids[:-1] if found.ended else found.ids,
+        score=total if found.score is None else found.score,
         log_probability=total,
         token_log_probabilities=logs,
         ended=found.ended,

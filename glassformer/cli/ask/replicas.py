@@ -72,7 +72,7 @@ def serve_on_ray(
         try:
             serve = importlib.import_module("ray.serve")
         except ImportError:
-            raise MissingExtraError("ray[serve]", extra="ray", purpose="serve --ray") from None
+            raise MissingExtraError("ray[serve]", extra="ray") from None
         there = int(ray.cluster_resources().get("CPU", 0))
         if there < replicas * cores:
             wanted = f"{replicas} replicas need {replicas * cores} cores"

@@ -52,7 +52,7 @@ def serve(
     """
     from glassformer.run.serving.listening import check_installed
 
-    check_installed("a server", "prometheus_client")
+    check_installed("prometheus_client")
     from glassformer.run.serving.limits import Limits
     from glassformer.run.serving.start import listening_at
     from glassformer.run.serving.start import serve as run

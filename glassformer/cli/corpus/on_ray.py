@@ -193,7 +193,7 @@ def package() -> ModuleType:
         importlib.import_module("ray.data")
         return importlib.import_module("ray")
     except ImportError:
-        raise MissingExtraError("ray", extra="ray", purpose="--ray") from None
+        raise MissingExtraError("ray", extra="ray") from None
 
 
 def _knock(address: str) -> None:

@@ -70,7 +70,7 @@ def explore(
     refuse_given(of_site, "{} is for a site", got="no site", do="add --publish FOLDER")
     from glassformer.run.serving.listening import check_installed
 
-    check_installed("a page with a live model")
+    check_installed()
     from glassformer.base.settings import read_settings
     from glassformer.page.server.asked import Asked
     from glassformer.page.server.start import serve

@@ -39,6 +39,7 @@ def evaluate(
     fast: options.Fast = False,
     device: options.Device = "auto",
     threads: options.Threads = None,
+    engine: options.Engine = "auto",
     columns: Mapping[str, Any] | None = None,
 ) -> None:
     """Measure a model on its task and compare it with baselines. A stopped evaluation cannot be resumed: run the
@@ -56,7 +57,7 @@ def evaluate(
     from glassformer.scoring.verdict import QUOTING, to_dict
     from glassformer.training.progress import ConsoleProgress
 
-    opened = open_model(which, device=device, fast=fast, threads=threads)
+    opened = open_model(which, device=device, fast=fast, threads=threads, engine=engine)
     with results(out, opened.data) as handle:  # before measuring: an output that cannot be written is refused
         scores = measure(opened, paths, split=split, columns=columns or {}, rejects=rejects, progress=ConsoleProgress())
         if not examples:

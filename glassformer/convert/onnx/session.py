@@ -29,7 +29,7 @@ def needs_onnx(packages: Sequence[str] = ("onnx", "onnxruntime")) -> None:
         try:
             __import__(package)
         except ImportError:
-            raise MissingExtraError(package, extra="onnx", purpose="an export to ONNX") from None
+            raise MissingExtraError(package, extra="onnx") from None
 
 
 class Session:

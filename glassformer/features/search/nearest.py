@@ -140,7 +140,7 @@ def nearest(vectors: Floats, backend: Backend = "auto", *, empty: Sequence[int] 
     spec = importlib.util.find_spec("faiss")
     there = spec is not None and spec.origin is not None  # a folder of that name, beside which Python runs, has none
     if backend == "faiss" and not there:
-        raise MissingExtraError("faiss-cpu", extra="faiss", purpose="searching with faiss")
+        raise MissingExtraError("faiss-cpu", extra="faiss")
     if backend == "faiss" or (backend == "auto" and there):
         return Faiss(vectors, empty)
     return Exact(vectors, empty)

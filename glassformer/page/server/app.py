@@ -299,6 +299,11 @@ def shell(title: str, elements: Sequence[str]) -> str:
             '<link rel="stylesheet" href="script/core.css">',
             # Fetched and compiled while the rest arrives, run behind it.
             '<script type="module" src="script/core.js"></script>',
+            *(
+                f'<link rel="modulepreload" href="script/{part}">'
+                for part in script_files()
+                if part.startswith("live-")
+            ),
             "</head>",
             "<body>",
             '<div id="explorer">',

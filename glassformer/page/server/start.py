@@ -33,7 +33,7 @@ def serve(
     `start` is run before: what is wrong with it is refused here, with the errors of `Model.trace`. Port 0 is any that
     is free. Raises MissingExtraError, and ConfigError for a port that is not free.
     """
-    check_installed("a page with a live model")
+    check_installed()
     import uvicorn
 
     from glassformer.page.server.app import application

@@ -5,7 +5,7 @@ import socket
 from glassformer.base.errors import ConfigError, MissingExtraError
 
 
-def check_installed(purpose: str, *more: str) -> None:
+def check_installed(*more: str) -> None:
     """Raise MissingExtraError where the packages of the extra `serve`, and `more` of them, are not installed."""
     for package in ("fastapi", "uvicorn", *more):
         try:
@@ -13,7 +13,7 @@ def check_installed(purpose: str, *more: str) -> None:
         except ModuleNotFoundError as error:
             if error.name != package:
                 raise
-            raise MissingExtraError(package, extra="serve", purpose=purpose) from None
+            raise MissingExtraError(package, extra="serve") from None
 
 
 def bound(port: int, host: str = "127.0.0.1", backlog: int = 256) -> socket.socket:

@@ -5,16 +5,15 @@ B rows · S tokens of the prompt
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.base.later import Later
+from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.decode.asked import asked_search
 from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Hypothesis, Request, SpecialIds
+from glassformer.decode.request import Hypothesis, Request, SpecialIds, log_probability_of, score_of
 from glassformer.decode.settings import USUAL, DecodeSettings
 from glassformer.decode.step import Step
 from glassformer.decode.stream import stream
@@ -62,8 +61,8 @@ class Generation(Answered):
 
     prompt: str
     generated: str
-    score: float = 0.0
-    log_probability: float = 0.0
+    score: Due = Due()
+    log_probability: Due = Due()
     tokens: Sequence[GeneratedToken] = ()
     n_best: tuple[Sample, ...] = ()
     ended: bool = True
@@ -297,9 +296,9 @@ class Generate(writers.Writer[Prompt, Generation]):
         return Generation(
             example.text,
             written,
-            score=first.score,
-            log_probability=first.log_probability,
-            tokens=Later(partial(generated, self.tokenizer, first)),
+            score=Later(score_of, first),
+            log_probability=Later(log_probability_of, first),
+            tokens=Later(generated, self.tokenizer, first),
             n_best=samples,
             ended=first.ended or any(stop in text_behind(self.tokenizer, example.ids, first.ids) for stop in self.stop),
             left_out=example.left_out,

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
+from glassformer.base.later import Due
 from glassformer.base.shown import Grid, Part, Share, Written
 from glassformer.data.readers.paragraphs import Sentence
 from glassformer.decode.request import Hypothesis
@@ -64,8 +65,8 @@ class Translation(Answered):
 
     text: str
     translation: str
-    score: float = 0.0
-    log_probability: float = 0.0
+    score: Due = Due()
+    log_probability: Due = Due()
     tokens: Sequence[TranslatedToken] = ()
     alignment: tuple[Link, ...] = ()
     n_best: tuple[Alternative, ...] = ()

@@ -6,7 +6,6 @@ B rows · S tokens of the source · T tokens of the translation
 import math
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from typing import Self
 
@@ -18,7 +17,7 @@ from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import decode
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Hypothesis, Request, SpecialIds, occurs
+from glassformer.decode.request import Hypothesis, Request, SpecialIds, log_probability_of, occurs, score_of
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Step
 from glassformer.decode.stream import StreamedText, stream
@@ -281,10 +280,10 @@ class Translator(writers.Writer[TextPair, Translation]):
         firsts = [hypotheses[0] for hypotheses in found]
         return Translation(
             text,
-            join_sentences(text, sentences, best) if sentences else "",
-            score=math.fsum(each.score for each in firsts),
-            log_probability=math.fsum(each.log_probability for each in firsts),
-            tokens=Later(partial(translated_tokens, self.target, sentences, firsts, best)),
+            best[0] if whole else join_sentences(text, sentences, best) if sentences else "",
+            score=Later(score_of, *firsts),
+            log_probability=Later(log_probability_of, *firsts),
+            tokens=Later(translated_tokens, self.target, sentences, firsts, best),
             alignment=tuple(translated_links(self.tokenizer, text, sentences, firsts, best)) if self.aligned else (),
             n_best=self.n_best(text, sentences, found) if self.settings.n_best > 1 else (),
             windows=max((each.parts for each in sentences), default=1) if self.paragraphs else max(1, len(sentences)),

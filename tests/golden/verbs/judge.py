@@ -26,7 +26,7 @@ NEARLY = 2e-3
 
 def outcomes(chosen: Sequence[Case], keep: Path | None = None) -> Iterator[tuple[Case, dict[str, Any], str]]:
     """Each chosen case with what it gave and its standard error; what it needs is run before it."""
-    warm()
+    warm(trains=not all(case.fast for case in chosen))
     names = {case.name for case in chosen}
     with contextlib.ExitStack() as stack:
         root = (keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="verbs-")))).resolve()

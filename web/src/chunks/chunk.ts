@@ -25,6 +25,8 @@ export class Chunk<Module> {
     this.wrong.value = "";
     try {
       const [found] = await Promise.all([this.#fetch(), styled()]);
+      // A part that an exported page lacks makes nothing.
+      if (Object.keys(found as object).length === 0) throw new Error(say`not in this page`);
       this.here.value = found;
       return found;
     } catch (error) {

@@ -19,6 +19,9 @@ export const CHUNKS = {
   alone: new Chunk(() => import("./alone.ts")),
 };
 
+/** A served page begins with this too, and so does not wait for the styles of the chunks. */
+export const live = (): Promise<typeof import("./live.ts")> => import("./live.ts");
+
 /** A page that stands for so many ms has time for what may be opened next. */
 const QUIET = 250;
 

@@ -23,7 +23,10 @@ export function viewIn<Module, Props extends object>(
 export function Awaited({ chunk, lacks = "" }: { chunk: Chunk<unknown>; lacks?: string }): VNode | null {
   const [here, wrong] = [chunk.here.value, chunk.wrong.value];
   const [told, setTold] = useState("");
-  useEffect(() => void chunk.load().catch(() => null), [chunk]);
+  useEffect(() => {
+    // What another part of the page has reported is not tried again: it would take that report away while it is read.
+    if (chunk.wrong.value === "") void chunk.load().catch(() => null);
+  }, [chunk]);
   if (here !== null) return null;
   if (wrong === "") return <p class="quiet awaited">{say`This part of the page is being fetched …`}</p>;
   if (lacks !== "") {

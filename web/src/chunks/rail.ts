@@ -4,4 +4,5 @@ export { Changes } from "../edit/views/changes_view.tsx";
 export { Compare } from "../edit/views/compare_view.tsx";
 export { OfBoth } from "../edit/views/of_both.tsx";
 export { TextFields } from "../edit/views/texts_view.tsx";
+export { Touch } from "../edit/views/touch.tsx";
 export { begin } from "../views/moving.ts";

@@ -10,9 +10,9 @@ import { Awaited, viewIn } from "../chunks/later.tsx";
 import { SessionContext } from "../edit/session/context.ts";
 import type { Session } from "../edit/session/session.ts";
 import { BusyLine } from "../edit/views/busy.tsx";
-import { useEditKeys } from "../edit/views/touch.tsx";
+import { useEditKeys } from "../edit/views/keys.ts";
 import { short } from "../numbers/written.ts";
-import { StoreContext, useAnswer, useNextTask, usePalette, useStore } from "../views/hooks.ts";
+import { StoreContext, useAnswer, useLate, useNextTask, usePalette, useStore } from "../views/hooks.ts";
 import { Working } from "../views/pieces.tsx";
 import { say } from "../words/say.ts";
 import { Foot } from "./foot.tsx";
@@ -78,7 +78,7 @@ function Page(): VNode {
   // Until the number of this address is here, the one before stays: dimmed, and without its mark.
   const asked = beside === undefined && tensor !== "" && !lost && inPicture.value;
   const stale = asked && (answer === null || answer.name !== tensor || answer.cell.join() !== held.join());
-  // A key may come before the effect below has replaced the listener of the level before: the state is read anew.
+  const late = useLate(stale);
   const up = (): void => {
     const above = LEVELS[state.value.level].up(state.value, names);
     if (above !== null) go(above);
@@ -90,7 +90,8 @@ function Page(): VNode {
       () => setTimeout(() => help.current?.showModal()),
       () => null,
     );
-  useEffect(() => {
+  // Keys are followed as soon as what they change is drawn, here and elsewhere: an effect comes some frames later.
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "?") keys();
@@ -136,15 +137,22 @@ function Page(): VNode {
       </Beside>
       {state.value.tour !== "" && <Strip />}
       {state.value.tour !== "" && <Awaited chunk={CHUNKS.tours} />}
-      <main class="main" ref={main} tabIndex={-1} data-level={level} data-stale={stale && level === "number"}>
-        {stale && level === "number" && (
+      <main
+        class="main"
+        ref={main}
+        tabIndex={-1}
+        data-level={level}
+        data-stale={late && level === "number"}
+        aria-busy={stale}
+      >
+        {late && level === "number" && (
           <Working on={say`Loading ${names.title(tensor)}, ${names.cell(tensor, held)}`} />
         )}
         {lost ? <NoTensor name={tensor} /> : view}
         {chunk !== undefined && <Awaited chunk={chunk} lacks={LEVELS[level].lacks?.(store.source) ?? ""} />}
       </main>
       <Beside>
-        <Inspector answer={answer} loading={stale ? names.cell(tensor, held) || names.title(tensor) : ""} />
+        <Inspector answer={answer} loading={stale ? names.cell(tensor, held) || names.title(tensor) : ""} late={late} />
         {foot}
         {dialog}
       </Beside>

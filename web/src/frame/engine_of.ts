@@ -1,10 +1,12 @@
 /** The engine for what a page has opened: its server, or the page itself, which fetches what it needs for that. */
 
-import { CHUNKS } from "../chunks/chunks.ts";
-import { type Engine, Server } from "../edit/session/engine.ts";
-import { HttpSource } from "../sources/http_source.ts";
+import { CHUNKS, live } from "../chunks/chunks.ts";
+import type { Engine } from "../edit/session/engine.ts";
+import { isServed } from "../sources/served.ts";
 import type { Source } from "../sources/source.ts";
 
 export async function engineOf(source: Source): Promise<Engine> {
-  return source instanceof HttpSource ? new Server(source) : (await CHUNKS.alone.load()).engineOfPage(source);
+  if (!isServed(source)) return (await CHUNKS.alone.load()).engineOfPage(source);
+  const { Server } = await live();
+  return new Server(source);
 }

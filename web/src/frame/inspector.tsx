@@ -7,7 +7,6 @@ import { later } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { viewIn } from "../chunks/later.tsx";
 import { WithNumbers } from "../draw/mathml.tsx";
-import { Touch } from "../edit/views/touch.tsx";
 import { givenSentence, sentenceOf } from "../formulas/sentences.ts";
 import { Check, Sentence, SetByHand } from "../levels/number/pieces.tsx";
 import { short } from "../numbers/written.ts";
@@ -19,16 +18,19 @@ import { say } from "../words/say.ts";
 import { LEVELS } from "./levels.ts";
 
 const OfBoth = viewIn(CHUNKS.rail, (chunk) => chunk.OfBoth);
+const Touch = viewIn(CHUNKS.rail, (chunk) => chunk.Touch);
 
 const Chain = viewIn(CHUNKS.looking, (chunk) => chunk.Chain);
 
 /** Drawn after the picture: a click or a key is seen there first. */
-export function Inspector({ answer, loading }: { answer: Answer | null; loading: string }): VNode {
+export function Inspector(props: { answer: Answer | null; loading: string; late: boolean }): VNode {
+  const { answer, loading, late } = props;
   const [shown, now] = [useNextTask(answer), later.value];
-  return useMemo(() => <Inside answer={shown} loading={loading} />, [shown, now, loading]);
+  return useMemo(() => <Inside answer={shown} loading={loading} late={late} />, [shown, now, loading, late]);
 }
 
-function Inside({ answer, loading }: { answer: Answer | null; loading: string }): VNode | null {
+function Inside(props: { answer: Answer | null; loading: string; late: boolean }): VNode | null {
+  const { answer, loading, late } = props;
   const store = useStore();
   const { level } = later.value;
   const pointed = store.pointed.value;
@@ -68,8 +70,8 @@ function Inside({ answer, loading }: { answer: Answer | null; loading: string })
           </b>
         )}
       </button>
-      <div class="inside" data-stale={loading !== "" && shown === answer}>
-        {loading !== "" && <Working on={say`Loading ${loading}`} />}
+      <div class="inside" data-stale={late && shown === answer}>
+        {late && <Working on={say`Loading ${loading}`} />}
         {shown !== null && level !== "number" && !over && <InHand answer={shown} />}
         {shown !== null && level === "number" && <Chain answer={shown} store={store} />}
         {shown !== null && !over && <Touch answer={shown} />}

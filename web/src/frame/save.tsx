@@ -1,7 +1,7 @@
 /** The button that opens what can be taken along. */
 
 import type { VNode } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
 import { say } from "../words/say.ts";
@@ -13,7 +13,7 @@ export function Save(): VNode {
   const whole = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
   const shut = (): void => setOpen(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       const plain = !event.defaultPrevented && !event.ctrlKey && !event.metaKey && !event.altKey;
       const writes = event.target instanceof Element && event.target.matches("input, textarea, select");

@@ -10,7 +10,7 @@ import { svgOf } from "../draw/svg.ts";
 import type { Names } from "../formulas/names.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import { dtypeOf, writeTensor } from "../record/write_safetensors.ts";
-import { HttpSource } from "../sources/http_source.ts";
+import { isServed } from "../sources/served.ts";
 import type { Source } from "../sources/source.ts";
 import { useStore } from "../views/hooks.ts";
 import { say } from "../words/say.ts";
@@ -162,7 +162,7 @@ async function inHand(at: State, source: Source, names: Names): Promise<[Tensor,
 
 /** Whether a page's address is one for others: in a notebook it has none of its own, and that of a live page ends with its server. */
 function lasts(source: Source): boolean {
-  return location.protocol !== "about:" && !(source instanceof HttpSource);
+  return location.protocol !== "about:" && !isServed(source);
 }
 
 /** What a page has of these: an address that ends with its server is still one for the same reader. */

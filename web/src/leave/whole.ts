@@ -2,7 +2,7 @@
 
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
 import { grouped } from "../numbers/written.ts";
-import { HttpSource } from "../sources/http_source.ts";
+import { isServed } from "../sources/served.ts";
 import type { Source } from "../sources/source.ts";
 import { LANGUAGE } from "../words/say.ts";
 import { withoutScript } from "./notice.ts";
@@ -14,7 +14,7 @@ const [AT_ONCE, AT_MOST] = [1 << 22, 1 << 27];
 export async function wholeTensor(source: Source, name: string): Promise<Tensor> {
   const found = await source.tensor(name);
   if (found !== undefined) return found;
-  if (!(source instanceof HttpSource)) throw new Error(`this page does not carry ${name}`);
+  if (!isServed(source)) throw new Error(`this page does not carry ${name}`);
   const shape = source.run.shapes[name] ?? source.run.weights[name];
   if (shape === undefined) throw new Error(`nobody knows the sizes of ${name}`);
   const size = sizeOf(shape);
@@ -56,7 +56,7 @@ export function partsOf(shape: readonly number[], most = AT_ONCE): string[] {
  * writes it. `place` is the address at which it opens.
  */
 export async function wholePage(source: Source, place: string): Promise<Blob> {
-  const text = source instanceof HttpSource ? await source.page() : ownPage();
+  const text = isServed(source) ? await source.page() : ownPage();
   // What the server has written has its language already.
   const spoken = text.includes("data-language") || LANGUAGE === "en" ? "" : ` data-language="${LANGUAGE}"`;
   return new Blob([text.replace('<html lang="en"', `<html lang="en"${spoken} data-place="${attribute(place)}"`)], {

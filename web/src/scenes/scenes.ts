@@ -6,37 +6,38 @@ import type { Scene } from "../draw/scene.ts";
 import type { Scout } from "../scout/scout.ts";
 import { say } from "../words/say.ts";
 import { directionsTable, drawDirections } from "./attention/directions.ts";
-import { drawEarlier } from "./attention/earlier_keys.ts";
 import { drawMatrix, drawSplit, PROJECTED } from "./attention/matrix.ts";
 import { drawMixing } from "./attention/mixing.ts";
 import { drawPadding, padded, readsAlone } from "./attention/padding.ts";
 import { drawStages, outputsOf } from "./attention/stages.ts";
 import { drawTwins, notTwo } from "./attention/twins.ts";
 import { drawTwoWords, readsOfBlock, TWO_WORDS, twoWordsTable } from "./attention/two_words.ts";
-import { drawWriting, writes } from "./attention/writing.ts";
 import type { Ask } from "./board/ask.ts";
 import type { Board } from "./board/board.ts";
 import { drawProduct, drawRecap, drawShared } from "./board/boxes.ts";
 import { drawCells } from "./board/cells.ts";
 import { answerReads } from "./board/reading.ts";
 import { GradientsView } from "./gradients_view.tsx";
+import { noIndex, noProbe, noStart, notShuffled, writes } from "./lacking.ts";
 import { PrintedView } from "./printed_view.tsx";
 import { earlierReads, noEarlier } from "./recomputed/earlier.ts";
 import { small } from "./recomputed/forward.ts";
 import { zeroesNothing } from "./recomputed/zeroed.ts";
-import { notShuffled, ShuffledView } from "./shuffled_view.tsx";
 import { drawBeside, isLabelled, isPair, ownLabel } from "./vectors/answer.ts";
 import { drawBlockOutputs } from "./vectors/block_outputs.ts";
 import { drawFourWays } from "./vectors/four_ways.ts";
 import { drawLookUp, drawnFrom, LOOK_UP } from "./vectors/look_up.ts";
-import { drawNeighbours, NEAR_ASKED, neighboursTable, noIndex } from "./vectors/neighbours.ts";
-import { drawRegression, LABEL_ASKED, noProbe, regressionTable } from "./vectors/regression.ts";
 import { drawSameWord, sameWordTable, TWO_PLACES } from "./vectors/same_word.ts";
 import { drawSizes, sizesTable } from "./vectors/sizes.ts";
 import { guesser, ownGuess, scored } from "./vectors/skit.ts";
 import { drawStrategies, STRATEGY_ASKED, strategiesTable } from "./vectors/strategies.ts";
-import { drawTransfer, largestRead, noStart, transferTable } from "./vectors/transfer.ts";
 import { layersRead, noVectors, WORD_ASKED } from "./vectors/vectors.ts";
+
+// A page whose run has none of these lacks them: each picture says so, in `lacks`, before it would be drawn.
+const [sections, writing] = await Promise.all([import("./sections.ts"), import("./writing.ts")]);
+const { drawNeighbours, NEAR_ASKED, neighboursTable, drawRegression, LABEL_ASKED, regressionTable } = sections;
+const { drawTransfer, largestRead, transferTable, ShuffledView } = sections;
+const { drawEarlier, drawWriting } = writing;
 
 export interface TourScene {
   readonly title: string;

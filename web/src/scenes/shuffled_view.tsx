@@ -3,10 +3,9 @@
 import type { VNode } from "preact";
 import { link, state } from "../address/state.ts";
 import { short } from "../numbers/written.ts";
-import { explains } from "../record/commands.ts";
 import type { Scout } from "../scout/scout.ts";
 import { usePalette } from "../views/hooks.ts";
-import { heard, say } from "../words/say.ts";
+import { say } from "../words/say.ts";
 
 /** See `page/sections/sums.py`. */
 interface Way {
@@ -29,15 +28,6 @@ const nameOf = ({ positions, causal }: Way): string =>
 
 interface Shuffled {
   readonly texts?: readonly Text[];
-  readonly reason?: string;
-}
-
-/** Why a run has none, with the command that gives it. */
-export function notShuffled(s: Scout, told: unknown): string | null {
-  if (told !== null) return heard((told as Shuffled | undefined)?.reason ?? "") || null;
-  const { run } = s.names;
-  const command = explains(run, "", run.editing?.texts?.slice(0, 1)).replace("explain", "shuffle").replace("  ", " ");
-  return say`This page was written without it: ${command}`;
 }
 
 export function ShuffledView({ s, told }: { readonly s: Scout; readonly told: unknown }): VNode | null {

@@ -1,7 +1,7 @@
 /** A tour as slides: large type, led by keys alone, with notes next to the slide for whoever presents it. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { go, state } from "../address/state.ts";
 import { say } from "../words/say.ts";
 
@@ -22,7 +22,7 @@ export function present(): void {
 /** While a tour is presented, arrow keys lead through it instead of through a picture. */
 export function usePresenterKeys(to: (by: number) => void): void {
   const shown = state.value.present;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shown === "") return;
     const pressed = (event: KeyboardEvent): void => {
       const held = event.ctrlKey || event.metaKey || event.altKey;

@@ -1,7 +1,7 @@
 /** The strip of the tour: one idea, a question, the answer; the picture below is the live page's own. */
 
 import type { VNode } from "preact";
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { toNumber } from "../address/links.ts";
 import { go, link, type State, state } from "../address/state.ts";
 import type { Said } from "../scout/said.ts";
@@ -52,7 +52,7 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
     void loadTexts().then((all) => setTexts(textsOf(all, tour)));
   }, [tour]);
   const here = placeOfAnswer();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || writes(event.target)) return;
       // Of the place as it is now: a key may come before this function has been put in the place of the last step's.

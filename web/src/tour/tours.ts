@@ -5,15 +5,19 @@ import { vectorsOf } from "../levels/mask/asked.ts";
 import { say } from "../words/say.ts";
 import type { Step } from "./step.ts";
 import { ANSWER } from "./steps/answer.ts";
-import { BERT } from "./steps/bert.ts";
-import { DECODER } from "./steps/decoder.ts";
 import { INPUT } from "./steps/input.ts";
 import { POST } from "./steps/post.ts";
 import { GUIDE, NOTES, retold } from "./steps/retold.ts";
 import { SCORES } from "./steps/scores.ts";
-import { TRANSLATION } from "./steps/translation.ts";
 import { VALUES } from "./steps/values.ts";
 import type { Text, Texts } from "./texts.ts";
+
+// A page lacks those that do not suit its run: then they have no steps.
+const [{ BERT = [] }, { DECODER = [] }, { TRANSLATION = [] }] = await Promise.all([
+  import("./steps/bert.ts"),
+  import("./steps/decoder.ts"),
+  import("./steps/translation.ts"),
+]);
 
 export interface Tour {
   readonly name: string;

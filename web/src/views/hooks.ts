@@ -128,6 +128,23 @@ export function useNextTask<T>(value: T): T {
   return next.value;
 }
 
+/** What is here within so many milliseconds is not waited for in sight. */
+const QUICK = 150;
+
+/** Whether something has been waited for so long that the page says so. A transition with a delay would cost frames. */
+export function useLate(waits: boolean): boolean {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    if (!waits) return;
+    const waiting = setTimeout(() => setLate(true), QUICK);
+    return () => {
+      clearTimeout(waiting);
+      setLate(false);
+    };
+  }, [waits]);
+  return waits && late;
+}
+
 /** Milliseconds without another step after which what stands below a picture follows the cell in hand. */
 const RESTED = 60;
 

@@ -4,7 +4,7 @@ import { Dots, numberAt, Part } from "../../src/numbers/dots.ts";
 import { FORMAT, type Formula } from "../../src/record/record.ts";
 import { Store } from "../../src/run/store.ts";
 import { HttpSource } from "../../src/sources/http_source.ts";
-import { RefusedError } from "../../src/sources/requests.ts";
+import { RefusedError } from "../../src/sources/refused.ts";
 
 const FORMULA = { name: "scaled", axes: "query key", rule: { rule: "scale" } } as unknown as Formula;
 const KEY = "0".repeat(32);

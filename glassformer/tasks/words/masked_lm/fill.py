@@ -9,7 +9,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -260,11 +260,11 @@ class Fill(Predictor[Masked, Filled]):
         seen = list(example.encoding.ids)
         for place, probabilities, ids in zip(example.places, all_probabilities, all_ids, strict=True):
             before = seen[place - 1] if place else None
-            guesses = tuple(
-                Guess(word_of(self.tokenizer, id_), self.tokenizer.token(id_), probability, self._joins(before, id_))
-                for id_, probability in zip(ids, probabilities, strict=True)
-                if probability >= 0
-            )
+            shares = [*takewhile(lambda share: share >= 0, probabilities)]  # special tokens come last
+            ids = ids[: len(shares)]
+            joins = self._join(before, ids)
+            tokens = map(self.tokenizer.token, ids)
+            guesses = tuple(map(Guess, words_of(self.tokenizer, ids), tokens, shares, joins))
             start, end = example.encoding.offsets[place]
             masks.append(MaskedWord(start, end, guesses))
             head = filled[: start + shift]
@@ -288,30 +288,33 @@ class Fill(Predictor[Masked, Filled]):
         )
         return Filled(example.text, filled, tuple(masks), example.cut, words)
 
-    def _joins(self, before: int | None, id_: int) -> bool:
+    def _join(self, before: int | None, ids: Sequence[int]) -> list[bool]:
+        """Whether each token continues the word of the one before."""
         if before is None:
-            return False
-        alone = self.tokenizer.decode([before], skip_special=False)
-        both = self.tokenizer.decode([before, id_], skip_special=False)
-        return both.startswith(alone) and not both[len(alone) :].startswith(" ")
+            return [False] * len(ids)
+        both = [[before], *([before, id_] for id_ in ids)]
+        alone, *texts = self.tokenizer.decode_batch(both, skip_special=False)
+        return [text.startswith(alone) and not text[len(alone) :].startswith(" ") for text in texts]
 
 
 def _inside(places: list[int], window: Window) -> list[int]:
     return places[bisect_left(places, window.first) : bisect_left(places, window.last)]
 
 
-def word_of(tokenizer: Tokenizer, id_: int) -> str:
-    word = tokenizer.decode([id_], skip_special=False).strip()
-    if "\ufffd" in word:  # no whole letter
-        word = tokenizer.text(id_).strip()
-    return word.removeprefix("##") or tokenizer.text(id_) or tokenizer.token(id_)
+def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> Iterator[str]:
+    """The word of each token."""
+    for id_, text in zip(ids, tokenizer.decode_batch([[id_] for id_ in ids], skip_special=False), strict=True):
+        word = text.strip()
+        if "\ufffd" in word:  # no whole letter
+            word = tokenizer.text(id_).strip()
+        yield word.removeprefix("##") or tokenizer.text(id_) or tokenizer.token(id_)
 
 
 def best_words(tokenizer: Tokenizer, logits: Tensor) -> list[str]:
     """The likeliest word at each place, [N, V] to N words, of those that `Fill` predicts."""
     scores = logits[:, : tokenizer.vocabulary_size].clone()  # [N, V]: rows that only pad the table are no tokens
     scores[:, sorted(tokenizer.special_ids)] = -math.inf
-    return [word_of(tokenizer, id_) for id_ in scores.argmax(dim=1).tolist()]
+    return [*words_of(tokenizer, scores.argmax(dim=1).tolist())]
 
 
 def text_tokens(tokenizer: Tokenizer, length: int | None) -> int | None:

@@ -149,7 +149,7 @@ class ChatAlone(TableTask):
         scores = self.evaluate_in_training(model, source, limit=limit)
         chosen = replies_to_write(source, limit)
         asked = [([turn._asdict() for turn in each.before], each.reply) for each in chosen]
-        return with_replies(scores, model, self.talking(model), asked)
+        return with_replies(scores, model, self.talking(model), asked, self.engine)
 
     def evaluate_in_training(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
         return self._scoring.measured(model, source, source.rows_of(limit))

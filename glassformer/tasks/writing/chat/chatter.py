@@ -6,16 +6,15 @@ B rows · S tokens of the turns so far
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.base.later import Later
+from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.asked import asked_search, reply_search
-from glassformer.decode.request import Hypothesis
+from glassformer.decode.request import Hypothesis, log_probability_of, score_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
@@ -46,8 +45,8 @@ class Reply(Answered):
 
     turns: tuple[str, ...]
     reply: str
-    score: float = 0.0
-    log_probability: float = 0.0
+    score: Due = Due()
+    log_probability: Due = Due()
     tokens: Sequence[GeneratedToken] = ()
     n_best: tuple[OtherReply, ...] = ()
     ended: bool = True
@@ -190,9 +189,9 @@ class Chatter(Writer[Conversation, Reply]):
         return Reply(
             example.turns,
             written[0],
-            score=first.score,
-            log_probability=first.log_probability,
-            tokens=Later(partial(generated, self.translator.target, first)),
+            score=Later(score_of, first),
+            log_probability=Later(log_probability_of, first),
+            tokens=Later(generated, self.translator.target, first),
             n_best=tuple(
                 OtherReply(text, each.score, each.log_probability)
                 for text, each in zip(written, hypotheses, strict=True)

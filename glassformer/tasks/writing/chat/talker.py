@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.later import Later
 from glassformer.decode.asked import reply_search
-from glassformer.decode.request import Hypothesis
+from glassformer.decode.request import Hypothesis, log_probability_of, score_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
@@ -163,8 +164,8 @@ class Talker(Writer[Talk, Reply]):
         return Reply(
             tuple(each.content for each in opened(example.messages)[1]),
             found.generated.strip(),
-            score=found.score,
-            log_probability=found.log_probability,
+            score=Later(score_of, found),
+            log_probability=Later(log_probability_of, found),
             tokens=found.tokens,
             n_best=tuple(OtherReply(each.generated.strip(), each.score, each.log_probability) for each in found.n_best),
             ended=found.ended,

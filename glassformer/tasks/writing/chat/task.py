@@ -22,7 +22,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
 from glassformer.scoring.trigram import Trigram
-from glassformer.tasks.predictor import Predictor, evaluating, predict
+from glassformer.tasks.predictor import Engine, Predictor, evaluating, predict
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation, Source, silent
@@ -79,12 +79,16 @@ def replies_to_write(source: Replies, limit: int | None) -> list[Any]:
 
 
 def with_replies(
-    scores: Scores, model: Transformer, writer: Predictor[Any, Reply], asked: Sequence[tuple[object, str]]
+    scores: Scores,
+    model: Transformer,
+    writer: Predictor[Any, Reply],
+    asked: Sequence[tuple[object, str]],
+    engine: Engine | None,
 ) -> Scores:
     """Scores with those of a writer's replies to these turns, compared with the right ones."""
     with evaluating(model) as fast:
         examples = (writer.example({"turns": turns}, "") for turns, _ in asked)
-        written = [found.reply for found in predict(writer, model, examples, fast=fast)]
+        written = [found.reply for found in predict(writer, model, examples, fast=fast, engine=engine)]
     own = {**scores.of[THIS_MODEL], **reply_scores(written)}
     of = {**scores.of, THIS_MODEL: own, "right replies": reply_scores([right for _, right in asked])}
     return replace(scores, of=of, report={"written": len(written)})
@@ -207,7 +211,7 @@ class Chat(TargetTask):
         """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""
         scores = scores_of_replies(target_losses(model, source, self.unigram, limit), source, self.unigram.name)
         asked = [(each.text.split("\n"), each.target) for each in replies_to_write(source, limit)]
-        return with_replies(scores, model, Chatter(self.searching(1), history=_ALL), asked)
+        return with_replies(scores, model, Chatter(self.searching(1), history=_ALL), asked, self.engine)
 
     def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
         start, vocabulary = self.translator.ids.begin, self.tokenizer.target.vocabulary_size

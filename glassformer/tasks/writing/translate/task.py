@@ -186,7 +186,8 @@ class Translate(TargetTask):
         losses = target_losses(model, source, self.unigram, limit)
         texts, _ = different_sources(source, losses)
         with evaluating(model) as fast:
-            found = list(predict(self.searching(beams), model, (TextPair(text) for text in texts), fast=fast))
+            pairs = (TextPair(text) for text in texts)
+            found = list(predict(self.searching(beams), model, pairs, fast=fast, engine=self.engine))
         texts = [each.translation for each in found]
         scores = scores_of_translations(source, losses, texts, self.unigram, self.frequent)
         accuracy = float(losses.right.sum() / losses.tokens.sum())

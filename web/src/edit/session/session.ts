@@ -8,8 +8,8 @@ import { at } from "../../numbers/safetensors.ts";
 import type { Step } from "../../record/step.ts";
 import { Store } from "../../run/store.ts";
 import { DifferenceSource } from "../../sources/difference.ts";
-import { HttpSource } from "../../sources/http_source.ts";
-import { RefusedError } from "../../sources/requests.ts";
+import { RefusedError } from "../../sources/refused.ts";
+import { isServed } from "../../sources/served.ts";
 import { say } from "../../words/say.ts";
 import { type Change, formatChanges, parseChanges, type Which, withChange } from "../changes/changes.ts";
 import { movedChanges } from "../changes/shift.ts";
@@ -282,7 +282,7 @@ export class Session {
     const { source } = await this.#kept(state.value.kept, kept);
     const [sentence = 0, ...rest] = cell;
     const inA = this.#now.names.axes(name)[0] === "sentence" && kept.row !== null ? [kept.row, ...rest] : [...cell];
-    if (vector && source instanceof HttpSource && inA[0] === sentence) {
+    if (vector && isServed(source) && inA[0] === sentence) {
       this.add({ kind: "patch", where: name, run: source.run.run, cell: [...cell.slice(0, -1), null] });
       return;
     }

@@ -7,7 +7,7 @@ import { DASHES, SCALE } from "../../draw/marks.ts";
 import { type Attention, attentionOf, blockOf, type Chosen, peersOf } from "../../formulas/attention.ts";
 import { grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
-import { HttpSource } from "../../sources/http_source.ts";
+import { isServed } from "../../sources/served.ts";
 import { useOpened, usePalette, useRested, useStore, useWidth } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Working } from "../../views/pieces.tsx";
@@ -137,7 +137,7 @@ function Details({ attention, cell, width, digits }: DetailProps & { readonly di
 
 export function textOf(store: Store, side: Text["side"], sentence: number): Text {
   const { source } = store;
-  const spans: Spans = source instanceof HttpSource ? (source.run.spans[side]?.[sentence] ?? null) : null;
+  const spans: Spans = isServed(source) ? (source.run.spans[side]?.[sentence] ?? null) : null;
   const count = (source.shape(`${side}.ids`) ?? source.shape(`${side}.vectors`))?.[1] ?? 0;
   return { names: store.names, side, sentence, spans, count, fetch: store.fetch };
 }

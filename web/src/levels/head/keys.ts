@@ -1,6 +1,6 @@
 /** The keys of this level: [ and ] for the head before and after, { and } for the block, digits for heads beside it. */
 
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { go, type state } from "../../address/state.ts";
 import { type Attention, blockOf, type Chosen } from "../../formulas/attention.ts";
 
@@ -36,7 +36,7 @@ export function useHeadKeys(
   peers: readonly string[],
   count: number,
 ): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLSelectElement) return;
       const [block, head] = [peers.indexOf(weights), cell[1] ?? 0];

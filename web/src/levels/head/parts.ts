@@ -4,13 +4,14 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Fetch } from "../../formulas/evaluator.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Store } from "../../run/store.ts";
-import { HttpSource } from "../../sources/http_source.ts";
+import type { HttpSource } from "../../sources/http_source.ts";
+import { isServed } from "../../sources/served.ts";
 import { useOpened, useStore } from "../../views/hooks.ts";
 import { rowsOf, type TokenRows } from "./weights.ts";
 
 /** The server of a run that is not sent whole. */
 export function serverOf({ source }: Store): HttpSource | null {
-  return source instanceof HttpSource && !source.run.whole ? source : null;
+  return isServed(source) && !source.run.whole ? source : null;
 }
 
 export function shapeOf(store: Store, name: string): readonly number[] | undefined {

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { short } from "../../numbers/written.ts";
 import type { Importance, ImportanceRow } from "../../record/sums.ts";
-import { HttpSource } from "../../sources/http_source.ts";
+import { isServed } from "../../sources/served.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { heard, say } from "../../words/say.ts";
@@ -22,7 +22,7 @@ const NAME = "importance";
 /** The measured heads; or, in the place of them, whether a server can measure them, and why they could not be. */
 export function useWorth(): { readonly worth: Worth | null; readonly offered: boolean; readonly reason: string } {
   const { source } = useStore();
-  const server = source instanceof HttpSource;
+  const server = isServed(source);
   const told = useSection<Importance>(NAME, !server || measuring.value);
   const worth = useMemo(() => {
     if (told === null || isLacking(told)) return null;

@@ -1,7 +1,7 @@
 /** The slides' model learns the reader's sentences in the page: its loss, its guesses, its boxes and weights, step by step. */
 
 import type { VNode } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { link, state } from "../../address/state.ts";
 import { isWriter } from "../../learn/choice.ts";
 import { grouped, power, short } from "../../numbers/written.ts";
@@ -60,7 +60,7 @@ function Learning({ now }: { now: Lesson }): VNode {
   const program = shown(now);
   const large = learner.weights.length > LARGE;
   const letters = isWriter(learner.setup.choice.exercise);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
       const own =

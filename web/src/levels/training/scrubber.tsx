@@ -1,7 +1,7 @@
 /** At the foot: the step in hand, moved by mouse, by keys, or by itself; and the steps that are kept to compare. */
 
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import type { Record } from "../../run/training.ts";
@@ -39,7 +39,7 @@ export function Scrubber({ records }: { records: readonly Record[] }): VNode | n
     const before = pinned(state.value, pin);
     go({ options: withPin(state.value.options, pin, before === step ? null : step) }, true);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
       const target = event.target as HTMLElement;

@@ -8,8 +8,9 @@ import type { Names } from "../../formulas/names.ts";
 import type { RunRecord, Side } from "../../record/record.ts";
 import type { TreeWish } from "../../record/wishes.ts";
 import type { Store } from "../../run/store.ts";
-import { HttpSource } from "../../sources/http_source.ts";
-import { RefusedError } from "../../sources/requests.ts";
+import type { HttpSource } from "../../sources/http_source.ts";
+import { RefusedError } from "../../sources/refused.ts";
+import { isServed } from "../../sources/served.ts";
 import type { Source } from "../../sources/source.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
@@ -115,7 +116,7 @@ function wishFor(source: HttpSource, text: string, options: readonly string[]): 
 }
 
 function wishOf(source: Source, sentence: number): TreeWish | null {
-  if (!(source instanceof HttpSource)) return null;
+  if (!isServed(source)) return null;
   return wishFor(source, source.run.asked.texts[sentence] ?? "", state.value.options);
 }
 
@@ -147,7 +148,7 @@ export function problem(error: unknown): string {
 async function searchOf(source: Source, names: Names, sentence: number): Promise<Omit<Held, "options">> {
   const wish = wishOf(source, sentence);
   try {
-    if (wish !== null && source instanceof HttpSource) return { search: await searched(source, wish), why: "" };
+    if (wish !== null && isServed(source)) return { search: await searched(source, wish), why: "" };
     const record = ((await source.section("search")) as readonly (SearchRecord | null)[] | undefined)?.[sentence];
     return record == null ? { search: null, why: absent(names) } : { search: new Search(record), why: "" };
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Goes through what was written: by itself, step by step, by a slider and by keys. */
 
 import type { VNode } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { go } from "../../address/state.ts";
 import { say } from "../../words/say.ts";
 import { option, playing, withOption } from "./held.ts";
@@ -59,7 +59,7 @@ export function Player({ step, count, first, written, ready, behind, to, prepare
     const next = SPEEDS[SPEEDS.indexOf(chosenSpeed()) + by]; // of now: keys may come before the page is drawn again
     if (next !== undefined) go({ options: withOption("speed", next) }, true);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
       const target = event.target as HTMLElement;

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { go, state } from "../../address/state.ts";
 import type { Session } from "../../edit/session/session.ts";
 import type { Store } from "../../run/store.ts";
-import { HttpSource } from "../../sources/http_source.ts";
+import { isServed } from "../../sources/served.ts";
 import { say } from "../../words/say.ts";
 import { asksIn, type Branch, branches, optionsOf, withBranch } from "./branches.ts";
 import { playing, problem, searchFor, withOption } from "./held.ts";
@@ -54,7 +54,7 @@ export async function write(session: Session, ask: Ask): Promise<boolean> {
   const { source } = store;
   const row = state.value.sentence;
   const text = ask.text ?? session.text("text", row) ?? "";
-  if (!(source instanceof HttpSource)) return false;
+  if (!isServed(source)) return false;
   if (text.trim() === "") {
     writing.value = { ...QUIET, wrong: say`There is no text to begin with: write at least one word.` };
     return false;

@@ -6,7 +6,7 @@ import { go, state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
 import { short } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
-import { HttpSource } from "../../sources/http_source.ts";
+import { isServed } from "../../sources/served.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
 import { branches, rowsOf, withBranch } from "./branches.ts";
@@ -31,7 +31,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   const session = useSession();
   const { names, source } = store;
   const { sentence, at, options, changes } = state.value;
-  const live = source instanceof HttpSource;
+  const live = isServed(source);
   const target = live ? targetIn(changes, sentence) : null;
   // What was written on this page is known before its run is, and when the server is gone.
   const search =

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { go, link, state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
 import { counted, short } from "../../numbers/written.ts";
-import { HttpSource } from "../../sources/http_source.ts";
+import { isServed } from "../../sources/served.ts";
 import { usePalette, useStore } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Spots } from "../../views/spots.tsx";
@@ -58,10 +58,10 @@ export function TreeView(): VNode {
         </a>
       </nav>
       {written !== null && <Writer written={written} search={search} waits={search === null && why === ""} />}
-      {words && search === null && why !== "" && source instanceof HttpSource && <p class="wrong">{why}</p>}
+      {words && search === null && why !== "" && isServed(source) && <p class="wrong">{why}</p>}
       {words && <Theatre side={side} held={held} />}
       {words && <About />}
-      {source instanceof HttpSource && <Ways written={written} folded={words} />}
+      {isServed(source) && <Ways written={written} folded={words} />}
       {!words && search !== null && <Tree search={search} />}
       {!words && search === null && why !== "" && <p class="wrong">{why}</p>}
       {!words && search === null && why === "" && <p class="quiet">{say`Searching …`}</p>}

@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
-import { HttpSource } from "../../sources/http_source.ts";
+import { isServed } from "../../sources/served.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
 import { type Written, withOption } from "./held.ts";
@@ -29,7 +29,7 @@ export function Writer(props: {
   const { sentence } = state.value;
   const chats = written === "reply";
   const [typed, setTyped] = useState<string | null>(null);
-  if (!(source instanceof HttpSource)) return null;
+  if (!isServed(source)) return null;
   const now = session.text("text", sentence) ?? "";
   const text = typed ?? (chats ? "" : now);
   const before = search === null || search.record.answers.length === 0 ? [] : [now, search.record.answer.trim()];

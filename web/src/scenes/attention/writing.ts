@@ -1,19 +1,12 @@
 /** A decoder writes: at each step the likeliest next words, the likeliest of them taken and put behind the others. */
 
 import { cut } from "../../draw/box.ts";
-import type { Given, Scout } from "../../scout/scout.ts";
+import type { Given } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import { around, type Board, drawText } from "../board/board.ts";
 
 const PROBABILITIES = "head.probabilities";
 const STEPS = 10;
-
-export function writes(s: Scout): string | null {
-  const how = say`Open a decoder or an encoder–decoder: glassformer explain en-fr "I am a student." --html page.html`;
-  if (!s.has(PROBABILITIES)) return say`This model has no head that guesses words, so it writes nothing. ${how}`;
-  if (s.writes) return s.guesses.length > 0 ? null : say`No word of this sentence was guessed.`;
-  return say`An encoder reads all words at once and guesses the hidden ones; it writes nothing word after word. ${how}`;
-}
 
 export function drawWriting(board: Board): number {
   const { s, look, width, items, panels } = board;

@@ -3,14 +3,13 @@
 import { cut } from "../../draw/box.ts";
 import { Pen } from "../../draw/pen.ts";
 import { counted, grouped, short } from "../../numbers/written.ts";
-import { explains } from "../../record/commands.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { type Board, caption, drawText, frame } from "../board/board.ts";
 import { drawProducts, productsOf, total } from "./products.ts";
 import { READS } from "./regression.ts";
-import { type Feature, layerTitle, noVectors, numbersOf, pooled, reader, summed } from "./vectors.ts";
+import { type Feature, layerTitle, numbersOf, pooled, reader, summed } from "./vectors.ts";
 
 interface Near {
   readonly row: number;
@@ -28,11 +27,6 @@ export interface Neighbours extends Feature {
 
 /** So many texts are listed. */
 const MOST = 8;
-
-export function noIndex(s: Scout, told: unknown): string | null {
-  if (told !== null) return noVectors(s);
-  return say`This page has no index of texts. Make one with search build, and write: ${explains(s.names.run, "--index INDEX")}`;
-}
 
 /** The vector of the text in front, and its length. */
 export function question(s: Scout, feature: Feature): { numbers: Float64Array; length: number } {

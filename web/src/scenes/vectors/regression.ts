@@ -3,14 +3,13 @@
 import { cut } from "../../draw/box.ts";
 import { Pen } from "../../draw/pen.ts";
 import { counted, grouped, percent, short } from "../../numbers/written.ts";
-import { explains } from "../../record/commands.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { type Board, caption, drawText } from "../board/board.ts";
 import { drawRead, drawReading, tokensOf } from "../board/reading.ts";
 import { drawProducts, productsOf, total } from "./products.ts";
-import { type Feature, layerTitle, noVectors, reader } from "./vectors.ts";
+import { type Feature, layerTitle, reader } from "./vectors.ts";
 
 /** As `glassformer/page/sections/beside.py` writes it. */
 export interface Probe extends Feature {
@@ -35,11 +34,6 @@ export const READS: Readonly<Record<Feature["pooling"], string>> = {
   max: say`the largest number of each channel`,
   "last-token": say`the last vector`,
 };
-
-export function noProbe(s: Scout, told: unknown): string | null {
-  if (told !== null) return noVectors(s);
-  return say`This page has no logistic regression. Learn one with embed compare --probe-out probe.json, and write: ${explains(s.names.run, "--probe probe.json")}`;
-}
 
 export function LABEL_ASKED(_: Scout, told: unknown): Ask[] {
   const { labels = [], weights = [] } = (told ?? {}) as Partial<Probe>;

@@ -3,7 +3,6 @@
 import { cut } from "../../draw/box.ts";
 import { Pen } from "../../draw/pen.ts";
 import { counted, grouped, percent, short } from "../../numbers/written.ts";
-import { explains } from "../../record/commands.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import { arrow, type Board, drawText } from "../board/board.ts";
@@ -34,11 +33,6 @@ export interface Moved {
   readonly start: string;
   readonly freeze: readonly string[];
   readonly parts: readonly Part[];
-}
-
-export function noStart(s: Scout, told: unknown): string | null {
-  if (told !== null) return null;
-  return say`This page does not have the model that this one was tuned from. Name it: ${explains(s.names.run, "--start START")}`;
 }
 
 export function largestRead(_: Scout, __: readonly number[], told: unknown): string[] {

@@ -14,19 +14,23 @@ export interface Home {
 
 /** `places`: where the document has what a step shows, by the tour and the key of the step: `slides.cells`. */
 export function retold(homes: readonly Home[], places: Readonly<Record<string, string>>): Step[] {
-  return Object.entries(places).map(([key, source]) => {
+  return Object.entries(places).flatMap(([key, source]): Step[] => {
     const [name, own] = key.split(".");
     const home = homes.find((each) => each.name === name);
+    // A page does not carry the steps of a tour that does not suit its run.
+    if (home?.steps.length === 0) return [];
     const step = home?.steps.find((each) => each.key === own);
     if (home === undefined || step === undefined) throw new Error(say`no tour has the step ${key}`);
     const there = (s: Scout): Scout => s.beside(home.stack);
-    return {
-      key,
-      source,
-      lacks: (s) => !home.suits(s.names) || step.lacks?.(there(s)) === true,
-      reads: (s) => step.reads?.(there(s)) ?? [],
-      find: (s) => step.find(there(s)),
-    };
+    return [
+      {
+        key,
+        source,
+        lacks: (s) => !home.suits(s.names) || step.lacks?.(there(s)) === true,
+        reads: (s) => step.reads?.(there(s)) ?? [],
+        find: (s) => step.find(there(s)),
+      },
+    ];
   });
 }
 

@@ -4,16 +4,21 @@ import { box } from "./box.tsx";
 import { histogram } from "./histogram.tsx";
 import type { Kind } from "./kind.ts";
 import { loss } from "./loss.tsx";
-import { angles } from "./positions/angles.tsx";
-import { bias } from "./positions/bias.tsx";
-import { distances } from "./positions/distances.tsx";
-import { map } from "./positions/map.tsx";
-import { waves } from "./positions/waves.tsx";
 import { product } from "./product.tsx";
 import { sorted } from "./sorted.tsx";
 
-export const KINDS: Readonly<Record<string, Kind>> = {
+const [{ waves, distances, map }, { angles, bias }] = await Promise.all([
+  import("./positions/encodings.ts"),
+  import("./positions/turned.ts"),
+]);
+
+const all: Readonly<Record<string, Kind | undefined>> = {
   ...{ box, product },
   ...{ waves, distances, map, angles, bias },
   ...{ sorted, loss, histogram },
 };
+
+/** A page whose run has no such positions lacks their pictures. */
+export const KINDS = Object.fromEntries(
+  Object.entries(all).filter((row): row is [string, Kind] => row[1] !== undefined),
+);

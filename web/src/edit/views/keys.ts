@@ -1,0 +1,71 @@
+/** The keys that change the number in hand, from anywhere on the page. */
+
+import { useLayoutEffect } from "preact/hooks";
+import { inPicture, state } from "../../address/state.ts";
+import type { Store } from "../../run/store.ts";
+import { useStore } from "../../views/hooks.ts";
+import { type Act, actsFor } from "../changes/acts.ts";
+import { replaces } from "../changes/changes.ts";
+import { useSession } from "../session/context.ts";
+import type { Session } from "../session/session.ts";
+import { held, put, taken } from "./held.ts";
+
+export function make(session: Session, { change, back }: Act): void {
+  if (back) session.set(session.changes.filter((each) => !replaces(change, each)));
+  else session.add(change);
+}
+
+/** Takes a number along. */
+export function take(
+  store: Store,
+  session: Session,
+  place: { readonly name: string; readonly cell: readonly number[] },
+): void {
+  taken(store, place).then(
+    (found) => {
+      held.value = found;
+    },
+    (error: unknown) => {
+      session.told.value = [error instanceof Error ? error.message : String(error)];
+    },
+  );
+}
+
+/** The keys of changes, for the number in hand. */
+export function useEditKeys(): void {
+  const session = useSession();
+  const store = useStore();
+  useLayoutEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || written(event.target)) return;
+      if (session.engine.why !== "") return;
+      if (event.key === "u") {
+        if (session.canUndo) session.undo();
+        return;
+      }
+      const { tensor, cell } = state.value;
+      if (tensor === "" || !inPicture.value) return;
+      if (event.key === "c") take(store, session, { name: tensor, cell });
+      if ("vV".includes(event.key) && held.value !== null) {
+        put(held.value, { name: tensor, cell }, event.key === "V", session, store);
+      }
+      if (!"fFhlL".includes(event.key)) return;
+      void store
+        .open([tensor.replace(/_attention\..*$/, "_attention.may_look")].filter((name) => store.names.knows(name)))
+        .then(() => {
+          const act = actsFor(tensor, cell, store.names, store.fetch, session.changes).find(
+            ({ key }) => key === event.key,
+          );
+          if (act !== undefined) make(session, act);
+        });
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, [session, store]);
+}
+
+function written(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement
+  );
+}

@@ -1,0 +1,36 @@
+/** Why a page lacks a section that a picture is drawn from, with the command that gives it; null where it has it. */
+
+import { explains } from "../record/commands.ts";
+import type { Scout } from "../scout/scout.ts";
+import { heard, say } from "../words/say.ts";
+import { noVectors } from "./vectors/vectors.ts";
+
+export function noProbe(s: Scout, told: unknown): string | null {
+  if (told !== null) return noVectors(s);
+  return say`This page has no logistic regression. Learn one with embed compare --probe-out probe.json, and write: ${explains(s.names.run, "--probe probe.json")}`;
+}
+
+export function noIndex(s: Scout, told: unknown): string | null {
+  if (told !== null) return noVectors(s);
+  return say`This page has no index of texts. Make one with search build, and write: ${explains(s.names.run, "--index INDEX")}`;
+}
+
+export function noStart(s: Scout, told: unknown): string | null {
+  if (told !== null) return null;
+  return say`This page does not have the model that this one was tuned from. Name it: ${explains(s.names.run, "--start START")}`;
+}
+
+export function notShuffled(s: Scout, told: unknown): string | null {
+  if (told !== null) return heard((told as { readonly reason?: string } | undefined)?.reason ?? "") || null;
+  const { run } = s.names;
+  const command = explains(run, "", run.editing?.texts?.slice(0, 1)).replace("explain", "shuffle").replace("  ", " ");
+  return say`This page was written without it: ${command}`;
+}
+
+/** Why a run writes nothing. */
+export function writes(s: Scout): string | null {
+  const how = say`Open a decoder or an encoder–decoder: glassformer explain en-fr "I am a student." --html page.html`;
+  if (!s.has("head.probabilities")) return say`This model has no head that guesses words, so it writes nothing. ${how}`;
+  if (s.writes) return s.guesses.length > 0 ? null : say`No word of this sentence was guessed.`;
+  return say`An encoder reads all words at once and guesses the hidden ones; it writes nothing word after word. ${how}`;
+}

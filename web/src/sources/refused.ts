@@ -1,0 +1,24 @@
+/** What a server answers where it cannot do what was asked. */
+
+import { heard } from "../words/say.ts";
+
+/** The server's sentence about what it cannot do. */
+export class RefusedError extends Error {
+  readonly status: number;
+  readonly wanted: string;
+  readonly got: string;
+  readonly todo: string;
+
+  constructor(status: number, told: { text: string; wanted: string; got: string; do: string }) {
+    super(told.text);
+    this.status = status;
+    this.wanted = told.wanted;
+    this.got = told.got;
+    this.todo = told.do;
+  }
+
+  /** What it cannot do, and what to do instead. */
+  get sentence(): string {
+    return heard(this.todo === "" ? this.message : `${this.message} ${this.todo}`);
+  }
+}
