@@ -224,10 +224,9 @@ def pack(small: Small, run: Path, folder: Path) -> Model:
     model = load(run, device="cpu", dtype=torch.bfloat16)
     assert model.data is not None
     assert model.recipe is not None
-    as_written = read_toml(small.recipe)["data"]  # with patterns
     changes = {
-        "files": _names(as_written["files"]),
-        "validation_files": _names(as_written.get("validation_files", ())),
+        "files": _names(model.data.files),
+        "validation_files": _names(model.data.validation_files),
         **({"cache": None} if hasattr(model.data, "cache") else {}),
     }
     model.data = model.data.model_copy(update=changes)
