@@ -147,7 +147,7 @@ def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(win
 
 def test_what_an_address_says_wrongly_is_told_and_the_page_stands(window: Page, demo_page: Path) -> None:
     show(window, demo_page, "changes=text,0,She <img onerror%3Dalert(1)> it;nonsense;forbid,no.attention,0,0,0,0")
-    window.locator(".told").first.wait_for()  # what tells it is fetched
+    window.locator(".told").first.wait_for()  # its part of the script is fetched first
     told = " ".join(window.locator(".told").all_inner_texts())
     assert "“<img” is none of the 15 words" in told
     assert "“nonsense”" in told
