@@ -50,7 +50,10 @@ def test_the_slides_model_travels_and_knows_its_sentences() -> None:
     assert not any(str(path) in (slides_model() / "glassformer.json").read_text() for path in (Path.cwd(), Path.home()))
 
 
-def test_without_a_model_it_offers_those_of_the_package(run: Run, served: list[Any]) -> None:
+def test_without_a_model_it_offers_those_of_the_package(
+    run: Run, served: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # models below runs/ of the folder one stands in are offered too
     done = run("explore")
     assert (done.code, done.out) == (0, "http://127.0.0.1:1/x/home\n")
     ((offers, first, options),) = served
