@@ -25,6 +25,7 @@ OPTIONS: dict[str, dict[str, Any]] = {"english": {"top": 5}, "next-sentence": {}
 COMMAND, ONE = [sys.executable, "-m", "glassformer"], ("--json", "--threads", "1")
 OURS, PEER = [*COMMAND, "serve", *VERBS, "--port", "0", *ONE], [sys.executable, "-m", "bench.serving_peer"]
 WORK = RUNS / "bench-serving"
+TURNS = 7
 Asked = tuple[str, dict[str, str]]
 
 
@@ -83,14 +84,14 @@ def load(clients: int, seconds: float) -> dict[str, Any]:
 
 
 def throughput(count: int) -> dict[str, Any]:
-    """Pairs a second, the medians of three turns: of ours and the peer with 64 clients, of the verb with its start."""
+    """Pairs a second, the medians of seven turns: of ours and the peer with 64 clients, of the verb with its start."""
     graph, asked = WORK / "graph", [each for each in questions() if each[0] == "next-sentence"][:count]
     if not (graph / "tokenizer.json").exists():
         subprocess.run([*COMMAND, "export", "next-sentence", graph, "--to", "onnx"], check=True, capture_output=True)
     (file := WORK / "pairs.jsonl").write_text("".join(f"{json.dumps(each)}\n" for _, each in asked))
     typed = [*COMMAND, "classify", "next-sentence", "--file", str(file), "--pair-column", "pair", *ONE]
     rates: dict[str, list[float]] = {"serve": [], "onnxruntime and uvicorn": [], "classify --file": []}
-    for _ in range(3):
+    for _ in range(TURNS):
         said = []
         for name, server in zip(rates, (OURS, [*PEER, str(graph)]), strict=False):
             heard, seconds, lost, _ = asyncio.run(asked_of(server, 64, iter(asked), 0))
@@ -102,7 +103,7 @@ def throughput(count: int) -> dict[str, Any]:
         rates["classify --file"].append(count / (time.perf_counter() - started))
     same = sum(said[0][each] == said[1][each] for each in said[0])
     medians = {name: statistics.median(of) for name, of in rates.items()}
-    return {"pairs": count, "same_labels": same / len(said[0]), **medians}
+    return {"pairs": count, "same_labels": same / len(said[0]), **medians, "turns": rates}
 
 
 def main() -> None:

@@ -1,16 +1,16 @@
-"""The tables of kills (docs/security/index.md) and of serving (docs/measured/bench.md)."""
+"""The tables of kills and of fuzzing (docs/security/index.md) and of serving (docs/measured/bench.md)."""
 
 from __future__ import annotations
 
 from experiments import results
 from experiments.page import DOCS, NOT_YET, filled, made_by, table
 
-ALL = 1000
+ALL, HOURS = 1000, 10
 
 
 def security_page() -> str:
     """docs/security/index.md."""
-    return filled((DOCS / "security" / "index.md").read_text(encoding="utf-8"), {"kills": kills()})
+    return filled((DOCS / "security" / "index.md").read_text(encoding="utf-8"), {"kills": kills(), "fuzz": fuzz()})
 
 
 def kills() -> str:
@@ -34,6 +34,26 @@ def kills() -> str:
     if row["kills"] < ALL:
         told.append(f"{ALL - row['kills']:,} of {ALL:,} kills are still to be done.")
     return f"{table(head, [*scenes, ['**all**', *every]])}\n\n{' '.join(told)} {made_by(row)}"
+
+
+def fuzz() -> str:
+    """What came of the cases of each fuzzer."""
+    row = results.read("fuzz")
+    if row is None:
+        return NOT_YET
+    lines = [
+        [
+            name,
+            f"{cases:,}",
+            f"{sum(each['seconds'] for each in row['parts'] if each['fuzzer'] == name) / 3600:.1f}",
+            f"{sum(each['fuzzer'] == name and bool(each['wrong']) for each in row['parts']):,}",
+        ]
+        for name, cases in row["cases"].items()
+    ]
+    head = ["fuzzer", "cases", "hours of one core", "parts with a failure"]
+    left = HOURS - row["hours"]
+    told = f"{left:.1f} of {HOURS} hours are still to be done. " if left > 0 else ""
+    return f"{table(head, lines)}\n\n{told}{made_by(row)}"
 
 
 def serving() -> str:

@@ -25,7 +25,6 @@ Array = np.ndarray[Any, Any]
 # A case to its answers: numbers, one row for each text, or texts and labels, one for each text.
 Answer = Callable[[str], Array]
 WORK = RUNS / "bench-engines"
-TURNS = 3
 # Rows, columns and depth of the product that is timed; numbers of the array that is summed: 1 GiB of float32.
 LARGE, SUMMED = 2048, 1 << 28
 BFLOAT16, INT8 = "bf16", "int8"
@@ -57,6 +56,7 @@ class Row:
     judge: str
     prepare: Callable[[Path], None]
     cases: Callable[[Path, int], dict[str, Case]]
+    turns: int = 3
 
 
 def place(folder: Path, system: str, case: str) -> Path:
@@ -124,7 +124,7 @@ def _seconds(done: Callable[[], object]) -> float:
 def measured(name: str, *, tried: bool) -> dict[str, Any]:
     """All systems of a row in turn: how much a second, ratios within each turn, equal answers, shares of the limit."""
     row = row_of(name)
-    count, turns = row.count[tried], 1 if tried else TURNS
+    count, turns = row.count[tried], 1 if tried else row.turns
     folder = WORK / (f"{name}-tried" if tried else name)
     folder.mkdir(parents=True, exist_ok=True)
     row.prepare(folder)

@@ -130,4 +130,5 @@ ROW = Row(
     judge=TORCH,
     prepare=prepare,
     cases=cases,
+    turns=9,  # of one second each where nothing else runs: ratios within a turn differ by a third
 )

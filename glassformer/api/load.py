@@ -6,6 +6,7 @@ import torch
 
 from glassformer.answering.engines.choice import check_engine
 from glassformer.api.model import Model
+from glassformer.base.installed import check_torch
 from glassformer.saved.opening import open_model
 
 
@@ -25,8 +26,9 @@ def load(
     `ctranslate2` or `onnxruntime`, or with `auto` the fastest of those that are installed, where it gives the same
     answers (`docs/do/engines.md`). The internet is used only for `hub:owner/name`. Raises
     CheckpointError for anything but a model, DeviceError for a device that is not available, ConfigError and
-    MissingExtraError for an engine that is not there.
+    MissingExtraError for an engine that is not there, PackageError for a torch that is too old.
     """
+    check_torch()
     name = check_engine(engine)
     model = open_model(path, Model, device, dtype, fast=fast)
     model.engine = name

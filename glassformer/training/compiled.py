@@ -52,7 +52,7 @@ class LossAndGradient:
             # Forward and backward together: the backward pass is compiled at its first run, and may fail there too.
             with compiler.compiling() if first else nullcontext():
                 losses = self._learn(batch, counts)
-            if first and not all(each.grad is None or each.grad.isfinite().all() for each in self._model.parameters()):
+            if first and not self._finite():
                 raise FloatingPointError("the compiled gradient is not finite")
         except Exception as error:
             if not first and not compiler.is_the_compilers(error):
@@ -61,7 +61,8 @@ class LossAndGradient:
             for each, grad in zip(self._model.parameters(), before, strict=first):
                 each.grad = grad
             losses = self._learn(batch, counts)  # an error of the task itself occurs here again, and is raised
-            self._log(f"could not compile ({compiler.reason_of(error)}); continuing without")
+            if self._finite():  # else the eager gradient is the same: the caller reports it
+                self._log(f"could not compile ({compiler.reason_of(error)}); continuing without")
         if first:
             self._proved.add(shape)
             self.setup += time.monotonic() - started
@@ -74,6 +75,10 @@ class LossAndGradient:
     def forget_shapes(self) -> None:
         """The parameters with a gradient have changed: each shape is compiled again, outside a step's time."""
         self._proved.clear()
+
+    def _finite(self) -> bool:
+        """Whether each gradient is."""
+        return all(each.grad is None or bool(each.grad.isfinite().all()) for each in self._model.parameters())
 
     def _learn(self, batch: Batch, counts: Mapping[str, float]) -> dict[str, float]:
         sums = self._function(batch)

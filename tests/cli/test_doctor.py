@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from glassformer.answering.engines.engine import ENGINES as REAL_ENGINES
+from glassformer.api.load import load
 from glassformer.base import installed, machine
 from glassformer.base.cache import not_kept
 from glassformer.base.errors import EXTRAS, MissingExtraError, PackageError
@@ -72,9 +73,10 @@ def test_an_old_torch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (done.code, done.err) == (2, f"glassformer: {sentence}\n")
     found = findings(run, code=1)[sentence]
     assert (found["command"], found["serious"]) == (f"pip install 'torch>={OLDEST_TORCH}'", True)
-    with pytest.raises(PackageError) as caught:
-        check_torch()
-    assert str(caught.value) == sentence
+    for asked in (check_torch, lambda: load("english")):
+        with pytest.raises(PackageError) as caught:
+            asked()
+        assert str(caught.value) == sentence
 
 
 def test_a_package_that_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

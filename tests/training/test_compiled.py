@@ -92,6 +92,16 @@ def test_a_wrong_gradient_is_told_and_goes_on(monkeypatch: pytest.MonkeyPatch) -
         assert torch.equal(zero_if_none(parameter.grad), zero_if_none(models[0].get_parameter(name).grad)), name
 
 
+def test_a_gradient_that_is_not_finite_eagerly_either_is_the_task_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "compiled", lambda eager: eager)
+    model, said = toy_model(), list[str]()
+    with torch.no_grad():
+        next(model.parameters()).fill_(torch.nan)
+    (loss,) = learning(Toy(), model, said.append)(Toy().batch(0), ONE).values()
+    assert loss != loss
+    assert said == []
+
+
 @pytest.mark.long
 def test_keys_that_turn_have_a_gradient_in_bfloat16() -> None:
     """g++ 12 merged statements of this kernel into wrong ones where the processor has AVX-512 (torch 2.13)."""

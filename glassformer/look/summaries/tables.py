@@ -22,8 +22,6 @@ from glassformer.look.trace.tensors import Tensors
 
 WORDS = ("token", "query", "key")  # The axes that count the words of a sentence
 
-HEADS = ("head", "key_value_head")
-
 LISTED = ("vocabulary", "label", "candidate")  # The axes that are rows of a table; places are columns
 
 ONE_NUMBER = {"logits": "score", "log_probabilities": "logarithm", "probabilities": "probability"}

@@ -23,8 +23,6 @@ WRITING = (
     "The decoder is given what it has written so far; the likeliest next token is appended; again, until the likeliest "
     "is the end. What was computed for earlier tokens stays: they do not look ahead."
 )
-# Characters of an answer that are repeated.
-_SHOWN = 200
 
 
 def head_answer(

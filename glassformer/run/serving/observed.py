@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from glassformer.run.serving.batching import LOG, Worker
 from glassformer.run.serving.routes import OPEN
 
-ID = b"x-request-id"
 _ID = re.compile(r"[\w.-]{1,64}")
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _RECORDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)

@@ -42,7 +42,7 @@ def expected_tokens(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> tu
     first, *others = text.split(MASK)
     if len(others) != len(words):
         got = f"{len(words)} for {len(others)} in {text[:60]!r}"
-        raise DataError(f"one expected word is needed for each {MASK}", got=got, do="repeat --expect WORD")
+        raise DataError(f"one expected word is needed for each {MASK}", got=got, do="give one for each, in their order")
     whole, spans = first, []
     for word, after in zip(words, others, strict=True):
         spans.append((len(whole), len(whole) + len(word)))
