@@ -301,4 +301,5 @@ if __name__ == "__main__":
     write(DOCS / "do" / "search.md", search.page())
     release.write()
     write(DOCS / "security" / "index.md", trust.security_page())
+    write(DOCS / "scale" / "ray.md", trust.ray_page())
     write(DOCS / "scale" / "machines.md", scale.page())

@@ -1,4 +1,4 @@
-"""The tables of kills and of fuzzing (docs/security/index.md) and of serving (docs/measured/bench.md)."""
+"""The tables of kills and of fuzzing (docs/security/index.md), of many rows with Ray (docs/scale/ray.md) and of serving (docs/measured/bench.md)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,28 @@ ALL, HOURS = 1000, 10
 def security_page() -> str:
     """docs/security/index.md."""
     return filled((DOCS / "security" / "index.md").read_text(encoding="utf-8"), {"kills": kills(), "fuzz": fuzz()})
+
+
+def ray_page() -> str:
+    """docs/scale/ray.md."""
+    return filled((DOCS / "scale" / "ray.md").read_text(encoding="utf-8"), {"corpus": corpus()})
+
+
+def corpus() -> str:
+    """Rows a second of the verb alone and with --ray, whose actor and command are killed on the way."""
+    row = results.read("bench-corpus")
+    if row is None:
+        return NOT_YET
+    rates = [
+        [way, *(f"{row[f'{name}_rows_per_{unit}']:,.0f}" for unit in ("second", "processor_second"))]
+        for way, name in (("`classify`", "alone"), ("`classify --ray`, killed twice", "ray"))
+    ]
+    once = "each there once, in order" if row["each_once_in_order"] else "**not each once**"
+    return (
+        f"{row['rows']:,} short texts, {once}, {row['same_labels']:,} labels the same; killed: "
+        f"{' and '.join(row['kills'])}.\n\n"
+        f"{table(['', 'rows a second', 'rows a second of one core'], rates)}\n\n{made_by(row)}"
+    )
 
 
 def kills() -> str:

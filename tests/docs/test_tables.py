@@ -18,6 +18,7 @@ PAGES = [
     ("measured/claims.md", claims.page),
     ("do/search.md", search.page),
     ("security/index.md", trust.security_page),
+    ("scale/ray.md", trust.ray_page),
     ("scale/machines.md", scale.page),
 ]
 
