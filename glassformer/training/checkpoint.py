@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import BaseModel, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -103,6 +104,15 @@ class Checkpoint:
             if not path.is_file() or file_checksum(path) != checksum:
                 there = "a damaged" if path.is_file() else "no"
                 raise damaged(self.folder, f"{there} {name}, a part of {len(self.facts['parts'])}")
+
+
+class _Known(BaseModel, strict=True):
+    """What is read of `state.json` wherever a run continues; the rest is compared (`circumstances`)."""
+
+    step: int
+    groups: dict[str, str]
+    parts: dict[str, str] = {}
+    compiled: bool = False
 
 
 class Checkpoints:
@@ -225,9 +235,14 @@ def read_checkpoint(folder: Path) -> Checkpoint:
             got=f"format {facts.get('format')!r}",
             do="continue with the glassformer that wrote it, or start again in another folder",
         )
-    if facts["step"] != _step_of(folder):
-        raise damaged(folder, f"the checkpoint of step {facts['step']}")
-    return Checkpoint(folder, facts["step"], facts)
+    try:
+        step = _Known.model_validate(facts).step
+    except ValidationError as error:
+        names = ", ".join(sorted({str(fault["loc"][0]) for fault in error.errors()}))
+        raise damaged(folder, f"a {_FACTS} without a right {names}") from None
+    if step != _step_of(folder):
+        raise damaged(folder, f"the checkpoint of step {step}")
+    return Checkpoint(folder, step, facts)
 
 
 def damaged(folder: Path, got: str) -> CheckpointError:

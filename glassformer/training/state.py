@@ -72,7 +72,10 @@ class State:
             self.progress = TypeAdapter(RunProgress).validate_python(checkpoint.facts["progress"])
         except (KeyError, ValidationError):
             raise damaged(checkpoint.folder, "a state.json without the run's progress") from None
-        _set_random_states(checkpoint.tensors("random"))
+        try:
+            _set_random_states(checkpoint.tensors("random"))
+        except (RuntimeError, TypeError):
+            raise damaged(checkpoint.folder, "no states of random numbers in random.safetensors") from None
 
     def restore_tensors(self, checkpoint: Checkpoint) -> None:
         mine = self.tensors()

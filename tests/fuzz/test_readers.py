@@ -18,6 +18,7 @@ from glassformer.data.readers.read import read
 from glassformer.data.readers.rows import read_table
 from glassformer.saved.recipe import resolve
 from glassformer.text.load import load_tokenizer
+from glassformer.training.progress import NoProgress
 from tests.fuzz.hostile import LONG, SECONDS, Failures, cases, damaged, exchanged, inside
 
 ENDINGS = ("csv", "tsv", "jsonl", "txt", "txt.gz", "conll", "json", "parquet")
@@ -71,6 +72,25 @@ def a_model(folder: Path, chance: random.Random) -> Callable[[], object]:
     return chance.choice(ways)
 
 
+def a_checkpoint(folder: Path, chance: random.Random) -> Callable[[], object]:
+    """Of an unfinished training, damaged and sealed anew; it goes on for a step."""
+    run = folder / "x.run"
+    shutil.rmtree(run, ignore_errors=True)
+    shutil.copytree(folder / "classes", run)
+    newest = run / "checkpoints" / "step-00000001"
+    told: Any = json.loads((newest / "state.json").read_text())
+    del told["checksum"]
+    if chance.random() < 0.4:
+        group = chance.choice(sorted(told["groups"]))
+        path = newest / f"{group}.safetensors"
+        path.write_bytes(damaged(path.read_bytes(), chance))
+        told["groups"][group] = file_checksum(path)
+    else:
+        told = exchanged(told, chance)
+    (newest / "state.json").write_text(sealed_json(told) if isinstance(told, dict) else json.dumps(told))
+    return lambda: gf.train(out=run, resume=True, set={"train.steps": 2}, progress=NoProgress())
+
+
 def a_trace(folder: Path, chance: random.Random) -> Callable[[], object]:
     path = folder / "x.safetensors"
     path.write_bytes(damaged((folder / "run.safetensors").read_bytes(), chance))
@@ -90,7 +110,7 @@ def _words(folder: Path) -> Any:
     return _CACHE.setdefault(folder, gf.load(folder / "words"))
 
 
-MAKERS = (a_table, a_table, an_index, an_index, a_model, a_trace, a_recipe)
+MAKERS = (a_table, a_table, an_index, an_index, a_model, a_checkpoint, a_trace, a_recipe)
 
 
 @pytest.mark.parametrize("seconds", [SECONDS, pytest.param(LONG, marks=pytest.mark.long)])
