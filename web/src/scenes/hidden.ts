@@ -8,7 +8,7 @@ export function hasHidden(scene: Scene | string | null, fill: string, names: Nam
   if (scene === null || typeof scene === "string") return false;
   // Answers are red too.
   if (!names.run.words.answers.some(([row]) => row === sentence)) return false;
-  if (scene.items.some((item) => item.kind === "text" && item.fill === fill)) return true;
+  if (scene.items.some((item) => "text" in item && item.fill === fill)) return true;
   return scene.panels.some(({ tensor, rows, columns, cell }) => {
     const red = (at: readonly number[]): boolean => {
       return names.axes(tensor).some((axis, place) => {

@@ -293,5 +293,5 @@ function atlas(
     const red = imageOf(strengths, "hidden", palette);
     for (const at of hidden) image.set(red.subarray(4 * at, 4 * at + 4), 4 * at);
   }
-  return { kind: "image", x, y, w: columns * dot, h: rows * dot, columns, rows, pixels: image };
+  return { x, y, w: columns * dot, h: rows * dot, columns, rows, pixels: image };
 }

@@ -62,7 +62,7 @@ export function treeScene(
         { stroke: palette.quiet, line: 1.5 },
         { stroke: palette.ink, line: 4 },
       ] as const;
-      pen.items.push({ kind: "path", d, ...(look[strength] ?? look[0]) });
+      pen.items.push({ d, ...(look[strength] ?? look[0]) });
     }
   }
   pen.rect(root - 4, middle - 4, 8, 8, palette.ink);

@@ -56,11 +56,9 @@ export function drawPadding(board: Board): number {
       const word = isReal ? s.names.word(side, sentence, token).text : "padding";
       const [x, fill] = [place * cw, sentence === s.sentence ? ink : quiet];
       items.push({
-        kind: "text",
         x: x + cw / 2,
         y: y + 14,
         text: cut(word, cw - 4, look.measure),
-        size: 12,
         fill: isReal ? fill : quiet,
         bold: isReal && sentence === s.sentence,
         align: "center",
@@ -108,11 +106,11 @@ function stripes({ items, look }: Board, x: number, top: number, w: number, h: n
       d += `M${from} ${top + row * h + (at - from)}L${to} ${top + row * h + (at - to)}`;
     }
   }
-  items.push({ kind: "path", d, stroke: look.palette.hair, line: 1 });
+  items.push({ d, stroke: look.palette.hair, line: 1 });
   for (let row = 0; row < count; row++) {
     const [cx, cy] = [x + w / 2, top + row * h + h / 2];
-    items.push({ kind: "rect", x: cx - 6, y: cy - 7, w: 12, h: 14, fill: look.palette.paper });
-    items.push({ kind: "text", x: cx, y: cy + 4, text: "0", size: 12, fill: look.palette.quiet, align: "center" });
+    items.push({ x: cx - 6, y: cy - 7, w: 12, h: 14, fill: look.palette.paper });
+    items.push({ x: cx, y: cy + 4, text: "0", fill: look.palette.quiet, align: "center" });
   }
 }
 
@@ -182,7 +180,7 @@ function drawProof(board: Board, side: Side, sentence: number, top: number): num
     ] as const;
     both.forEach(([label, drawn, row, at], order) => {
       const y = top + 10 + order * 30;
-      items.push({ kind: "text", x: 0, y: y + 16, text: label, size: 12, fill: quiet });
+      items.push({ x: 0, y: y + 16, text: label, fill: quiet });
       drawGrid(board, {
         sheet: drawn,
         base: [row, at, 0],

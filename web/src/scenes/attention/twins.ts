@@ -36,7 +36,7 @@ function column(
 ): number {
   const { s, look, items } = board;
   const tokens = s.hidden.slice(0, 2);
-  items.push({ kind: "text", x, y: y + 14, text: title, size: 14, fill: look.palette.ink, bold: true });
+  items.push({ x, y: y + 14, text: title, size: 14, fill: look.palette.ink, bold: true });
   let down = y + 44;
   for (const [name, label] of [
     [s.embed("sum"), say`word + position`],
@@ -67,7 +67,7 @@ function column(
     const text = same ? say`the same` : say`different`;
     const fill = same ? look.palette.text("hidden") : look.palette.quiet;
     const beside = { x: x + 72 + channels.length * cw + 8, y: down + ch + 4 };
-    items.push({ kind: "text", ...beside, text, size: 12, fill, bold: same });
+    items.push({ ...beside, text, fill, bold: same });
     down += 2 * ch + 30;
   }
   return guesses(board, x, down + 2, other);

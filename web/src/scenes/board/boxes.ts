@@ -27,7 +27,7 @@ export function middle({ box, x, y }: Set): { left: number; right: number; y: nu
 }
 
 export function sign({ items, look }: Board, x: number, y: number, text: string): void {
-  items.push({ kind: "text", x, y: y + 6, text, size: 18, fill: look.palette.quiet, align: "center" });
+  items.push({ x, y: y + 6, text, size: 18, fill: look.palette.quiet, align: "center" });
 }
 
 /** Vectors times one table of weights: the table is drawn once, and dashed where it is expanded along the batch. */
@@ -46,7 +46,7 @@ export function drawShared(board: Board): number {
   for (let behind = Math.min(s.sentences, 4) - 1; behind > 0; behind--) {
     const [dx, dy] = [behind * look.step, -behind * look.step];
     const d = `M${left + dx} ${down + table.top + dy}h${table.w}v${table.h}`;
-    items.push({ kind: "path", d, stroke: look.palette.quiet, line: 1, dash: 3 });
+    items.push({ d, stroke: look.palette.quiet, line: 1, dash: 3 });
   }
   const w = put(board, table, left, down);
   caption(board, left + depth, down + table.top - depth - 2, "W_Q", "query");
@@ -56,7 +56,7 @@ export function drawShared(board: Board): number {
   const [rows = 1, columns = 1] = s.shape(s.weight(s.of("query")));
   const counts = say`${columns} × ${rows} = ${grouped(columns * rows)} weights, one table`;
   items.push({
-    ...{ kind: "text", y: down + table.top + table.h + 32, size: 12, fill: look.palette.quiet },
+    ...{ y: down + table.top + table.h + 32, fill: look.palette.quiet },
     x: Math.max(Math.min(w.x, width - look.measure(counts, 12)), 0),
     text: counts,
   });
@@ -111,7 +111,7 @@ export function drawProduct(board: Board): number {
 function moreHeads(board: Board, shown: number, x: number, y: number, items: Board["items"], fill: string): number {
   if (board.s.heads <= shown) return y;
   const text = say`and ${counted(board.s.heads - shown, "more head")} in the same way`;
-  items.push({ kind: "text", x, y: y + 12, text, size: 12, fill });
+  items.push({ x, y: y + 12, text, fill });
   return y + 24;
 }
 
@@ -168,7 +168,7 @@ export function drawRecap(whole: Board): number {
   const outSet = put(board, out, right + last, Math.max(0, y / 2 - out.top - out.h / 2));
   for (const z of zs) arrow(board, middle(z).right + 3, middle(z).y, outSet.x - 3, middle(outSet).y);
   items.push({
-    ...{ kind: "text", x: right + last / 2, y: middle(outSet).y + 4, size: 12, align: "right" },
+    ...{ x: right + last / 2, y: middle(outSet).y + 4, align: "right" },
     text: "W_O",
     fill: look.palette.quiet,
   });

@@ -43,11 +43,9 @@ export function drawCells(board: Board): number {
   });
   caption(board, left, y - 8, say`query, head ${given.head}`, "query");
   items.push({
-    kind: "text",
     x: x - 8,
     y: WORDS_ABOVE + 14,
     text: say`key`,
-    size: 12,
     fill: look.palette.text("key"),
     bold: true,
     align: "right",

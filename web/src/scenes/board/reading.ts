@@ -132,11 +132,11 @@ export function drawReading(board: Board, { x, y, width, tokens: all, focus = 0,
   });
   for (let slot = 1; slot <= empty; slot++) {
     const d = `M${right - slot * step + 2} ${top + 1}h${step - 4}V${bottom - 1}h${4 - step}z`;
-    board.items.push({ kind: "path", d, stroke: quiet, line: 1, dash: 3 });
+    board.items.push({ d, stroke: quiet, line: 1, dash: 3 });
   }
   const place = { x: right - (SLOTS * step) / 2 + 4, y: y + WORDS - 6 };
   if (slots !== undefined)
-    board.items.push({ kind: "text", ...place, text: slots, size: 12, fill: quiet, turned: true });
+    board.items.push({ ...place, text: slots, fill: quiet, turned: true });
   return { x, width, tokens, left: (token) => x + step * Math.max(tokens.indexOf(token), 0), step, bottom, right };
 }
 

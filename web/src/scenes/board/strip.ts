@@ -48,10 +48,10 @@ export function drawAll(
     const [row, column] = [Math.floor(channel / along), channel % along];
     const { role, strength, value } = sheet.paint(cell(row, column), look.sentence);
     const [cx, cy] = [x + column * side + 0.5, y + row * side + 0.5];
-    items.push({ kind: "rect", x: cx, y: cy, w: side - 1, h: side - 1, fill: look.palette.cell(role, strength) });
+    items.push({ x: cx, y: cy, w: side - 1, h: side - 1, fill: look.palette.cell(role, strength) });
     const stroke = look.palette.on(role, strength);
     if (value < 0 && strength > 0.02)
-      items.push({ kind: "path", d: `M${cx + side / 2 - 2.5} ${cy + side / 2 - 0.5}h4`, stroke, line: 1 });
+      items.push({ d: `M${cx + side / 2 - 2.5} ${cy + side / 2 - 0.5}h4`, stroke, line: 1 });
   }
   panels.push({
     ...{ tensor: name, x, y, w: along * side, h: lines * side, rows: lines, columns: along, cell },

@@ -123,5 +123,5 @@ export function ownLabel(board: Board): Own {
 
 /** Where the second text begins. */
 function drawParting({ items, look }: Board, x: number, y: number, bottom: number): void {
-  items.push({ kind: "path", d: `M${x} ${y + 8}v62M${x} ${y + 98}V${bottom}`, stroke: look.palette.ink, line: 2 });
+  items.push({ d: `M${x} ${y + 8}v62M${x} ${y + 98}V${bottom}`, stroke: look.palette.ink, line: 2 });
 }

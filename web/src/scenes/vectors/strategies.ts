@@ -95,7 +95,7 @@ function drawStack(
   layers.forEach((_, layer) => {
     const read = strategy?.layers.some(([number]) => number === layer) === true;
     const fill = read ? look.palette.fill("residual") : look.palette.faint;
-    items.push({ kind: "rect", x, y: y + step * (layers.length - 1 - layer), w, h: Math.max(step - 1.5, 1), fill });
+    items.push({ x, y: y + step * (layers.length - 1 - layer), w, h: Math.max(step - 1.5, 1), fill });
   });
 }
 
