@@ -1,5 +1,6 @@
 /** On the left: the model, its texts, its parts and what was changed by hand. */
 
+import { range } from "../numbers/arithmetic.ts";
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
 import { type Level, later, link } from "../address/state.ts";
@@ -53,7 +54,7 @@ export function Rail(): VNode {
           {run.formulas.length > 0 && <p class="quiet">{counted(run.model.parameters, "weight")}</p>}
         </Group>
         <Group title={texts > 1 ? say`Sentences` : say`Text`} hidden={bare}>
-          {Array.from({ length: texts }, (_, row) => (
+          {range(texts, (row) => (
             <a
               class="choice"
               key={row}

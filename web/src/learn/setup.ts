@@ -1,5 +1,6 @@
 /** What a training in the page begins with: the reader's sentences, the words that are hidden, and the slides' formulas. */
 
+import { range } from "../numbers/arithmetic.ts";
 import { isOperand, operandsOf } from "../formulas/evaluator.ts";
 import { LABELS } from "../formulas/program.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
@@ -18,7 +19,7 @@ export function setUp(base: RunRecord, choice: Choice): Setup {
   const vocabulary = [...known, ...added];
   const width = Math.max(...sentences.map((words) => words.length));
   const cells = (make: (words: readonly string[], token: number, sentence: number) => number): number[] =>
-    sentences.flatMap((words, sentence) => Array.from({ length: width }, (_, token) => make(words, token, sentence)));
+    sentences.flatMap((words, sentence) => range(width, (token) => make(words, token, sentence)));
   const isHidden = (token: number, sentence: number): boolean => hidden[sentence]?.includes(token) === true;
   const seen = exercise === "nothing-hidden";
   const shape = [sentences.length, width];
@@ -36,7 +37,7 @@ export function setUp(base: RunRecord, choice: Choice): Setup {
   // Padding shares the position of the last word.
   const counted = uneven
     ? cells((words, token) => Math.min(token, words.length - 1))
-    : Array.from({ length: width }, (_, token) => token);
+    : range(width);
   facts.set("inputs.positions", { shape: uneven ? shape : [1, width], data: counted });
   const formulas = base.formulas.flatMap((formula) => formulaOf(formula, exercise, uneven));
   const places = scored_at.map((flat): [number, number] => [Math.floor(flat / width), flat % width]);

@@ -1,5 +1,6 @@
 /** Where something red is drawn, the page says what it is. */
 
+import { range } from "../numbers/arithmetic.ts";
 import type { Scene } from "../draw/scene.ts";
 import type { Names } from "../formulas/names.ts";
 
@@ -15,8 +16,8 @@ export function hasHidden(scene: Scene | string | null, fill: string, names: Nam
         return names.hides(tensor, axis) && names.label(tensor, axis, at[place] ?? 0, sentence).hidden;
       });
     };
-    const down = Array.from({ length: rows }, (_, row) => cell(row, 0));
-    const along = Array.from({ length: columns }, (_, column) => cell(0, column));
+    const down = range(rows, (row) => cell(row, 0));
+    const along = range(columns, (column) => cell(0, column));
     return [...down, ...along].some(red);
   });
 }

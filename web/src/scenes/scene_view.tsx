@@ -1,5 +1,6 @@
 /** A picture of a document or of the tour, on the page like any other level. */
 
+import { range } from "../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { sentenceOf, toNumber } from "../address/links.ts";
@@ -279,11 +280,11 @@ function Twin({ panels, rows }: { panels: readonly Panel[]; rows: readonly (read
           </thead>
           <tbody>
             {panels.flatMap((panel) =>
-              Array.from({ length: Math.min(panel.rows, ROWS) }, (_, row) => (
+              range(Math.min(panel.rows, ROWS), (row) => (
                 <tr key={`${panel.tensor} ${panel.cell(row, 0).join()}`}>
                   <th scope="row">{names.title(panel.tensor)}</th>
                   <td>{names.cell(panel.tensor, panel.cell(row, 0))} …</td>
-                  {Array.from({ length: Math.min(panel.columns, COLUMNS) }, (_, column) => {
+                  {range(Math.min(panel.columns, COLUMNS), (column) => {
                     const cell = panel.cell(row, column);
                     const tensor = fetch(panel.tensor);
                     return (

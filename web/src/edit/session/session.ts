@@ -1,5 +1,6 @@
 /** The run that the page shows, and how it becomes another: its changes are in the address, and it follows them. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { effect, signal, untracked } from "@preact/signals";
 import { firstLevel, firstUnit } from "../../address/first.ts";
 import { go, type Level, type State, state } from "../../address/state.ts";
@@ -289,7 +290,7 @@ export class Session {
     const tensor = await source.tensor(name);
     if (tensor === undefined) return;
     const last = cell.length - 1;
-    const places = vector ? Array.from({ length: tensor.shape[last] ?? 0 }, (_, step) => step) : [cell[last] ?? 0];
+    const places = vector ? range(tensor.shape[last] ?? 0) : [cell[last] ?? 0];
     const put = (place: readonly number[], step: number): number[] => [...place.slice(0, -1), step];
     const steps = places.map((step): Change => {
       return { kind: "replace", where: name, by: at(tensor, put(inA, step)), cell: put(cell, step) };

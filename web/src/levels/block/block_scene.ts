@@ -1,5 +1,6 @@
 /** A part of the model as boxes in the order of computation, joined by what flows between them. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { Look } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
@@ -80,7 +81,7 @@ function outsideOf({ formula }: Node, names: Names): string {
 
 /** The least filled column up to the latest one that a tensor may stand in; one that is used at once stands there. */
 function lowest(nodes: readonly Node[], node: Node, latest: number): number {
-  const filled = Array.from({ length: latest + 1 }, (_, column) => {
+  const filled = range(latest + 1, (column) => {
     const others = nodes.filter((other) => other !== node && other.column === column);
     return others.reduce((sum, other) => sum + (other.sheet.layout.columns === "key" ? 2.5 : 1), 0);
   });

@@ -1,5 +1,6 @@
 /** A part of the model: what it was given, the boxes of everything it computed, and what it guessed. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { useComputed } from "@preact/signals";
 import type { FunctionComponent, VNode } from "preact";
 import { useMemo } from "preact/hooks";
@@ -179,7 +180,7 @@ function guessesOf(
   const count = probabilities.shape[1] ?? 0;
   run.places.forEach(([row, token], place) => {
     if (row !== sentence || !run.words.answers.some(([one, two]) => one === row && two === token)) return;
-    const shares = Array.from({ length: count }, (_, id): [string, number] => {
+    const shares = range(count, (id): [string, number] => {
       return [run.words.vocabulary[id] ?? String(id), at(probabilities, [place, id])];
     });
     const best = shares.sort((one, two) => two[1] - one[1]).slice(0, 2);

@@ -1,5 +1,6 @@
 /** The answer first: where the word in hand looks, in each head that is shown. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { toNumber } from "../../address/links.ts";
 import type { Attention } from "../../formulas/attention.ts";
@@ -85,7 +86,7 @@ function openTo({ heads, own, sentence, head }: Shown, attention: Attention, que
   const row = weights?.tokens.row(token) ?? null;
   const looks = attention.mayLook === null ? undefined : fetch(attention.mayLook);
   if (weights === undefined || row === null) return 0;
-  const every = Array.from({ length: weights.tokens.keys }, (_, key) => {
+  const every = range(weights.tokens.keys, (key) => {
     return looks === undefined ? (row.data[row.from + key] ?? 0) : numberAt(looks, [sentence, head, token, key]);
   });
   return every.filter((each) => each !== 0).length;

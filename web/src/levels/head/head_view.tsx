@@ -1,5 +1,6 @@
 /** One attention head of one sentence, or several: lines between words, all weights as a square, and how they came about. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { state } from "../../address/state.ts";
@@ -205,7 +206,7 @@ function isStriped({ queries, keys, masked }: Shown): boolean {
 /** The eight colours of the heads, from the theme. */
 function headColours(): string[] {
   const style = getComputedStyle(document.documentElement);
-  return Array.from({ length: 8 }, (_, place) => style.getPropertyValue(`--head-${place + 1}`).trim());
+  return range(8, (place) => style.getPropertyValue(`--head-${place + 1}`).trim());
 }
 
 /** What is drawn, what is not, and how words came from tokens. */

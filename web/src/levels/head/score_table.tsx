@@ -1,5 +1,6 @@
 /** From score to weight: one row for each word that is looked at, one column for each stage that this model has. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { toNumber } from "../../address/links.ts";
 import type { Attention } from "../../formulas/attention.ts";
@@ -54,7 +55,7 @@ export function weightsOf(
 ): number[] {
   const tensor = fetch(weights);
   if (tensor === undefined) return [];
-  return Array.from({ length: tensor.shape[3] ?? 0 }, (_, key) => at(tensor, [sentence, head, query, key]));
+  return range(tensor.shape[3] ?? 0, (key) => at(tensor, [sentence, head, query, key]));
 }
 
 interface Column {

@@ -1,5 +1,6 @@
 /** The weights of the head in hand as a square, query by key: cells where there is room for them, else one image. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { cut } from "../../draw/box.ts";
 import type { Item } from "../../draw/scene.ts";
 import type { Role } from "../../formulas/names.ts";
@@ -124,7 +125,7 @@ function imageOf(shown: Shown, plan: Plan): Item[] {
 function ofPicture({ dots, lowest, highest }: Picture, { palette, keys }: Shown, { square }: Plan): Item {
   const [, , rows = 1, columns = 1] = dots.shape;
   const ratio = Math.log(highest / lowest);
-  const colours = Array.from({ length: 256 }, (_, dot) => {
+  const colours = range(256, (dot) => {
     const weight = dot === 0 ? 0 : lowest * Math.exp((ratio * (dot - 1)) / 254);
     return palette.bytes("attention", strengthOf(weight, keys.length));
   });

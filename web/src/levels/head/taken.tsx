@@ -1,5 +1,6 @@
 /** What the word in hand takes: every value times its weight, and their sum. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { go } from "../../address/state.ts";
@@ -82,7 +83,7 @@ function mixOf(fetch: Fetch, names: Names, attention: Attention, cell: readonly 
   const looks = mayLook === null ? undefined : fetch(mayLook);
   const { rows, count, mass } = listed(weightsOf(fetch, weights, cell), 12);
   const channels = sum.shape.at(-1) ?? 0;
-  const steps = Array.from({ length: channels }, (_, channel) => channel);
+  const steps = range(channels);
   const sumCell = (channel: number): number[] => [Math.min(sentence, (sum.shape[0] ?? 1) - 1), head, query, channel];
   return {
     parts: rows.map(({ key, weight }) => {

@@ -1,5 +1,6 @@
 /** Beside all heads: the one in hand in numbers and words, and what the groups are called. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
@@ -144,7 +145,7 @@ function Strongest({ head }: { head: Head }): VNode | null {
     const index = [Math.min(sentence, sentences - 1), head.index];
     void source.numbersAt(name, index).then((square) => {
       if (!current || square === undefined) return;
-      const best = Array.from({ length: queries }, (_, query): [number[], number] => {
+      const best = range(queries, (query): [number[], number] => {
         let most = 0;
         for (let at = 0; at < keys; at++) {
           if ((square[query * keys + at] ?? 0) > (square[query * keys + most] ?? 0)) most = at;

@@ -1,5 +1,6 @@
 /** All heads of a model as small pictures of their weights, in a grid of blocks and heads or in another order. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { imageOf, type Palette } from "../../draw/colour.ts";
 import { strengthOf } from "../../draw/marks.ts";
 import { Pen } from "../../draw/pen.ts";
@@ -72,7 +73,7 @@ export function sizeFor(width: number, heads: number, tokens: number, most = LAR
 }
 
 const FINEST = HEAD_DOTS;
-const DOTS = Array.from({ length: 5 }, (_, step) => FINEST - 4 * step);
+const DOTS = range(5, (step) => FINEST - 4 * step);
 const LARGEST = 112;
 /** Below this there is no room for what a head does; a line in its colour stays. */
 const WORDED = 44;
@@ -114,7 +115,7 @@ function linesOf(rows: readonly Row[], look: Look, across: number): { title: str
     groups.push(["", measure === "entropy" || measure === "distance" ? by.reverse() : by]);
   }
   return groups.flatMap(([title, heads]) =>
-    Array.from({ length: Math.ceil(heads.length / across) }, (_, line) => {
+    range(Math.ceil(heads.length / across), (line) => {
       return { title: line === 0 ? title : "", before: "", heads: heads.slice(line * across, (line + 1) * across) };
     }),
   );

@@ -1,5 +1,6 @@
 /** What the whole model begins with: what each block adds to the answer; of two stacks, what each word looked at. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { link, state } from "../../address/state.ts";
 import { isMark, quoted, unmarked } from "../../formulas/names.ts";
@@ -82,7 +83,7 @@ function Flow({ cross }: { readonly cross: readonly Row[] }): VNode | null {
   const written = target.slice(1, WORDS + 1);
   const share = (query: number, key: number): number => {
     const each = drawn.flatMap((one) => {
-      return Array.from({ length: one.shape[0] ?? 1 }, (_, head) => at(one, [head, query, key]));
+      return range(one.shape[0] ?? 1, (head) => at(one, [head, query, key]));
     });
     return each.reduce((a, b) => a + b) / each.length;
   };

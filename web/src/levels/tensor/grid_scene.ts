@@ -1,5 +1,6 @@
 /** A window of a tensor as a grid of numbers with the words of its rows and columns, and the whole of it in small. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { cut, type Measure, namesWords } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
@@ -122,8 +123,8 @@ export function gridScene(
 
 /** The numbers of a window, row by row. */
 function rowsIn(sheet: Sheet, base: readonly number[], seen: Window): number[][] {
-  return Array.from({ length: seen.rows }, (_, row) =>
-    Array.from({ length: seen.columns }, (__, column) =>
+  return range(seen.rows, (row) =>
+    range(seen.columns, (column) =>
       sheet.value(sheet.cell(base, seen.row + row, seen.column + column)),
     ),
   );

@@ -1,5 +1,6 @@
 /** One tensor: any slice of it as a grid of numbers, and the whole slice as a small map. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { headWords, sentenceOf, toHead } from "../../address/links.ts";
@@ -205,7 +206,7 @@ function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): V
                 go({ cell: next, ...sentenceOf(sheet.name, next, names) }, true);
               }}
             >
-              {Array.from({ length: sheet.tensor.shape[place] ?? 1 }, (_, step) => (
+              {range(sheet.tensor.shape[place] ?? 1, (step) => (
                 <option value={step}>{names.label(sheet.name, axis, step, cell[0] ?? 0).text}</option>
               ))}
             </select>

@@ -1,5 +1,6 @@
 /** The loss over the steps: training, held-out, the lines of the baselines, and a spot for each record. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
@@ -134,7 +135,7 @@ export function ticksBetween(lowest: number, highest: number, about: number): nu
   const power = 10 ** Math.floor(Math.log10(rough));
   const size = [...ROUND, 10].map((each) => each * power).find((each) => each >= rough) ?? 10 * power;
   const [first, last] = [Math.floor(lowest / size + 1e-9), Math.ceil(highest / size - 1e-9)];
-  return Array.from({ length: Math.max(last - first, 1) + 1 }, (_, step) =>
+  return range(Math.max(last - first, 1) + 1, (step) =>
     Number(((first + step) * size).toPrecision(12)),
   );
 }

@@ -1,5 +1,6 @@
 /** What a step looked at: the shares of the words, of one head or the mean of a block, and who looked at whom so far. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
@@ -23,7 +24,7 @@ export function LookChoice({ chosen, side }: { chosen: Chosen; side: "own" | "so
   const { blocks, block, names, heads, head, each } = chosen;
   const set = (name: string) => (value: string) => go({ options: withOption(name, value) }, true);
   const mean: readonly [string, string] = ["", say`mean of ${heads}`];
-  const one = Array.from({ length: heads }, (_, one): [string, string] => [String(one), String(one)]);
+  const one = range(heads, (one): [string, string] => [String(one), String(one)]);
   const all: readonly [string, string][] = heads > 1 && heads <= COLOURS ? [["each", say`each in its colour`]] : [];
   return (
     <div class="controls look-choice">
@@ -84,7 +85,7 @@ function Look({ name, step, head }: { name: string; step: number; head: number |
         {title}: <a href={link(to)}>{head === null ? say`its heads` : say`head ${head}`} →</a>
       </h3>
       <ul class="shares" data-attention={name}>
-        {Array.from({ length: shown }, (_, key) => {
+        {range(shown, (key) => {
           const value = share(step, key);
           const cell = [sentence, head ?? 0, step, key];
           return (

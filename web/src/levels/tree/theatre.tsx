@@ -1,5 +1,6 @@
 /** A text as it is written: in large type, with what could have come, where the draw fell, and what each word looked at. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
@@ -246,14 +247,14 @@ function beamsOf(
   source: number,
 ): Beam[] {
   const count = side === "source" ? source : step + 1;
-  const shares = (one: number | null): number[] => Array.from({ length: count }, (_, key) => of(one)(step, key));
+  const shares = (one: number | null): number[] => range(count, (key) => of(one)(step, key));
   if (!each) return [{ side, colour: "var(--attention)", shares: shares(head) }];
-  return Array.from({ length: heads }, (_, one) => ({ side, colour: `var(--head-${one + 1})`, shares: shares(one) }));
+  return range(heads, (one) => ({ side, colour: `var(--head-${one + 1})`, shares: shares(one) }));
 }
 
 /** Of each word that was written the word of the source that it looked at most. */
 function aligned(share: Share, given: number, step: number, source: number): [number, number][] {
-  return Array.from({ length: Math.max(0, step - given + 1) }, (_, place): [number, number] => {
+  return range(Math.max(0, step - given + 1), (place): [number, number] => {
     const query = given - 1 + place;
     let best = 0;
     for (let key = 1; key < source; key++) if (share(query, key) > share(query, best)) best = key;

@@ -1,5 +1,6 @@
 /** Sentences of unequal length in one batch: what was filled in, what hides it, and that no real word notices it. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { cut } from "../../draw/box.ts";
 import { Sheet } from "../../draw/sheet.ts";
 import { MissingTensor } from "../../formulas/evaluator.ts";
@@ -94,7 +95,7 @@ function isPadded({ fetch }: Scout, side: Side, sentence: number): boolean {
 
 function firstPadded(s: Scout, side: Side): number {
   const count = s.fetch(`${side}.real`)?.shape[0] ?? 1;
-  return Array.from({ length: count }, (_, row) => row).find((row) => isPadded(s, side, row)) ?? 0;
+  return range(count).find((row) => isPadded(s, side, row)) ?? 0;
 }
 
 /** Cells that nobody looks at, so many under each other, each with its zero. */

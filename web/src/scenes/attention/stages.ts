@@ -1,5 +1,6 @@
 /** The model as a closed box, as its stacks, and as its blocks, each with its output for one word. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { cut } from "../../draw/box.ts";
 import { rounded } from "../../draw/scene.ts";
 import { unmarked } from "../../formulas/names.ts";
@@ -167,7 +168,7 @@ function columns(board: Board, top: number, stacks: readonly StackSizes[]): numb
       const shown = Math.min(sheet.columns, Math.floor((wide - 76) / 14));
       drawGrid(board, {
         ...{ sheet, base: s.cell(name, { token }), x: x + 64, y: y + (high - 14) / 2, cw: 14, ch: 14, rows: [token] },
-        columns: Array.from({ length: shown }, (_, channel) => channel),
+        columns: range(shown),
       });
       if (side === "encoder" && layer === layers - 1) memory.push({ x: x + wide, y: y + high / 2 });
       const [from] = memory;

@@ -1,5 +1,6 @@
 /** Two hidden words side by side: as the model computes them, and with zeros after the position is added. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { Sheet } from "../../draw/sheet.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
@@ -74,7 +75,7 @@ function column(
 }
 
 function equal(sheet: Sheet, base: readonly number[], [one = 0, two = 0]: readonly number[]): boolean {
-  return Array.from({ length: sheet.columns }, (_, channel) => channel).every((channel) => {
+  return range(sheet.columns).every((channel) => {
     return sheet.value(sheet.cell(base, one, channel)) === sheet.value(sheet.cell(base, two, channel));
   });
 }
@@ -97,7 +98,7 @@ function guesses(board: Board, x: number, y: number, other: ReadonlyMap<string, 
 }
 
 function likeliest(s: Scout, tensor: Tensor, place: number): string[] {
-  const shares = Array.from({ length: tensor.shape.at(-1) ?? 0 }, (_, id) => at(tensor, [place, id]));
+  const shares = range(tensor.shape.at(-1) ?? 0, (id) => at(tensor, [place, id]));
   const order = [...shares.keys()].sort((one, two) => (shares[two] ?? 0) - (shares[one] ?? 0));
   return order.slice(0, 2).map((id) => `${s.names.run.words.vocabulary[id] ?? id} ${percent(shares[id] ?? 0)}`);
 }

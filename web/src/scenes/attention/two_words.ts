@@ -1,5 +1,6 @@
 /** Two words of the sentence through one head and one block: x, q, k, v, score, weight, z, r, as the notes draw them. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { cut } from "../../draw/box.ts";
 import { lastOf } from "../../formulas/names.ts";
 import { at } from "../../numbers/safetensors.ts";
@@ -15,7 +16,7 @@ const ROW = 32;
 export function TWO_WORDS(s: Scout): Ask[] {
   const words = s.all.map((token) => s.names.word(s.side, s.sentence, token).text);
   const { query, key, head, block } = shared(s);
-  const counted = (count: number): string[] => Array.from({ length: count }, (_, each) => String(each));
+  const counted = (count: number): string[] => range(count, String);
   return [
     { label: say`the word that looks`, options: words, usual: query },
     { label: say`a word it looks at`, options: words, usual: key },
@@ -76,7 +77,7 @@ export function twoWordsTable(s: Scout, [query = 0, key = 0, head = 0, block = 0
     string,
   ];
   const size = s.size(value, "channel");
-  const channels = Array.from({ length: Math.min(CHANNELS, size) }, (_, channel) => channel);
+  const channels = range(Math.min(CHANNELS, size));
   const tokens = query === key ? [query] : [query, key];
   const products = tokens.map((token) => {
     const share = s.value(weights, { head, query, key: token });

@@ -1,5 +1,6 @@
 /** What the tour's own pictures are drawn with: grids of numbers, boxes of one head, lines of coloured text. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { type Box, cut, type Look, measureBox } from "../../draw/box.ts";
 import type { Item, Panel } from "../../draw/scene.ts";
 import { type Arrangement, Sheet, sheetOf } from "../../draw/sheet.ts";
@@ -158,7 +159,7 @@ export function frame({ items, look }: Board, x: number, y: number, w: number, h
 export function around(place: number, size: number, count: number): number[] {
   const shown = Math.min(count, size);
   const first = Math.min(Math.max(place - Math.floor(shown / 2), 0), size - shown);
-  return Array.from({ length: shown }, (_, step) => first + step);
+  return range(shown, (step) => first + step);
 }
 
 /** A tensor as a sheet, laid out as usual or as asked for. */

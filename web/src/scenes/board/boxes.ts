@@ -1,5 +1,6 @@
 /** Pictures of boxes: one table for the whole batch, all heads in one product, attention on one page. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { Box } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Arrangement } from "../../draw/sheet.ts";
@@ -72,7 +73,7 @@ function boxOfAll(board: Board, name: string, title: string, most: number): Box 
   const heads = Math.min(s.heads, 4);
   const one = boxOf(board, name, title, { layout, most: most / heads });
   const place = s.names.axes(name).indexOf("head");
-  const faces = Array.from({ length: heads }, (_, head) => ({
+  const faces = range(heads, (head) => ({
     ...(one.faces[0] ?? { dy: 0, title: "" }),
     base: (one.faces[0]?.base ?? []).map((index, axis) => (axis === place ? head : index)),
     dx: head * (one.w + 4),

@@ -1,5 +1,6 @@
 /** One vector as a strip of cells: a few of its numbers, or all of them on several lines. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { Given } from "../../scout/scout.ts";
 import { type Board, drawGrid, laidOut } from "./board.ts";
 
@@ -10,7 +11,7 @@ export function drawStrip(board: Board, name: string, given: Given, x: number, y
   const base = board.s.cell(name, given);
   const count = Math.min(most, sheet.columns, Math.max(1, Math.floor(w / 40)));
   const row = axis === null ? 0 : (base[sheet.axes.indexOf(axis)] ?? 0);
-  const columns = Array.from({ length: count }, (_, channel) => channel);
+  const columns = range(count);
   drawGrid(board, { sheet, base, x, y, cw: Math.min(48, w / count), ch: 24, rows: [row], columns });
   return count;
 }

@@ -1,5 +1,6 @@
 /** One sentence of a batch worked out again without its padding, to be compared with the run. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { Fetch } from "../../formulas/evaluator.ts";
 import type { Names } from "../../formulas/names.ts";
 import { Recomputer, workOfRun } from "../../formulas/recompute.ts";
@@ -25,7 +26,7 @@ export interface Alone {
 /** The places of a sentence that are no padding. */
 export function realPlaces(fetch: Fetch, side: Side, sentence: number): number[] {
   const [real, ids] = [fetch(`${side}.real`), fetch(`${side}.ids`) ?? fetch(`${side}.vectors`)];
-  const all = Array.from({ length: (real ?? ids)?.shape[1] ?? 0 }, (_, token) => token);
+  const all = range((real ?? ids)?.shape[1] ?? 0);
   return real === undefined ? all : all.filter((token) => at(real, [sentence, token]) !== 0);
 }
 
@@ -83,7 +84,7 @@ function part({ shape, data }: Tensor, sentence: number, places: readonly number
   const size = sizeOf(rest);
   const start = Math.min(sentence, rows - 1) * tokens * size;
   const found = places.flatMap((place) =>
-    Array.from({ length: size }, (_, at) => data[start + place * size + at] ?? 0),
+    range(size, (at) => data[start + place * size + at] ?? 0),
   );
   return { shape: [1, places.length, ...rest], data: found };
 }

@@ -1,5 +1,6 @@
 /** What the slides' model would compute if hidden words were set to zeros after, not before, the position is added. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { type Fetch, isOperand } from "../../formulas/evaluator.ts";
 import { lastOf, type Names } from "../../formulas/names.ts";
 import { recompute } from "../../formulas/recompute.ts";
@@ -60,7 +61,7 @@ function guessesIn(tensors: ReadonlyMap<string, Tensor>, names: Names, sentence:
   if (tensor === undefined || tensor.shape.length !== 2) return [];
   const places = names.run.places.flatMap(([row], place) => (row === sentence ? [place] : []));
   return places.map((place, order) => {
-    const shares = Array.from({ length: tensor.shape[1] ?? 0 }, (_, id) => at(tensor, [place, id]));
+    const shares = range(tensor.shape[1] ?? 0, (id) => at(tensor, [place, id]));
     const best = shares.indexOf(Math.max(...shares));
     const beside = places[order === 0 ? 1 : order - 1] ?? place;
     return {

@@ -1,5 +1,6 @@
 /** A word, its id, the row of the table of that number, and the vector that it is. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -89,7 +90,7 @@ export function drawLookUp(board: Board): number {
     const left = narrow ? 112 : 152;
     const count = Math.min(channels, Math.floor((width - left - 24) / 42));
     const cw = Math.min(48, (width - left - 24) / count);
-    const columns = Array.from({ length: count }, (_, channel) => channel);
+    const columns = range(count);
     drawGrid(board, { sheet, base: [0, 0], x: left, y, cw, ch: 24, rows: shown, columns });
     shown.forEach((row, order) => {
       const name = s.names.run.words.vocabulary.length > 0 ? s.names.label(table, "row", row, s.sentence).text : "";

@@ -1,5 +1,6 @@
 /** A word in two places: how alike its vectors are, layer by layer, and how far each block turns them. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { Pen } from "../../draw/pen.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { short } from "../../numbers/written.ts";
@@ -19,7 +20,7 @@ interface Place {
 }
 
 function placesOf(s: Scout): Place[] {
-  return Array.from({ length: s.sentences }, (_, sentence) => sentence).flatMap((sentence) =>
+  return range(s.sentences).flatMap((sentence) =>
     realPlaces(s.fetch, s.side, sentence).map((token) => {
       return { sentence, token, text: s.names.word(s.side, sentence, token).text };
     }),

@@ -1,5 +1,6 @@
 /** Six ways to take the vector of a word from the layers of a model, beside the scores that a document prints. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { Pen } from "../../draw/pen.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import type { Strategy } from "../../record/record.ts";
@@ -169,7 +170,7 @@ function drawAddends(
 export function strategiesTable(given: Scout, [token = 0]: readonly number[]): string[][] {
   const s = reader(given);
   const quoted = quotedOf(s, "six-strategies");
-  const first = Array.from({ length: Math.min(8, widthOf(s)) }, (_, channel) => channel);
+  const first = range(Math.min(8, widthOf(s)));
   const rows = named(s).map((name) => {
     const strategy = vectorsIn(s).strategies[name] ?? { layers: [], concat: false };
     const printed = quoted?.shares[name];

@@ -1,5 +1,6 @@
 /** From words to the vectors that enter the first block. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { counted } from "../../numbers/written.ts";
 import { twinsOf } from "../../scenes/recomputed/zeroed.ts";
 import { joined, listed, type Said } from "../../scout/said.ts";
@@ -99,7 +100,7 @@ interface Pair {
 
 /** The two places whose position vectors are nearest to each other, and the two farthest apart, of the first words. */
 function distances(s: Scout, name: string): { near: Pair; far: Pair } {
-  const channels = Array.from({ length: s.size(name, "channel") }, (_, channel) => channel);
+  const channels = range(s.size(name, "channel"));
   const places = s.all.slice(0, 48);
   const vectors = places.map((token) => channels.map((channel) => s.value(name, { token, channel })));
   const pairs = places.flatMap((one) => {

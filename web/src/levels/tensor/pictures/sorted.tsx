@@ -1,5 +1,6 @@
 /** The numbers of one place, the largest first, with the right word marked and the others added up. */
 
+import { range } from "../../../numbers/arithmetic.ts";
 import { lastOf } from "../../../formulas/names.ts";
 import { grouped, more, short } from "../../../numbers/written.ts";
 import { say } from "../../../words/say.ts";
@@ -42,7 +43,7 @@ function sortedBars(context: Context): { bars: Bar[]; says: string } {
   const right = rightEntry(context, cell);
   const axis = sheet.axes.at(-1) ?? "";
   const at = (entry: number): number[] => [...cell.slice(0, -1), entry];
-  const values = Array.from({ length: sheet.size(axis) }, (_, entry) => sheet.value(at(entry)));
+  const values = range(sheet.size(axis), (entry) => sheet.value(at(entry)));
   const value = (entry: number): number => values[entry] ?? 0;
   const order = values.map((_, entry) => entry).sort((one, two) => value(two) - value(one));
   const rank = right === null ? -1 : order.indexOf(right);

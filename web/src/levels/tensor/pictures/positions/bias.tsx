@@ -1,5 +1,6 @@
 /** What a distance adds to a score, head by head. */
 
+import { range } from "../../../../numbers/arithmetic.ts";
 import { toNumber } from "../../../../address/links.ts";
 import type { Sheet } from "../../../../draw/sheet.ts";
 import { short } from "../../../../numbers/written.ts";
@@ -55,7 +56,7 @@ function cellOfDistance(
 function biasOf({ sheet, store, names }: Context, head: number, distance: number): Strips {
   const formula = names.formulas.get(sheet.name);
   const work = formula === undefined ? null : worked(formula, store);
-  const distances = Array.from({ length: 2 * FAR + 1 }, (_, step) => step - FAR);
+  const distances = range(2 * FAR + 1, (step) => step - FAR);
   const shown = shownOf(sheet.size("head"), head);
   return {
     strips: shown.map((each) => {

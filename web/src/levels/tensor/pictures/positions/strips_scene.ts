@@ -1,5 +1,6 @@
 /** Curves below each other, each on a strip of its own over the same steps. */
 
+import { range } from "../../../../numbers/arithmetic.ts";
 import { cut, type Look } from "../../../../draw/box.ts";
 import type { Item, Panel, Scene } from "../../../../draw/scene.ts";
 import { short } from "../../../../numbers/written.ts";
@@ -30,8 +31,8 @@ export const CURVES = 8;
 
 /** Which of many curves are drawn: some, evenly spaced, with the one in hand. */
 export function shownOf(count: number, held: number): number[] {
-  if (count <= CURVES) return Array.from({ length: count }, (_, each) => each);
-  const even = Array.from({ length: CURVES }, (_, step) => Math.round((step * (count - 1)) / (CURVES - 1)));
+  if (count <= CURVES) return range(count);
+  const even = range(CURVES, (step) => Math.round((step * (count - 1)) / (CURVES - 1)));
   const nearest = even.reduce((one, two) => (Math.abs(two - held) < Math.abs(one - held) ? two : one));
   return even.map((each) => (each === nearest ? held : each));
 }
