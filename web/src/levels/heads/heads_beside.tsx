@@ -16,7 +16,7 @@ import { evenHead } from "./even.ts";
 import { headInHand } from "./hand.ts";
 import { type Head, headsIn, idOf, nameOf } from "./heads_scene.ts";
 import { Mark } from "./job_marks.tsx";
-import { atOnce, type Job, sentenceOf, whereOf } from "./jobs.ts";
+import { atOnce, PLACES, sentenceOf, whereOf } from "./jobs.ts";
 import { drawnRows } from "./rows.ts";
 import { lostBy, useWorth } from "./worth.ts";
 
@@ -79,15 +79,6 @@ export function HeadsBeside(): VNode {
   );
 }
 
-const SHOWN: readonly (readonly [Measure & Job, string])[] = [
-  ["previous", say`one back`],
-  ["self", say`itself`],
-  ["next", say`one ahead`],
-  ["first", say`first token`],
-  ["separator", say`end mark`],
-  ["same_word", say`same word`],
-];
-
 /** Each of these is one token, wherever there is one. */
 const ONE: readonly Measure[] = ["previous", "self", "next", "first"];
 
@@ -108,7 +99,7 @@ function Bars({ head, measured }: { head: Head; measured: Measured }): VNode {
   return (
     <>
       <dl class="bars">
-        {SHOWN.filter(([measure]) => !Number.isNaN(measured[measure])).map(([measure, text]) => (
+        {PLACES.filter(([measure]) => !Number.isNaN(measured[measure])).map(([measure, text]) => (
           <div key={measure}>
             <dt>{text}</dt>
             <dd>
