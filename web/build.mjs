@@ -129,13 +129,13 @@ for (const { path, text } of [
 
 // What each has of the styles, and what it lacks of the script: tests/page/test_parts.py measures pages.
 const PAGES = {
-  "page of an encoder": [[], "live tree learning trained sections writing decoder translation encodings"],
+  "page of an encoder": [[], "live asked served tree learning trained chains texts_view sections writing decoder translation encodings"],
   "page of the slides' model": [
     ["training", "learning"],
-    "live tree trained sections writing decoder translation turned",
+    "live asked served tree trained chains sections writing decoder translation turned",
   ],
-  "page of a decoder": [["tree"], "live learning trained sections bert translation turned"],
-  "page of a translation": [["tree"], "live learning trained sections bert turned"],
+  "page of a decoder": [["tree"], "live asked served learning trained chains texts_view masked sections bert translation turned"],
+  "page of a translation": [["tree"], "live asked served learning trained chains texts_view masked sections bert turned"],
 };
 for (const [what, [styles, without]] of Object.entries(PAGES)) {
   const own = ["explorer", ...styles].map((name) => `${name}.css`);

@@ -40,6 +40,8 @@ MEGABYTES, LARGE_MEGABYTES, MOST_MEGABYTES = 2, 8, 64
 beyond which it is not written unless that is asked for.
 """
 ENGLISH = "en"
+OF_SERVER = frozenset({"live", "asked", "served"})
+"""The chunks that ask a server: only a page of a server has them."""
 DRAWN_OF_SECTIONS = frozenset({"probe", "neighbours", "moved", "shuffled", gradients.NAME})
 """The sections whose pictures are one chunk, `web/src/chunks/sections.ts`: few pages have one of them."""
 STYLED: Mapping[str, frozenset[str]] = {
@@ -168,17 +170,21 @@ def title_of(trace: Trace) -> str:
 def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
     """The chunks of the script that draw what this run, with these sections, does not have: its page goes without."""
     encoder, decoder = trace.config.encoder is not None, trace.config.decoder is not None
+    origin = trace.origin
     rules = {formula.rule.name for formula in trace.statement.formulas.values()}
     here = {
-        "live": False,  # requests to a server
+        **dict.fromkeys(OF_SERVER, False),
         "tree": decoder,
         "writing": decoder,
         "decoder": decoder,
         "translation": encoder and decoder,
         "bert": not decoder,
+        "masked": not decoder or bool(trace.words.answers),
         "learning": trace.config.family == "slides",
         "encodings": "sinusoid" in rules or any(name.endswith(".position") for name in trace),
         "turned": any(rule.startswith(("rotate", "relative_bias")) for rule in rules),
+        "chains": any(rule.startswith(("chain_", "best_path", "difference")) for rule in rules),
+        "texts_view": origin is not None and origin.by_word and origin.scored_by_masks,
         "trained": "training" in sections,
         "sections": not DRAWN_OF_SECTIONS.isdisjoint(sections),
     }
@@ -196,7 +202,7 @@ def shared_script() -> str:
     alone has of its own, then takes itself out, so that a page that is saved from the browser needs it no longer.
     """
     told = {name: base64.b64encode(compressed(data)).decode() for name, data in texts_of_page().items()}
-    for name, text in script_of_page().items():
+    for name, text in script_of_page(OF_SERVER).items():
         told[name] = base64.b64encode(compressed(text.encode())).decode()
     return f"{PUT_SHARED}({json.dumps(told)});\n"
 
@@ -217,7 +223,7 @@ def document(
     `root` begins the element that the views fill; `place` is where it opens; `shared` and `more` as in `page`. It lacks
     the chunks `without`; of the languages it has English, and `language`, with which it begins.
     """
-    own, policy = frame_of_page(frozenset() if shared else without, language)
+    own, policy = frame_of_page(OF_SERVER if shared else without, language)
     if shared:
         own = [f'<script src="{escape(shared)}"></script>']
         # A browser may take a file from disk for one of another site.

@@ -12,6 +12,7 @@ from tests.page.test_page import blocks
 SOME = frozenset(
     (
         "live",
+        "asked",
         "tree",
         "writing",
         "decoder",

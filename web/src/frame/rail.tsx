@@ -65,7 +65,7 @@ export function Rail(): VNode {
               <Words row={row} />
             </a>
           ))}
-          <TextFields />
+          {session.engine.words === "text" && <TextFields />}
         </Group>
         <Group title={say`Looked at`} hidden={bare} nav>
           <Entry level="model" text={say`the whole model`} />

@@ -1,5 +1,6 @@
 /** Why a page lacks a section that a picture is drawn from, with the command that gives it; null where it has it. */
 
+import { isOperand } from "../formulas/evaluator.ts";
 import { explains } from "../record/commands.ts";
 import type { Scout } from "../scout/scout.ts";
 import { heard, say } from "../words/say.ts";
@@ -33,4 +34,14 @@ export function writes(s: Scout): string | null {
   if (!s.has("head.probabilities")) return say`This model has no head that guesses words, so it writes nothing. ${how}`;
   if (s.writes) return s.guesses.length > 0 ? null : say`No word of this sentence was guessed.`;
   return say`An encoder reads all words at once and guesses the hidden ones; it writes nothing word after word. ${how}`;
+}
+
+export function notTwo({ hidden }: Scout): string | null {
+  return hidden.length > 1 ? null : say`Two hidden words of one sentence are compared: this sentence has fewer.`;
+}
+
+/** Why a model has no run in which hidden words are set to zeros later; null where it has. */
+export function zeroesNothing({ names: { run } }: Scout): string | null {
+  const sets = run.formulas.some(({ name, rule }) => name.endsWith(".embed.word") && isOperand(rule["masked_words"]));
+  return sets ? null : say`This model reads a hidden word as a token of its vocabulary: it sets no vector to zeros.`;
 }

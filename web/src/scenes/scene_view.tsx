@@ -8,7 +8,7 @@ import { go, state } from "../address/state.ts";
 import type { Look } from "../draw/box.ts";
 import type { Panel, Scene } from "../draw/scene.ts";
 import { RED, shades } from "../draw/shades.ts";
-import { TextFields } from "../edit/views/texts_view.tsx";
+import { useSession } from "../edit/session/context.ts";
 import { MissingTensor } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
 import { at } from "../numbers/safetensors.ts";
@@ -24,9 +24,13 @@ import { hasHidden } from "./hidden.ts";
 import { boardOf, chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
 import { Told } from "./told.tsx";
 
+// An exported page whose texts cannot be read anew lacks it.
+const { TextFields } = await import("../edit/views/texts_view.tsx");
+
 export function SceneView(): VNode {
   const store = useStore();
   const { scene: name, tensor, sentence, at } = state.value;
+  const { words } = useSession().engine;
   const shown = SCENES[name];
   // A picture of the decoder's attention has one of its tensors in hand.
   const within = /^(parameters\.)?decoder\./.test(tensor) ? "decoder" : "";
@@ -47,7 +51,7 @@ export function SceneView(): VNode {
         </p>
       )}
       {lacks === null && opened && shown.View !== undefined && <shown.View s={scout} told={told} />}
-      {shown.writes === true && <TextFields />}
+      {shown.writes === true && words === "text" && <TextFields />}
       {lacks === null && shown.draw !== undefined && (
         <Drawn key={name} shown={shown} scout={scout} opened={opened} told={told} />
       )}

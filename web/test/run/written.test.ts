@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Palette } from "../../src/draw/colour.ts";
-import { Search, type SearchRecord } from "../../src/levels/tree/search.ts";
+import { Search, type SearchRecord } from "../../src/levels/tree/written/search.ts";
 import { triangleScene } from "../../src/levels/tree/triangle_scene.ts";
 import { shareOf } from "../../src/levels/tree/weights.ts";
 

@@ -7,7 +7,7 @@ import { counted, percent, short } from "../../numbers/written.ts";
 import type { Source } from "../../sources/source.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
-import type { Node, Search } from "./search.ts";
+import type { Node, Search } from "./written/search.ts";
 
 /** So many candidates are named. */
 const LISTED = 8;

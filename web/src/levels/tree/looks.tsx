@@ -12,7 +12,7 @@ import { measure, Picture } from "../../views/picture.tsx";
 import { Choice } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import { alignmentScene } from "./alignment_scene.ts";
-import { withOption } from "./held.ts";
+import { withOption } from "./written/options.ts";
 import { triangleScene } from "./triangle_scene.ts";
 import { type Chosen, crosses, useShares } from "./weights.ts";
 

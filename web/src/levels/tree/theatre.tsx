@@ -10,19 +10,22 @@ import type { Side } from "../../record/record.ts";
 import { isServed } from "../../sources/served.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
-import { branches, rowsOf, withBranch } from "./branches.ts";
+import { branches, branchOf, continued, isOf, rowsOf, withBranch } from "./written/branches.ts";
 import { BranchesView, beside } from "./branches_view.tsx";
 import { Candidates } from "./candidates.tsx";
 import { Drawn } from "./drawn.tsx";
-import { begun, draws, type Held, isCold, option, placeOf, playing, useRead, withOption, writtenBy } from "./held.ts";
-import { type Line, lineOf, nodesAt, targetIn } from "./line.ts";
+import { type Held, placeOf, useRead } from "./held.ts";
+import { type Line, lineOf, nodesAt, targetIn } from "./written/line.ts";
 import { Aligned, LookChoice, Looks, SoFar } from "./looks.tsx";
 import { Player } from "./player.tsx";
-import { branchOf, continued, goBack, isOf, isStill, rewrite, write, writing } from "./rewriting.ts";
+import { begun, draws, isCold, isStill, option, playing, withOption, writing, writtenBy } from "./written/options.ts";
 import { Rivals } from "./rivals.tsx";
 import { Sliders } from "./sliders.tsx";
 import { type Beam, Stage, Turns } from "./stage.tsx";
 import { type Chosen, chosenAttention, crosses, type Share, useAttention } from "./weights.ts";
+
+// An exported page lacks it: it asks no server.
+const { goBack, rewrite, write } = await import("./asked/asked.ts");
 
 /** So many tokens more are written at the end of a text that was cut. */
 const MORE = 40;

@@ -8,7 +8,7 @@ import type { Label } from "../../formulas/names.ts";
 import { short } from "../../numbers/written.ts";
 import type { Spot } from "../../views/spots.tsx";
 import { say } from "../../words/say.ts";
-import { type Fate, isStrong, type Node, type Search } from "./search.ts";
+import { type Fate, isStrong, type Node, type Search } from "./written/search.ts";
 
 const [ROW, HEIGHT, TOP, GAP, SOURCE, LINE] = [26, 22, 28, 44, 136, 20];
 const AROUND = 2;

@@ -11,10 +11,6 @@ import { twinsOf } from "../recomputed/zeroed.ts";
 
 const GAP = 40;
 
-export function notTwo({ hidden }: Scout): string | null {
-  return hidden.length > 1 ? null : say`Two hidden words of one sentence are compared: this sentence has fewer.`;
-}
-
 /** `both`: the second picture too. */
 export function drawTwins(board: Board, both: boolean): number {
   const { s, width } = board;

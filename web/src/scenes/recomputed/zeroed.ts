@@ -1,11 +1,10 @@
 /** What the slides' model would compute if hidden words were set to zeros after, not before, the position is added. */
 
 import { range } from "../../numbers/arithmetic.ts";
-import { type Fetch, isOperand } from "../../formulas/evaluator.ts";
+import type { Fetch } from "../../formulas/evaluator.ts";
 import { lastOf, type Names } from "../../formulas/names.ts";
 import { recompute } from "../../formulas/recompute.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
-import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 
 export interface Twins {
@@ -13,12 +12,6 @@ export interface Twins {
   readonly tensors: ReadonlyMap<string, Tensor>;
   /** The likeliest word at each hidden place of the sentence, with its probability there and at the place before. */
   readonly guesses: readonly { readonly text: string; readonly share: number; readonly other: number }[];
-}
-
-/** Why a model has no such run; null where it has. */
-export function zeroesNothing({ names: { run } }: Scout): string | null {
-  const sets = run.formulas.some(({ name, rule }) => name.endsWith(".embed.word") && isOperand(rule["masked_words"]));
-  return sets ? null : say`This model reads a hidden word as a token of its vocabulary: it sets no vector to zeros.`;
 }
 
 const known = new WeakMap<Names, Map<number, Twins>>();

@@ -2,11 +2,13 @@
 
 import { range } from "../../numbers/arithmetic.ts";
 import { counted } from "../../numbers/written.ts";
-import { twinsOf } from "../../scenes/recomputed/zeroed.ts";
 import { joined, listed, type Said } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import { held, type Step } from "../step.ts";
+
+// A page of a model that hides no words lacks it.
+const { twinsOf } = await import("../../scenes/masked.ts");
 
 const holes: Step = {
   key: "holes",
