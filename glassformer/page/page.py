@@ -24,6 +24,8 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
+from glassformer.look.trace.cell import unmarked
+from glassformer.page.meta import meta
 from glassformer.page.parts import ID, LOADER, STYLE, languages, parts_of
 from glassformer.page.sections import gradients
 from glassformer.page.sections.carried import PLANES, Carried, compressed, planes
@@ -118,7 +120,8 @@ def page(
     `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
     with the gradients of its loss always carries them. `place` is where it opens, as its address names it; `language`
     is `en`, or one whose words it then carries and begins with. `shared` names a file beside the page, of
-    `shared_script`, which has what all pages have; `more` are elements of its head.
+    `shared_script`, which has what all pages have; `more` are elements of its head in the place of those that services
+    read which show links.
     """
     if megabytes is not None:
         megabytes = counted(megabytes, "the maximum size of a page in megabytes")
@@ -127,6 +130,7 @@ def page(
         raise ConfigError(f"the page speaks {', '.join(known)}", got=language, do="choose one of these")
     title = title or title_of(trace)
     blocks = {} if shared else texts_of_page()
+    more = more or meta(f"{title} · glassformer", said_of(trace))
     if "loss" in trace.gradients:
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     without = not_shown(trace, sections or {})
@@ -165,6 +169,14 @@ def page(
 def title_of(trace: Trace) -> str:
     """The name of the model, else its family."""
     return (trace.origin and trace.origin.name) or f"{trace.config.family} model"
+
+
+def said_of(trace: Trace) -> str:
+    """What a page is of, in two sentences."""
+    words = trace.words.sentence("inputs" if trace.words.inputs else "decoder_inputs", 0)
+    text = " ".join((trace.origin.texts if trace.origin else ())[:1]) or " ".join(unmarked(word) for word in words)
+    read = f"What it made of “{text if len(text) <= 200 else f'{text[:199]}…'}”. " if text else ""
+    return f"{read}Every number on this page leads to the numbers that it was made from."
 
 
 def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.options import WritingOptions
 from glassformer.look.texts.search_tree import search_tree
 from glassformer.look.texts.trace import trace as traced
+from glassformer.page.meta import meta
 from glassformer.page.page import built, page, shared_script
 from glassformer.page.sections.search import NAME as SEARCH
 from glassformer.page.sections.search import search_section
@@ -20,7 +20,7 @@ from glassformer.page.sections.sections import sections_of
 from glassformer.page.sections.training import training_sections
 from glassformer.page.server.offers import Models, Offer
 from glassformer.page.site.cards import Card, card_of
-from glassformer.page.site.drawn import png_of_heads, svg_of
+from glassformer.page.site.drawn import png_of_card, svg_of
 from glassformer.page.site.examples import Example, examples_of
 from glassformer.page.site.folder import site_folder
 from glassformer.page.site.home import SAID, TITLE, Shown, home_file
@@ -126,12 +126,13 @@ def made(each: Planned, model: Artefact, megabytes: int, base: str, files: dict[
             f"{card.question} ({each.offer.name})",
             card.answer,
             picture=f"{base}{each.stem}.png",
+            alt=card.answer,
             place=f"{base}{each.stem}.html" if base else "",
         ),
     )
     files[f"{each.stem}.html"] = in_bytes(text)
     files[f"{each.stem}.svg"] = in_bytes(svg_of(card, alone=True) + "\n")
-    files[f"{each.stem}.png"] = png_of_heads(trace)
+    files[f"{each.stem}.png"] = png_of_card(card)
     return card, trace
 
 
@@ -167,17 +168,6 @@ def what(trace: Trace) -> str:
     ]
     weights = sum(tensor.numel() for tensor in trace.parameters.values())
     return f"{'; '.join(stacks)}; {weights:,} weights"
-
-
-def meta(title: str, said: str, *, picture: str, place: str) -> str:
-    """What services read that show a link: its title, a sentence, a picture."""
-    told = {"og:type": "website", "og:title": title, "og:description": said, "og:image": picture}
-    told |= {"og:image:width": "1200", "og:image:height": "630", "og:image:alt": "the weights of all heads of a run"}
-    told |= {"og:url": place} if place else {}
-    lines = [f'<meta property="{name}" content="{escape(text)}">' for name, text in told.items()]
-    lines += [f'<meta name="description" content="{escape(said)}">']
-    lines += ['<meta name="twitter:card" content="summary_large_image">']
-    return "\n".join(lines)
 
 
 def in_bytes(text: str) -> bytes:
