@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { generated } from "./addresses.mjs";
 import { withArrows } from "./arrows.mjs";
-import { faultsOf, keysOfPage, named, spoken, tablesOfAll } from "./words.mjs";
+import { faultsOf, keysOfPage, named, ofSite, spoken, tablesOfAll } from "./words.mjs";
 
 /** Where the package has the page: the one place that names it. */
 const PAGE = "../glassformer/page";
@@ -93,12 +93,19 @@ const served = await build({
   chunkNames: "[name]-[hash]",
   plugins: [{ name: "on-the-core", setup: onTheCore }, named(languages)],
 });
-// For the home page of a server, and for pages that show a view of a site.
+// For the home page of a server, which says its words in a language, and for pages that show a view of a site.
+const home = await build({
+  ...minified,
+  inject: [],
+  entryPoints: { home: "src/home/home.ts" },
+  outdir: `${BUILT}/script`,
+  plugins: [named(languages)],
+});
 const small = await build({
   ...minified,
   inject: [],
   format: "iife",
-  entryPoints: { "script/home": "src/home/home.ts", embed: "src/home/embed.ts" },
+  entryPoints: { embed: "src/home/embed.ts" },
   outdir: BUILT,
 });
 const styles = await build({
@@ -120,6 +127,7 @@ const files = new Map();
 for (const { path, text } of [
   ...whole.outputFiles,
   ...styles.outputFiles,
+  ...home.outputFiles,
   ...small.outputFiles,
   ...languages,
   ...withItsCore(served.outputFiles),
@@ -154,6 +162,8 @@ if (check) {
     for (const fault of faultsOf(table, keys)) fail(`web/words/${language}.json: ${fault}`);
   }
 }
+
+files.set("words.json", JSON.stringify(ofSite()));
 
 const licences = CONTAINED.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim()}\n`);
 files.set("LICENSES.txt", licences.join("\n\n"));

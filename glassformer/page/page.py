@@ -125,9 +125,7 @@ def page(
     """
     if megabytes is not None:
         megabytes = counted(megabytes, "the maximum size of a page in megabytes")
-    known = sorted({ENGLISH, *languages(script_files())})
-    if language not in known:
-        raise ConfigError(f"the page speaks {', '.join(known)}", got=language, do="choose one of these")
+    check_language(language)
     title = title or title_of(trace)
     blocks = {} if shared else texts_of_page()
     more = more or meta(f"{title} · glassformer", said_of(trace))
@@ -164,6 +162,13 @@ def page(
             do=f"trace a shorter text, or allow more: --megabytes {len(text) // 1_000_000 + 1}",
         )
     return text
+
+
+def check_language(language: str) -> None:
+    """Raise ConfigError for a language that the page lacks."""
+    known = sorted({ENGLISH, *languages(script_files())})
+    if language not in known:
+        raise ConfigError(f"the page speaks {', '.join(known)}", got=language, do="choose one of these")
 
 
 def title_of(trace: Trace) -> str:
@@ -209,12 +214,12 @@ def texts_of_page() -> dict[str, bytes]:
     return {name: json.dumps(each, ensure_ascii=False).encode() for name, each in texts.items()}
 
 
-def shared_script() -> str:
+def shared_script(language: str = ENGLISH) -> str:
     """A file that pages of one site share, of a kind that opens from disk: it puts into each the elements that a page
     alone has of its own, then takes itself out, so that a page that is saved from the browser needs it no longer.
     """
     told = {name: base64.b64encode(compressed(data)).decode() for name, data in texts_of_page().items()}
-    for name, text in script_of_page(OF_SERVER).items():
+    for name, text in script_of_page(OF_SERVER, language).items():
         told[name] = base64.b64encode(compressed(text.encode())).decode()
     return f"{PUT_SHARED}({json.dumps(told)});\n"
 

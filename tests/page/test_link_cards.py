@@ -40,7 +40,7 @@ class Head(HTMLParser):
 def offers(monkeypatch: pytest.MonkeyPatch) -> list[Offer]:
     """The slides' model; of its page only the elements of the head are made."""
     monkeypatch.setattr(module, "page", lambda *given, more, **options: more)
-    monkeypatch.setattr(module, "shared_script", lambda: "")
+    monkeypatch.setattr(module, "shared_script", lambda language: "")
     monkeypatch.setattr(module, "sections_of", lambda trace: {})
     return [Offer("slides", slides_model(), SENTENCES)]
 

@@ -181,7 +181,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, offers: list[Offer]) -> list[Offer]:
     from glassformer.page.site import publish as module
 
     monkeypatch.setattr(module, "page", lambda *given, **options: "<!doctype html>")
-    monkeypatch.setattr(module, "shared_script", lambda: "")
+    monkeypatch.setattr(module, "shared_script", lambda language: "")
     monkeypatch.setattr(module, "sections_of", lambda trace: {})
     return offers
 
