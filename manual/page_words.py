@@ -130,6 +130,7 @@ SITE = (
 WRITTEN_IN = ("page/server/*.py", "run/serving/bodies.py")
 """Where refusals of the explorer's server are written."""
 
+
 def sentences() -> list[str]:
     """All of them, each once, in the order of their tables."""
     found = [*titles(), *ADDED, *HONESTY, *SECTIONS, NOTE, *TERMS, *AXES, *NAMES]

@@ -88,7 +88,9 @@ export function tablesOfAll() {
 export function ofSite() {
   const keys = JSON.parse(readFileSync(`${TABLES}/site.json`, "utf8"));
   const tables = Object.entries(tablesOfAll());
-  return Object.fromEntries(tables.map(([name, table]) => [name, Object.fromEntries(keys.map((key) => [key, table[key]]))]));
+  return Object.fromEntries(
+    tables.map(([name, table]) => [name, Object.fromEntries(keys.map((key) => [key, table[key]]))]),
+  );
 }
 
 /** The chunk of each language, made by the options of the other chunks. */

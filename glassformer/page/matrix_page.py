@@ -21,7 +21,7 @@ from glassformer.text.tokenizer import MASK
 
 NOT_SHOWN = OF_SERVER | {
     *("tree", "writing", "decoder", "translation", "bert", "masked", "learning", "encodings", "turned", "chains"),
-    *("trained", "texts_view", "sections"),
+    *("trained", "texts_view", "padding", "sections"),
 }
 """The chunks that draw what only a run of a model has."""
 

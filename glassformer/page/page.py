@@ -188,6 +188,8 @@ def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
     """The chunks of the script that draw what this run, with these sections, does not have: its page goes without."""
     encoder, decoder = trace.config.encoder is not None, trace.config.decoder is not None
     origin = trace.origin
+    anew = origin is not None and origin.by_word and origin.scored_by_masks
+    filled = any(name.endswith(".real") and not bool(fact.all()) for name, fact in trace.facts.items())
     rules = {formula.rule.name for formula in trace.statement.formulas.values()}
     here = {
         **dict.fromkeys(OF_SERVER, False),
@@ -201,7 +203,8 @@ def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
         "encodings": "sinusoid" in rules or any(name.endswith(".position") for name in trace),
         "turned": any(rule.startswith(("rotate", "relative_bias")) for rule in rules),
         "chains": any(rule.startswith(("chain_", "best_path", "difference")) for rule in rules),
-        "texts_view": origin is not None and origin.by_word and origin.scored_by_masks,
+        "texts_view": anew,
+        "padding": anew or filled,
         "trained": "training" in sections,
         "sections": not DRAWN_OF_SECTIONS.isdisjoint(sections),
     }

@@ -46,9 +46,7 @@ def offers(monkeypatch: pytest.MonkeyPatch) -> list[Offer]:
 
 
 @pytest.mark.parametrize("address", ["https://example.org/docs", ""])
-def test_pages_of_a_site_say_what_services_show_with_a_link(
-    offers: list[Offer], tmp_path: Path, address: str
-) -> None:
+def test_pages_of_a_site_say_what_services_show_with_a_link(offers: list[Offer], tmp_path: Path, address: str) -> None:
     site = publish(tmp_path / "site", offers, address=address).parent
     base = f"{address}/" if address else ""
     for name in ("index", "slides"):
@@ -85,6 +83,7 @@ def dots_of(data: bytes) -> torch.Tensor:
     rows = torch.frombuffer(bytearray(zlib.decompress(data[start + 4 : start + 4 + length])), dtype=torch.uint8)
     return rows.view(height, 1 + 3 * width)[:, 1:].view(height, width, 3)
 
+
 def test_a_picture_in_dots_has_their_shades() -> None:
     shades = torch.zeros(3, 5)
     shades[1, 2] = 1
@@ -92,6 +91,7 @@ def test_a_picture_in_dots_has_their_shades() -> None:
     assert found.shape == (3, 5, 3)
     assert tuple(found[1, 2].tolist()) == drawn.INK
     assert tuple(found[0, 0].tolist()) == drawn.PAPER
+
 
 def test_the_picture_for_links_is_that_of_the_view(demo: Trace) -> None:
     bars = (Bar("the words", 0.1, "a 10%", meant=False), Bar("block 0", 0.4, "b 40%", meant=True))

@@ -66,9 +66,7 @@ def explore(
     if publish is not None:
         named = [*([model] if model is not None else []), *(text or ())]
         lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}
-        _publish(
-            publish, named, lone, address, language, megabytes, device, threads, overwrite=overwrite, json=json
-        )
+        _publish(publish, named, lone, address, language, megabytes, device, threads, overwrite=overwrite, json=json)
         return
     other = None if language == "en" else language
     of_site = {"address": address, "language": other, "megabytes": megabytes, "overwrite": overwrite}

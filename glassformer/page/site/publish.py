@@ -82,7 +82,9 @@ def publish(
     title, said = (spoken(text, language) for text in (TITLE, SAID))
     alt = cards[plan[0].offer.name][0].answer
     head = meta(title, said, picture=f"{base}{plan[0].stem}.png", alt=alt, place=f"{base}{HOME}" if base else "")
-    files[HOME] = in_bytes(home_file([card for group in cards.values() for card in group], head=head, language=language))
+    files[HOME] = in_bytes(
+        home_file([card for group in cards.values() for card in group], head=head, language=language)
+    )
     files |= {SHARED: in_bytes(shared_script(language)), EMBED: in_bytes(built("embed.js"))}
     site.write(files)
     return site.folder / HOME

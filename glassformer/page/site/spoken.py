@@ -21,7 +21,9 @@ def table(language: str) -> tuple[dict[str, str], list[tuple[re.Pattern[str], st
     sentences: dict[str, str] = {} if language == ENGLISH else json.loads(built("words.json"))[language]
     parted = [key for key in sentences if PLACE.search(key)]
     expressions = ["(.+?)".join(map(re.escape, PLACE.split(key)[::2])) for key in parted]
-    return sentences, [(re.compile(each, re.DOTALL), sentences[key]) for each, key in zip(expressions, parted, strict=True)]
+    return sentences, [
+        (re.compile(each, re.DOTALL), sentences[key]) for each, key in zip(expressions, parted, strict=True)
+    ]
 
 
 def spoken(text: str, language: str) -> str:
@@ -33,7 +35,8 @@ def spoken(text: str, language: str) -> str:
         if found := pattern.fullmatch(text):
             parts = found.groups()
             return PUT.sub(
-                lambda put: put[1] + (parts[int(put[2])] if put[1] else spoken(parts[int(put[2])], language)), translated
+                lambda put: put[1] + (parts[int(put[2])] if put[1] else spoken(parts[int(put[2])], language)),
+                translated,
             )
     return text
 

@@ -1,7 +1,7 @@
 /** Which number is in hand when the page opens. */
 
-import { range } from "../numbers/arithmetic.ts";
 import { isMark } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { at } from "../numbers/safetensors.ts";
 import type { Formula } from "../record/record.ts";
 import type { Store } from "../run/store.ts";

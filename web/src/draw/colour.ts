@@ -1,7 +1,7 @@
 /** The page's colours as numbers: the theme's variables, and how strongly a cell takes the colour of its role. */
 
-import { range } from "../numbers/arithmetic.ts";
 import type { Role } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 
 type Rgb = readonly [number, number, number];
 type Lab = readonly [number, number, number];

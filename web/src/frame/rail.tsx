@@ -1,6 +1,5 @@
 /** On the left: the model, its texts, its parts and what was changed by hand. */
 
-import { range } from "../numbers/arithmetic.ts";
 import type { ComponentChildren, VNode } from "preact";
 import { useState } from "preact/hooks";
 import { type Level, later, link } from "../address/state.ts";
@@ -10,6 +9,7 @@ import { useSession } from "../edit/session/context.ts";
 import { ModelChoice } from "../edit/views/model_choice.tsx";
 import { operandsOf } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { counted } from "../numbers/written.ts";
 import type { RunRecord } from "../record/record.ts";
 import { Command } from "../views/command.tsx";

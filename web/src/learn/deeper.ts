@@ -1,7 +1,7 @@
 /** The formulas of several blocks with norms, made from those of the only block of the slides' model, which has none. */
 
-import { range } from "../numbers/arithmetic.ts";
 import { isOperand } from "../formulas/evaluator.ts";
+import { range } from "../numbers/arithmetic.ts";
 import type { Formula, Rule } from "../record/record.ts";
 
 const [BLOCK, SUM] = ["encoder.blocks.0.", "encoder.embed.sum"];

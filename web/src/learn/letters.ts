@@ -3,9 +3,9 @@
  * mask in place of hidden words, as the package writes them for `slides(hide=False)` with a causal encoder.
  */
 
-import { range } from "../numbers/arithmetic.ts";
 import { operandsOf } from "../formulas/evaluator.ts";
 import { LABELS, Program } from "../formulas/program.ts";
+import { range } from "../numbers/arithmetic.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import type { Formula, RunRecord } from "../record/record.ts";
 import { type Choice, LONGEST_LINE, type Setup, type Writes } from "./choice.ts";

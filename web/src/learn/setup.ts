@@ -1,8 +1,8 @@
 /** What a training in the page begins with: the reader's sentences, the words that are hidden, and the slides' formulas. */
 
-import { range } from "../numbers/arithmetic.ts";
 import { isOperand, operandsOf } from "../formulas/evaluator.ts";
 import { LABELS } from "../formulas/program.ts";
+import { range } from "../numbers/arithmetic.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import type { Formula, Operand, Rule, RunRecord } from "../record/record.ts";
 import { type Choice, type Exercise, isWriter, refusal, type Setup } from "./choice.ts";
@@ -35,9 +35,7 @@ export function setUp(base: RunRecord, choice: Choice): Setup {
   ]);
   if (uneven) facts.set("inputs.real", { shape, data: cells((words, token) => Number(token < words.length)) });
   // Padding shares the position of the last word.
-  const counted = uneven
-    ? cells((words, token) => Math.min(token, words.length - 1))
-    : range(width);
+  const counted = uneven ? cells((words, token) => Math.min(token, words.length - 1)) : range(width);
   facts.set("inputs.positions", { shape: uneven ? shape : [1, width], data: counted });
   const formulas = base.formulas.flatMap((formula) => formulaOf(formula, exercise, uneven));
   const places = scored_at.map((flat): [number, number] => [Math.floor(flat / width), flat % width]);

@@ -6,8 +6,8 @@
  * semicolons.
  */
 
-import { range } from "../numbers/arithmetic.ts";
 import type { Names } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
 import { digits, grouped } from "../numbers/written.ts";
 import { say } from "../words/say.ts";

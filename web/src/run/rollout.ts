@@ -4,8 +4,8 @@
  * `glassformer/look/summaries/rollout.py`; what a decoder reads of the encoder is treated as the rest.
  */
 
-import { range } from "../numbers/arithmetic.ts";
 import type { Names } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import type { Source } from "../sources/source.ts";
 
 /** A stack, rolled out for one sentence. All squares are rows after each other. */

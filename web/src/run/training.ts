@@ -1,7 +1,7 @@
 /** The training behind a model, as `page/sections/training.py` tells it: the curve of the loss, and the watched sentences. */
 
-import { range } from "../numbers/arithmetic.ts";
 import { type Heads, type Measure, measuredFrom } from "../measures/heads.ts";
+import { range } from "../numbers/arithmetic.ts";
 
 /** A word or a label and how likely it is; null where no probability belongs to it. */
 export type Guess = readonly [text: string, probability: number | null];

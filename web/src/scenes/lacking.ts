@@ -1,7 +1,8 @@
 /** Why a page lacks a section that a picture is drawn from, with the command that gives it; null where it has it. */
 
 import { isOperand } from "../formulas/evaluator.ts";
-import { explains } from "../record/commands.ts";
+import { explains, explainsPadded } from "../record/commands.ts";
+import type { Side } from "../record/record.ts";
 import type { Scout } from "../scout/scout.ts";
 import { heard, say } from "../words/say.ts";
 import { noVectors } from "./vectors/vectors.ts";
@@ -44,4 +45,18 @@ export function notTwo({ hidden }: Scout): string | null {
 export function zeroesNothing({ names: { run } }: Scout): string | null {
   const sets = run.formulas.some(({ name, rule }) => name.endsWith(".embed.word") && isOperand(rule["masked_words"]));
   return sets ? null : say`This model reads a hidden word as a token of its vocabulary: it sets no vector to zeros.`;
+}
+
+/** The side of which some sentence is padded. */
+export function paddedSide(s: Scout): Side | undefined {
+  return (["inputs", "decoder_inputs"] as const).find((side) => {
+    const real = s.fetch(`${side}.real`);
+    return real !== undefined && Array.from(real.data).some((each) => each === 0);
+  });
+}
+
+export function padded(s: Scout): string | null {
+  if (paddedSide(s) !== undefined) return null;
+  const what = s.sentences > 1 ? say`The sentences of this run are equally long` : say`This run has one sentence`;
+  return say`${what}, so nothing was filled up. Of two sentences of unequal length the shorter is filled up to the longer; this picture then shows what was filled in, the mask that hides it, and the sentence worked out again without it. Such a page is written by ${explainsPadded(s.names.run)}`;
 }

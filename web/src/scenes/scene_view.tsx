@@ -1,6 +1,5 @@
 /** A picture of a document or of the tour, on the page like any other level. */
 
-import { range } from "../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { sentenceOf, toNumber } from "../address/links.ts";
@@ -11,6 +10,7 @@ import { RED, shades } from "../draw/shades.ts";
 import { useSession } from "../edit/session/context.ts";
 import { MissingTensor } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { at } from "../numbers/safetensors.ts";
 import { inCell, percent } from "../numbers/written.ts";
 import { type Scout, scoutOf } from "../scout/scout.ts";

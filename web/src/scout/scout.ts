@@ -1,9 +1,9 @@
 /** Finds what the tour tells of, in any model: tensors by the ends of their names, words, and one example to follow. */
 
-import { range } from "../numbers/arithmetic.ts";
 import type { State } from "../address/state.ts";
 import { type Fetch, MissingTensor, operandsOf } from "../formulas/evaluator.ts";
 import { lastOf, type Names, quoted } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { at, type Tensor } from "../numbers/safetensors.ts";
 import { percent, short } from "../numbers/written.ts";
 import type { Formula, Side } from "../record/record.ts";

@@ -1,7 +1,7 @@
 /** The heads of a run that is not sent whole: the server measures them and draws them in dots of one byte. */
 
-import { range } from "../numbers/arithmetic.ts";
 import { type Heads, type Measure, measuredFrom } from "../measures/heads.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { metadataOf, readTensors, type Tensor } from "../numbers/safetensors.ts";
 import { say } from "../words/say.ts";
 import { HEADS_AT_ONCE } from "./addresses.ts";

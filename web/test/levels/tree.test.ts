@@ -5,8 +5,8 @@ import { test } from "node:test";
 import type { Palette } from "../../src/draw/colour.ts";
 import { parseChanges } from "../../src/edit/changes/changes.ts";
 import { pythonOf } from "../../src/edit/changes/python.ts";
-import { type Fate, type Node, Search, type SearchRecord } from "../../src/levels/tree/written/search.ts";
 import { treeScene } from "../../src/levels/tree/tree_scene.ts";
+import { type Fate, type Node, Search, type SearchRecord } from "../../src/levels/tree/written/search.ts";
 
 const PALETTE: Palette = {
   ...{ paper: "paper", ink: "ink", quiet: "quiet", hair: "hair", faint: "faint" },

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Palette } from "../../src/draw/colour.ts";
-import { Search, type SearchRecord } from "../../src/levels/tree/written/search.ts";
 import { triangleScene } from "../../src/levels/tree/triangle_scene.ts";
 import { shareOf } from "../../src/levels/tree/weights.ts";
+import { Search, type SearchRecord } from "../../src/levels/tree/written/search.ts";
 
 const PALETTE: Palette = {
   ...{ paper: "paper", ink: "ink", quiet: "quiet", hair: "hair", faint: "faint" },

@@ -134,7 +134,8 @@ test("each cell of the tour's pictures is found where it is drawn, inside of the
 
 test("scores and weighted values are there as far as the cell in hand, and no further", () => {
   const empty = (scene: string, cell: readonly number[]): number => {
-    return drawn(scene, 800, cell).items.filter((item) => "fill" in item && !("text" in item) && item.fill === "faint").length;
+    return drawn(scene, 800, cell).items.filter((item) => "fill" in item && !("text" in item) && item.fill === "faint")
+      .length;
   };
   assert.equal(empty("cells", [0, 0, 0, 0]), 8);
   assert.equal(empty("cells", [0, 0, 1, 1]), 4);

@@ -1,7 +1,7 @@
 /** The words of a run after changes by hand: its facts, where it is scored, and the formulas that then hold. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { Fetch } from "../../formulas/evaluator.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Editing, RunRecord, Side } from "../../record/record.ts";
 import { say } from "../../words/say.ts";
@@ -88,9 +88,7 @@ export class Reader {
         cells((row, token) => Number(token < row.length)),
       );
     // Padding shares the position of the last word.
-    const counted = uneven
-      ? cells((row, token) => Math.min(token, row.length - 1))
-      : range(width);
+    const counted = uneven ? cells((row, token) => Math.min(token, row.length - 1)) : range(width);
     put("inputs.positions", uneven ? shape : [1, width], counted);
     const answers = rows.flatMap((row, sentence) => answered(before[sentence] ?? [], row, sentence, run));
     const scored_at =

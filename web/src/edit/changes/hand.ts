@@ -1,8 +1,8 @@
 /** Numbers that are set by hand: what Python's interventions do to a tensor (`look/trace/interventions.py`). */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { type Fetch, isOperand } from "../../formulas/evaluator.ts";
 import type { Hand } from "../../formulas/recompute.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import { axisNames } from "../../record/axes.ts";
 import type { Formula, RunRecord } from "../../record/record.ts";

@@ -1,10 +1,10 @@
 /** What makes a run with changes in a page without a server, where the model is small. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { Fetch } from "../../formulas/evaluator.ts";
 import { type Explanation, explainCell } from "../../formulas/interpreter.ts";
 import { fullShape, MOST_WORK, Recomputer, workOfRun } from "../../formulas/recompute.ts";
 import { type Heads, headsOf } from "../../measures/heads.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import { grouped } from "../../numbers/written.ts";
 import { axisNames, type Cell } from "../../record/axes.ts";

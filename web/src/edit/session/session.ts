@@ -1,10 +1,10 @@
 /** The run that the page shows, and how it becomes another: its changes are in the address, and it follows them. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { effect, signal, untracked } from "@preact/signals";
 import { firstLevel, firstUnit } from "../../address/first.ts";
 import { go, type Level, type State, state } from "../../address/state.ts";
 import type { Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import type { Step } from "../../record/step.ts";
 import { Store } from "../../run/store.ts";

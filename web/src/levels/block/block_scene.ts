@@ -1,12 +1,12 @@
 /** A part of the model as boxes in the order of computation, joined by what flows between them. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { Look } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import { sheetOf } from "../../draw/sheet.ts";
 import { operandsOf } from "../../formulas/evaluator.ts";
 import type { Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Formula } from "../../record/record.ts";
 import { bandsOf, type Node, titleOf, withFrom } from "./bands.ts";

@@ -1,6 +1,5 @@
 /** A part of the model: what it was given, the boxes of everything it computed, and what it guessed. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { useComputed } from "@preact/signals";
 import type { FunctionComponent, VNode } from "preact";
 import { useMemo } from "preact/hooks";
@@ -12,6 +11,7 @@ import { usePut } from "../../edit/views/held.ts";
 import { Word } from "../../edit/views/word_view.tsx";
 import { operandsOf } from "../../formulas/evaluator.ts";
 import { type Names, unmarked } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { counted, percent } from "../../numbers/written.ts";
 import type { RunRecord } from "../../record/record.ts";

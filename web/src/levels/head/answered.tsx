@@ -1,11 +1,11 @@
 /** The answer first: where the word in hand looks, in each head that is shown. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { toNumber } from "../../address/links.ts";
 import type { Attention } from "../../formulas/attention.ts";
 import type { Fetch } from "../../formulas/evaluator.ts";
 import { apart } from "../../numbers/apart.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { evenly, short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";

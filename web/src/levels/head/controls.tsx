@@ -1,9 +1,9 @@
 /** Which heads are shown, and how. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { go, link } from "../../address/state.ts";
 import { type Attention, blockOf, type Chosen } from "../../formulas/attention.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
 import { Filters } from "./filters.tsx";

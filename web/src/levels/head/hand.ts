@@ -124,8 +124,7 @@ function drawDigits(shown: Shown, plan: Plan, aim: Aim, ends: ReadonlyMap<number
       const right = begin + plan.digitsWidth - 12;
       items.push({ ...digits, x: right, y: at + 4, align: "right" });
       if (small) {
-        if (bold)
-          items.push({ x: right - 36 * value, y: at + 7, w: 36 * value, h: 3, fill: head.colour });
+        if (bold) items.push({ x: right - 36 * value, y: at + 7, w: 36 * value, h: 3, fill: head.colour });
         continue;
       }
       const bar = { y: at - 4, h: 8 } as const;

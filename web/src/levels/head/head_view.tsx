@@ -1,11 +1,11 @@
 /** One attention head of one sentence, or several: lines between words, all weights as a square, and how they came about. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { state } from "../../address/state.ts";
 import { DASHES, SCALE } from "../../draw/marks.ts";
 import { type Attention, attentionOf, blockOf, type Chosen, peersOf } from "../../formulas/attention.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
 import { isServed } from "../../sources/served.ts";

@@ -1,8 +1,8 @@
 /** Where the parts of a head's picture stand: words, lines, digits and the square of all weights share their rows. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Unit } from "./units.ts";
 import type { Weights } from "./weights.ts";
 

@@ -1,12 +1,12 @@
 /** From score to weight: one row for each word that is looked at, one column for each stage that this model has. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { toNumber } from "../../address/links.ts";
 import type { Attention } from "../../formulas/attention.ts";
 import { type Fetch, MissingTensor } from "../../formulas/evaluator.ts";
 import { type Explanation, explainCell } from "../../formulas/interpreter.ts";
 import type { Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { counted, short } from "../../numbers/written.ts";
 import type { Rule } from "../../record/record.ts";

@@ -1,10 +1,10 @@
 /** The weights of the head in hand as a square, query by key: cells where there is room for them, else one image. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { cut } from "../../draw/box.ts";
 import type { Item } from "../../draw/scene.ts";
 import type { Role } from "../../formulas/names.ts";
 import { digitsIn, shareInCell } from "../../numbers/apart.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Picture } from "../../numbers/dots.ts";
 import { COLUMN_WORDS, type Plan, type Shown } from "./plan.ts";
 
@@ -47,8 +47,7 @@ function drawCells(shown: Shown, plan: Plan, items: Item[]): void {
       const strength = masked && value === 0 ? 0 : strengthOf(value, keys.length) * 0.88;
       items.push({ x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill: palette.cell(role, strength) });
       if (digits === 0) return;
-      if (masked)
-        grounds.push({ x: cx + cw / 2 - 7, y: cy + ch / 2 - 8, w: 14, h: 16, fill: palette.paper });
+      if (masked) grounds.push({ x: cx + cw / 2 - 7, y: cy + ch / 2 - 8, w: 14, h: 16, fill: palette.paper });
       const text = {
         x: cx + cw / 2,
         y: cy + ch / 2 + 4,

@@ -1,12 +1,12 @@
 /** What the word in hand takes: every value times its weight, and their sum. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { go } from "../../address/state.ts";
 import type { Attention } from "../../formulas/attention.ts";
 import type { Fetch } from "../../formulas/evaluator.ts";
 import type { Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { more, short } from "../../numbers/written.ts";
 import { indexOf } from "../../record/axes.ts";

@@ -1,7 +1,7 @@
 /** What has a row: the tokens of a text, or its words; marks and padding are left out on request. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { isMark, type Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import type { Side } from "../../record/record.ts";
 

@@ -1,11 +1,11 @@
 /** Beside all heads: the one in hand in numbers and words, and what the groups are called. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
 import { go, later, link } from "../../address/state.ts";
 import type { Measure, Measured } from "../../measures/heads.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { percent, short } from "../../numbers/written.ts";
 import { useFound } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";

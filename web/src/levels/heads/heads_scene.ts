@@ -1,11 +1,11 @@
 /** All heads of a model as small pictures of their weights, in a grid of blocks and heads or in another order. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { imageOf, type Palette } from "../../draw/colour.ts";
 import { strengthOf } from "../../draw/marks.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
 import type { Heads, Measure } from "../../measures/heads.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted } from "../../numbers/written.ts";
 import type { ImportanceRow } from "../../record/sums.ts";
 import { HEAD_DOTS } from "../../sources/addresses.ts";

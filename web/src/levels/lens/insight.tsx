@@ -1,9 +1,9 @@
 /** What the whole model begins with: what each block adds to the answer; of two stacks, what each word looked at. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { link, state } from "../../address/state.ts";
 import { isMark, quoted, unmarked } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Lens } from "../../record/sums.ts";

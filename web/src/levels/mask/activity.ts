@@ -3,9 +3,9 @@
  * all pairs, −∞ where one may not look, softmax. Each step is a rule of the formula table, worked out by the interpreter.
  */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { rulesOn } from "../../formulas/at_hand.ts";
 import type { Working } from "../../formulas/evaluator.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Rule } from "../../record/record.ts";
 

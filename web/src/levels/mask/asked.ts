@@ -1,7 +1,7 @@
 /** What the address asks of the mask workshop: whose vectors, which words are hidden, which cells were changed. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { lastOf, type Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import { type Asked, READINGS } from "./activity.ts";
 

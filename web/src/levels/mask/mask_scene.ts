@@ -85,10 +85,10 @@ function drawCell(
   const role = forbidden ? "hidden" : "attention";
   const shown = forbidden ? 0.1 : strength * 0.88;
   items.push({ x: x + 0.5, y: y + 0.5, w: side - 1, h: side - 1, fill: palette.cell(role, shown) });
-  const [size, middle] = [12, { x: x + side / 2, y: y + side / 2 }] as const;
+  const middle = { x: x + side / 2, y: y + side / 2 };
   if (side >= NUMBERED) {
     const fill = palette.on(role, shown);
-    items.push({ x: middle.x, y: middle.y + 4, text: digits, size, fill, align: "center" });
+    items.push({ x: middle.x, y: middle.y + 4, text: digits, fill, align: "center" });
   } else if (forbidden && side >= 8) {
     // Without room for −∞ a stroke says it: not by colour alone.
     items.push({

@@ -1,9 +1,9 @@
 /** A workshop: a person hides words and forbids cells, and sees at once what the softmax makes of it. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { go, link, state } from "../../address/state.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at as numberAt, type Tensor } from "../../numbers/safetensors.ts";
 import { short } from "../../numbers/written.ts";
 import { useFound } from "../../views/found.ts";

@@ -1,8 +1,8 @@
 /** What a model answered for one sentence, read from its own probabilities. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { Names } from "../../formulas/names.ts";
 import type { Part } from "../../formulas/sentences.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted, percent } from "../../numbers/written.ts";
 import { ANSWERS, ANSWERS_LISTED, PLACES_FETCHED } from "../../sources/addresses.ts";
 import type { Source } from "../../sources/source.ts";

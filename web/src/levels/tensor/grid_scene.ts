@@ -1,6 +1,5 @@
 /** A window of a tensor as a grid of numbers with the words of its rows and columns, and the whole of it in small. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { cut, type Measure, namesWords } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import type { Item, Panel, Scene } from "../../draw/scene.ts";
@@ -8,6 +7,7 @@ import type { Sheet } from "../../draw/sheet.ts";
 import { imageOfSheet } from "../../draw/sheet_image.ts";
 import { lastOf } from "../../formulas/names.ts";
 import { digitsIn, shareInCell } from "../../numbers/apart.ts";
+import { range } from "../../numbers/arithmetic.ts";
 
 export interface Window {
   readonly row: number;
@@ -124,9 +124,7 @@ export function gridScene(
 /** The numbers of a window, row by row. */
 function rowsIn(sheet: Sheet, base: readonly number[], seen: Window): number[][] {
   return range(seen.rows, (row) =>
-    range(seen.columns, (column) =>
-      sheet.value(sheet.cell(base, seen.row + row, seen.column + column)),
-    ),
+    range(seen.columns, (column) => sheet.value(sheet.cell(base, seen.row + row, seen.column + column))),
   );
 }
 

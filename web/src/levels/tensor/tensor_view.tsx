@@ -1,6 +1,5 @@
 /** One tensor: any slice of it as a grid of numbers, and the whole slice as a small map. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { headWords, sentenceOf, toHead } from "../../address/links.ts";
@@ -12,6 +11,7 @@ import { arrangement, hasHidden, Sheet as Laid, type Sheet, sheetOf } from "../.
 import { usePut } from "../../edit/views/held.ts";
 import { isOperand } from "../../formulas/evaluator.ts";
 import { spoken } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
 import { counted, grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";

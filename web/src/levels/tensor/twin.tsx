@@ -1,10 +1,10 @@
 /** A window of a tensor as a table of links: what stands beside every picture of it. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
 import type { Sheet } from "../../draw/sheet.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { inCell } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";

@@ -1,10 +1,10 @@
 /** The loss over the steps: training, held-out, the lines of the baselines, and a spot for each record. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Scene } from "../../draw/scene.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import { baselinesOf, type Told } from "../../run/training.ts";
 import type { Spot } from "../../views/spots.tsx";
@@ -83,8 +83,7 @@ export function curveScene(
     pen.items.push({ d: `M${x0} ${down(loss)}H${x1}`, stroke: palette.quiet, line: 1, dash: 3 });
   }
   for (const [step, loss] of single) pen.rect(along(step) - 1.5, down(loss) - 1.5, 3, 3, palette.quiet);
-  if (training.length > 0)
-    pen.items.push({ d: path(training), stroke: palette.fill("query"), line: 1.5 });
+  if (training.length > 0) pen.items.push({ d: path(training), stroke: palette.fill("query"), line: 1.5 });
   if (evaluated.length > 1) {
     pen.items.push({ d: path(evaluated), stroke: palette.fill("key"), line: 1.5, dash: 6 });
   }
@@ -120,8 +119,7 @@ function legend(told: Told, pen: Pen, { palette, measure }: Pick<Curve, "palette
   for (const { text, stroke, dash = 0, dot = 0 } of entries) {
     const wide = 24 + measure(text, 12);
     if (x > 0 && x + wide > width) [x, y] = [0, y + 16];
-    if (dash >= 0)
-      pen.items.push({ d: `M${x} ${y}h18`, stroke, line: 1.5, ...(dash > 0 ? { dash } : {}) });
+    if (dash >= 0) pen.items.push({ d: `M${x} ${y}h18`, stroke, line: 1.5, ...(dash > 0 ? { dash } : {}) });
     if (dot > 0) pen.rect(x + 9 - dot / 2, y - dot / 2, dot, dot, stroke);
     pen.text(x + 24, y + 4, text, palette.quiet);
     x += wide + 16;
@@ -135,9 +133,7 @@ export function ticksBetween(lowest: number, highest: number, about: number): nu
   const power = 10 ** Math.floor(Math.log10(rough));
   const size = [...ROUND, 10].map((each) => each * power).find((each) => each >= rough) ?? 10 * power;
   const [first, last] = [Math.floor(lowest / size + 1e-9), Math.ceil(highest / size - 1e-9)];
-  return range(Math.max(last - first, 1) + 1, (step) =>
-    Number(((first + step) * size).toPrecision(12)),
-  );
+  return range(Math.max(last - first, 1) + 1, (step) => Number(((first + step) * size).toPrecision(12)));
 }
 
 /** 0, 1, 10, 100 … and what lies between them. */

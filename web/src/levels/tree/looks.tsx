@@ -1,10 +1,10 @@
 /** What a step looked at: the shares of the words, of one head or the mean of a block, and who looked at whom so far. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
 import { go, link, state } from "../../address/state.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { short } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
 import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
@@ -12,9 +12,9 @@ import { measure, Picture } from "../../views/picture.tsx";
 import { Choice } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import { alignmentScene } from "./alignment_scene.ts";
-import { withOption } from "./written/options.ts";
 import { triangleScene } from "./triangle_scene.ts";
 import { type Chosen, crosses, useShares } from "./weights.ts";
+import { withOption } from "./written/options.ts";
 
 /** Lines of so many heads can be told apart by their colours. */
 const COLOURS = 8;

@@ -1,28 +1,28 @@
 /** A text as it is written: in large type, with what could have come, where the draw fell, and what each word looked at. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { short } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
 import { isServed } from "../../sources/served.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
-import { branches, branchOf, continued, isOf, rowsOf, withBranch } from "./written/branches.ts";
 import { BranchesView, beside } from "./branches_view.tsx";
 import { Candidates } from "./candidates.tsx";
 import { Drawn } from "./drawn.tsx";
 import { type Held, placeOf, useRead } from "./held.ts";
-import { type Line, lineOf, nodesAt, targetIn } from "./written/line.ts";
 import { Aligned, LookChoice, Looks, SoFar } from "./looks.tsx";
 import { Player } from "./player.tsx";
-import { begun, draws, isCold, isStill, option, playing, withOption, writing, writtenBy } from "./written/options.ts";
 import { Rivals } from "./rivals.tsx";
 import { Sliders } from "./sliders.tsx";
 import { type Beam, Stage, Turns } from "./stage.tsx";
 import { type Chosen, chosenAttention, crosses, type Share, useAttention } from "./weights.ts";
+import { branches, branchOf, continued, isOf, rowsOf, withBranch } from "./written/branches.ts";
+import { type Line, lineOf, nodesAt, targetIn } from "./written/line.ts";
+import { begun, draws, isCold, isStill, option, playing, withOption, writing, writtenBy } from "./written/options.ts";
 
 // An exported page lacks it: it asks no server.
 const { goBack, rewrite, write } = await import("./asked/asked.ts");

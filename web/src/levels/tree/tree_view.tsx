@@ -10,12 +10,12 @@ import { usePalette, useStore } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Spots } from "../../views/spots.tsx";
 import { say } from "../../words/say.ts";
-import { isStrong, methodOf, type Search } from "./written/search.ts";
+import { openNode, useRead, useSearch, writingSide } from "./held.ts";
 import { Theatre } from "./theatre.tsx";
 import { SIGNS, treeScene } from "./tree_scene.ts";
 import { TreeTable } from "./tree_table.tsx";
-import { openNode, useRead, useSearch, writingSide } from "./held.ts";
 import { writtenBy } from "./written/options.ts";
+import { isStrong, methodOf, type Search } from "./written/search.ts";
 
 // An exported page lacks it: it asks no server.
 const { Ways, Writer } = await import("./asked/asked.ts");
@@ -49,7 +49,9 @@ export function TreeView(): VNode {
           {say`the search`}
         </a>
       </nav>
-      {written !== null && isServed(source) && <Writer written={written} search={search} waits={search === null && why === ""} />}
+      {written !== null && isServed(source) && (
+        <Writer written={written} search={search} waits={search === null && why === ""} />
+      )}
       {words && search === null && why !== "" && isServed(source) && <p class="wrong">{why}</p>}
       {words && <Theatre side={side} held={held} />}
       {words && <About />}

@@ -1,8 +1,8 @@
 /** Attention as products of matrices, and how one wide product is cut into heads and joined again. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { type Box, LINE, measureBox, namesColumns } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted, short } from "../../numbers/written.ts";
 import { heard, say } from "../../words/say.ts";
 import { type Board, boxOf, drawText, laidOut } from "../board/board.ts";

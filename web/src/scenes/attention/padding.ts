@@ -1,35 +1,22 @@
 /** Sentences of unequal length in one batch: what was filled in, what hides it, and that no real word notices it. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { cut } from "../../draw/box.ts";
 import { Sheet } from "../../draw/sheet.ts";
 import { MissingTensor } from "../../formulas/evaluator.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
 import { grouped, power } from "../../numbers/written.ts";
-import { explainsPadded } from "../../record/commands.ts";
 import type { Side } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import { around, type Board, caption, drawGrid, drawText, drawWords, LABEL, laidOut } from "../board/board.ts";
-import { aloneOf, realPlaces } from "../recomputed/alone.ts";
+import { realPlaces } from "../board/reading.ts";
+import { paddedSide } from "../lacking.ts";
+import { aloneOf } from "../recomputed/alone.ts";
 
 /** More weights than this are not fetched for a proof. */
 const LARGEST = 30_000_000;
 const SHOWN = 6;
-
-/** The side of which some sentence is padded. */
-function paddedSide(s: Scout): Side | undefined {
-  return (["inputs", "decoder_inputs"] as const).find((side) => {
-    const real = s.fetch(`${side}.real`);
-    return real !== undefined && Array.from(real.data).some((each) => each === 0);
-  });
-}
-
-export function padded(s: Scout): string | null {
-  if (paddedSide(s) !== undefined) return null;
-  const what = s.sentences > 1 ? say`The sentences of this run are equally long` : say`This run has one sentence`;
-  return say`${what}, so nothing was filled up. Of two sentences of unequal length the shorter is filled up to the longer; this picture then shows what was filled in, the mask that hides it, and the sentence worked out again without it. Such a page is written by ${explainsPadded(s.names.run)}`;
-}
 
 export function readsAlone(s: Scout): string[] {
   const { formulas, weights } = s.names.run;

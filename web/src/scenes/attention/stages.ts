@@ -1,9 +1,9 @@
 /** The model as a closed box, as its stacks, and as its blocks, each with its output for one word. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { cut } from "../../draw/box.ts";
 import { rounded } from "../../draw/scene.ts";
 import { unmarked } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted } from "../../numbers/written.ts";
 import type { StackSizes } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -162,8 +162,7 @@ function columns(board: Board, top: number, stacks: readonly StackSizes[]): numb
         line: 1,
       });
       items.push({ x: x + 8, y: y + high / 2 + 4, text: say`block ${layer}`, fill: ink });
-      if (layer > 0)
-        items.push({ d: `M${x + wide / 2} ${y + step}v${high - step}`, stroke: quiet, line: 1.5 });
+      if (layer > 0) items.push({ d: `M${x + wide / 2} ${y + step}v${high - step}`, stroke: quiet, line: 1.5 });
       const sheet = laidOut(s, name);
       const shown = Math.min(sheet.columns, Math.floor((wide - 76) / 14));
       drawGrid(board, {

@@ -1,7 +1,7 @@
 /** Two hidden words side by side: as the model computes them, and with zeros after the position is added. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { Sheet } from "../../draw/sheet.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";

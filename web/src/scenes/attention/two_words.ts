@@ -1,8 +1,8 @@
 /** Two words of the sentence through one head and one block: x, q, k, v, score, weight, z, r, as the notes draw them. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { cut } from "../../draw/box.ts";
 import { lastOf } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { counted, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";

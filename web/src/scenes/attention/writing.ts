@@ -53,8 +53,7 @@ export function drawWriting(board: Board): number {
       ? { x: 0, y: y - 8, align: "left" as const }
       : { x: left - 36, y: y + 22, align: "right" as const };
     items.push({ ...at, text: cut(so(), most, look.measure), size: 14, fill: ink });
-    if (!narrow)
-      items.push({ x: left - 18, y: y + 22, text: "→", size: 14, fill: quiet, align: "center" });
+    if (!narrow) items.push({ x: left - 18, y: y + 22, text: "→", size: 14, fill: quiet, align: "center" });
 
     found.forEach(({ word, share }, place) => {
       const [x, first] = [left + place * wide, place === 0];

@@ -1,9 +1,9 @@
 /** What the tour's own pictures are drawn with: grids of numbers, boxes of one head, lines of coloured text. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { type Box, cut, type Look, measureBox } from "../../draw/box.ts";
 import type { Item, Panel } from "../../draw/scene.ts";
 import { type Arrangement, Sheet, sheetOf } from "../../draw/sheet.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { inCell } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";

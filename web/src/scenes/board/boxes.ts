@@ -1,9 +1,9 @@
 /** Pictures of boxes: one table for the whole batch, all heads in one product, attention on one page. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { Box } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Arrangement } from "../../draw/sheet.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted, grouped, short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
 import { arrow, type Board, boxOf, caption, drawText } from "./board.ts";

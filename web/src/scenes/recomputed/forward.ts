@@ -1,10 +1,10 @@
 /** The attention of a run with the other mask: forward only where it looks both ways, both ways where it looks forward. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import type { Fetch } from "../../formulas/evaluator.ts";
 import type { Names } from "../../formulas/names.ts";
 import { MOST_WORK, recompute } from "../../formulas/recompute.ts";
 import { wholeTensor } from "../../formulas/whole.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import type { Formula, Rule } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";

@@ -1,9 +1,9 @@
 /** What the slides' model would compute if hidden words were set to zeros after, not before, the position is added. */
 
-import { range } from "../../numbers/arithmetic.ts";
-import type { Fetch } from "../../formulas/evaluator.ts";
+import { type Fetch, isOperand } from "../../formulas/evaluator.ts";
 import { lastOf, type Names } from "../../formulas/names.ts";
 import { recompute } from "../../formulas/recompute.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { say } from "../../words/say.ts";
 

@@ -1,7 +1,7 @@
 /** From the vectors of a text to what the model answers, beside the picture of a document. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { Pen } from "../../draw/pen.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { heard, say } from "../../words/say.ts";

@@ -1,7 +1,7 @@
 /** Four ways to use one encoder: which of its vectors each of them reads, on the text of the run. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { Pen } from "../../draw/pen.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { percent, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";

@@ -1,7 +1,7 @@
 /** A vector of a text times other numbers, product by product: the largest ones, each followed to the run's own numbers. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { Pen } from "../../draw/pen.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
 import { type Board, drawCell, drawWords, laidOut } from "../board/board.ts";

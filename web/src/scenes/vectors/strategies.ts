@@ -1,7 +1,7 @@
 /** Six ways to take the vector of a word from the layers of a model, beside the scores that a document prints. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { Pen } from "../../draw/pen.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import type { Strategy } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";

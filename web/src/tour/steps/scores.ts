@@ -1,7 +1,7 @@
 /** Step I of the slides: queries and keys, scores, the mask, the softmax. */
 
-import { range } from "../../numbers/arithmetic.ts";
 import { explainCell } from "../../formulas/interpreter.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted, short } from "../../numbers/written.ts";
 import { joined, listed, type Said } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";

@@ -170,10 +170,7 @@ function aligned(s: Scout): Aligned {
   let [best, most]: [Aligned, number] = [{ name: s.crossing, head: 0, keys: [] }, -1];
   const last = crossings(s).at(-1) ?? s.crossing;
   const all = (query: number, key: number): number =>
-    range(s.size(last, "head"), (head) => s.value(last, { head, query, key })).reduce(
-      (a, b) => a + b,
-      0,
-    );
+    range(s.size(last, "head"), (head) => s.value(last, { head, query, key })).reduce((a, b) => a + b, 0);
   const sought = writing.map((query) =>
     e.all.reduce((top, key) => (all(query, key) > all(query, top) ? key : top), e.all[0] ?? 0),
   );

@@ -1,10 +1,10 @@
 /** One tensor as one large box: its sentences behind each other, its heads beside each other. */
 
-import { range } from "../../../numbers/arithmetic.ts";
 import { type Box, type Face, type Look, measureBox } from "../../../draw/box.ts";
 import { drawBox } from "../../../draw/draw_box.ts";
 import type { Item, Panel, Scene } from "../../../draw/scene.ts";
 import type { Sheet } from "../../../draw/sheet.ts";
+import { range } from "../../../numbers/arithmetic.ts";
 import { say } from "../../../words/say.ts";
 
 /** How many heads stand beside each other, each as a square of its own. */

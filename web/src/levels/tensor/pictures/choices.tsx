@@ -1,9 +1,9 @@
 /** What pictures share: choices within them, the sentences and words to choose from, the slice as a table. */
 
-import { range } from "../../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import { go, state } from "../../../address/state.ts";
 import type { Sheet } from "../../../draw/sheet.ts";
+import { range } from "../../../numbers/arithmetic.ts";
 import { say } from "../../../words/say.ts";
 import { placeIn } from "../grid_scene.ts";
 import { Twin } from "../twin.tsx";
@@ -79,8 +79,7 @@ export function placesOf(sheet: Sheet): number[][] {
   return sheet.axes
     .slice(0, -1)
     .reduce<number[][]>(
-      (found, axis) =>
-        found.flatMap((cell) => range(sheet.size(axis), (index) => [...cell, index])),
+      (found, axis) => found.flatMap((cell) => range(sheet.size(axis), (index) => [...cell, index])),
       [[]],
     );
 }

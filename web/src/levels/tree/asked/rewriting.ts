@@ -79,4 +79,3 @@ export function goBack(session: Session, branch: Branch, step: number): void {
   const options = optionsOf(branch, state.value.options);
   show(session, state.value.sentence, branch.search.record.text, branch.ids, options, step);
 }
-

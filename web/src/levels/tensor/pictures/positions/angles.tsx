@@ -1,10 +1,10 @@
 /** Queries or keys that were turned by their positions: each pair of channels as a dial. */
 
-import { range } from "../../../../numbers/arithmetic.ts";
 import type { VNode } from "preact";
 import type { Sheet } from "../../../../draw/sheet.ts";
 import { isOperand } from "../../../../formulas/evaluator.ts";
 import { spoken } from "../../../../formulas/names.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { at as numberAt, type Tensor } from "../../../../numbers/safetensors.ts";
 import { counted, short } from "../../../../numbers/written.ts";
 import { say } from "../../../../words/say.ts";

@@ -1,8 +1,8 @@
 /** What a distance adds to a score, head by head. */
 
-import { range } from "../../../../numbers/arithmetic.ts";
 import { toNumber } from "../../../../address/links.ts";
 import type { Sheet } from "../../../../draw/sheet.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { short } from "../../../../numbers/written.ts";
 import { say } from "../../../../words/say.ts";
 import { type Context, type Kind, ruleOf } from "../kind.ts";

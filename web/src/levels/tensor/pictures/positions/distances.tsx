@@ -1,7 +1,7 @@
 /** How far positions are from each other: every pair as a field of colours. */
 
-import { range } from "../../../../numbers/arithmetic.ts";
 import { state } from "../../../../address/state.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { say } from "../../../../words/say.ts";
 import { Choice, optionOf } from "../choices.tsx";
 import type { Context, Kind } from "../kind.ts";

@@ -1,8 +1,8 @@
 /** What the pictures of positions have in common: the encoding with its settings, what it says, its corrections. */
 
-import { range } from "../../../../numbers/arithmetic.ts";
 import type { ComponentChildren, VNode } from "preact";
 import { state } from "../../../../address/state.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { short } from "../../../../numbers/written.ts";
 import { heard, say } from "../../../../words/say.ts";
 import { Choice, optionOf } from "../choices.tsx";

@@ -1,8 +1,8 @@
 /** Curves below each other, each on a strip of its own over the same steps. */
 
-import { range } from "../../../../numbers/arithmetic.ts";
 import { cut, type Look } from "../../../../draw/box.ts";
 import type { Item, Panel, Scene } from "../../../../draw/scene.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { short } from "../../../../numbers/written.ts";
 
 export interface Strip {
