@@ -9,8 +9,8 @@ import ast
 import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
 from itertools import count
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 

@@ -18,7 +18,6 @@ from glassformer.page.sections.record import record_without_model
 from glassformer.parts.activity import ActivityMatrix
 from glassformer.text.tokenizer import MASK
 
-
 NOT_SHOWN = OF_SERVER | {
     *("tree", "writing", "decoder", "translation", "bert", "masked", "learning", "encodings", "turned", "chains"),
     *("trained", "texts_view", "padding", "sections"),

@@ -107,7 +107,7 @@ def test_the_picture_for_links_is_that_of_the_view(demo: Trace) -> None:
     shown = dots_of(drawn.png_of_card(card)).sum(-1)  # [height, width]
     assert shown.shape == drawn.CARD[::-1]
     meant = [line for line in card.picture.lines if line[3]]
-    left, right, weight, _ = max(meant, key=lambda line: line[2])
+    _, right, weight, _ = max(meant, key=lambda line: line[2])
     rows = max(len(card.picture.left), len(card.picture.right))
     down = min(3.3, (drawn.CARD[1] - 60) / (rows * drawn.ROW + 2 * drawn.EDGE))
     top = (drawn.CARD[1] - down * (rows * drawn.ROW + 2 * drawn.EDGE)) / 2

@@ -150,11 +150,12 @@ class Dots:
         ends = torch.tensor([LABEL + 8, WIDTH / 2, WIDTH / 2, WIDTH - LABEL - 8]) * self.along + 40
         t = torch.linspace(0, 1, 2 * int(ends[3] - ends[0]))
         parts = torch.stack(((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3))  # [4, dots]
-        x = (ends @ parts).round().long()
-        y = self.top + self.down * (torch.tensor([start, start, end, end]).float() @ parts)
-        far = (torch.arange(height)[:, None] - y).abs()  # [height, dots]
+        columns = torch.arange(int(ends[0]), int(ends[3]) + 1)
+        nearest = torch.searchsorted(ends @ parts, columns.float()).clamp(max=len(t) - 1)
+        y = self.top + self.down * (torch.tensor([start, start, end, end]).float() @ parts)[nearest]
+        far = (torch.arange(height)[:, None] - y).abs()  # [height, columns]
         cover = (self.down * line / 2 + 0.5 - far).clamp(0, 1) * opacity
-        self.shades.index_reduce_(1, x, cover, "amax")
+        self.shades[:, columns] = torch.maximum(self.shades[:, columns], cover)
 
 
 def png(shades: Tensor) -> bytes:

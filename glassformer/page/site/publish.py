@@ -62,8 +62,8 @@ def publish(
     links read the addresses of pictures only whole. `language` is that of its words. `told` is called with a sentence
     for each file of a model.
 
-    Raises DataError for a folder that may not be written into, ConfigError for an address or a language that is none, and what
-    opening or running a model raises; then nothing is written.
+    Raises DataError for a folder that may not be written into, ConfigError for an address or a language that is none,
+    and what opening or running a model raises; then nothing is written.
     """
     if address and not ADDRESS.fullmatch(address):
         raise ConfigError("the address of a site begins with http:// or https://", got=repr(address))

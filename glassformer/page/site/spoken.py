@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from glassformer.page.page import ENGLISH, built
 from glassformer.page.site.cards import Card, Lines
@@ -33,12 +34,15 @@ def spoken(text: str, language: str) -> str:
         return sentences[text]
     for pattern, translated in patterns:
         if found := pattern.fullmatch(text):
-            parts = found.groups()
-            return PUT.sub(
-                lambda put: put[1] + (parts[int(put[2])] if put[1] else spoken(parts[int(put[2])], language)),
-                translated,
-            )
+            return PUT.sub(partial(put, found.groups(), language), translated)
     return text
+
+
+def put(parts: Sequence[str], language: str, place: re.Match[str]) -> str:
+    """What stands in a place of a sentence."""
+    quoted, order = place.groups()
+    part = parts[int(order)]
+    return quoted + part if quoted else spoken(part, language)
 
 
 def spoken_card(card: Card, language: str) -> Card:
