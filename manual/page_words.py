@@ -127,8 +127,9 @@ SITE = (
     *("{0}, {1} blocks; {2} weights", "{0}, 1 block; {1} weights"),
 )
 """The home page, and the cards on it: what Python writes of them beside the questions of `examples.toml`."""
-WRITTEN_IN = ("page/server/*.py", "run/serving/bodies.py")
-"""Where refusals of the explorer's server are written."""
+WRITTEN_IN = ("page/server/*.py", "run/serving/bodies.py", "convert/hub.py", "look/texts/reader.py", "saved/opening.py")
+"""Where refusals of the explorer's server are written; others are in English."""
+NO_MODEL = "there is no model {0}: it is neither a folder nor a bundled model ({1})"
 
 
 def sentences() -> list[str]:
@@ -147,7 +148,7 @@ def sentences() -> list[str]:
     found += [table["document"] for table in documents()["scores"]]
     for picture in documents()["pictures"].values():
         found += [picture[name] for name in ("source", "told", "lacks") if name in picture]
-    found += [*site(), *refusals(), "did you mean {0}?", "choose from: {0}"]
+    found += [*site(), *refusals(), NO_MODEL, "did you mean {0}?", "choose from: {0}"]
     return [text for text in dict.fromkeys(found) if any(letter.isalpha() for letter in text)]
 
 
