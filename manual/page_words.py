@@ -114,7 +114,7 @@ NAMES = (
 
 SITE = (
     *(TITLE, SAID, *GROUPS.values(), *OPENING_WORDS, "models", "the whole model", "What does each head do?"),
-    *("How does it learn?", "What does {0} do?", "the words", "block {0}", "a view of a model"),
+    *("How does it learn?", "What does {0} do?", "the words", "block {0}", "encoder", "decoder"),
     "Block {0} gives “{1}” {2} of the attention of “{3}”, and “{4}” {5}.",
     "Block {0} gives “{1}” {2} of the attention of the hidden word.",
     "In block {0}, “{1}” takes {2} of its attention from “{3}”.",

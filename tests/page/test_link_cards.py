@@ -108,9 +108,9 @@ def test_the_picture_for_links_is_that_of_the_view(demo: Trace) -> None:
     assert shown.shape == drawn.CARD[::-1]
     meant = [line for line in card.picture.lines if line[3]]
     _, right, weight, _ = max(meant, key=lambda line: line[2])
-    rows = max(len(card.picture.left), len(card.picture.right))
-    down = min(3.3, (drawn.CARD[1] - 60) / (rows * drawn.ROW + 2 * drawn.EDGE))
-    top = (drawn.CARD[1] - down * (rows * drawn.ROW + 2 * drawn.EDGE)) / 2
+    high = max(len(card.picture.left), len(card.picture.right)) * drawn.ROW + 2 * drawn.EDGE
+    down = min(3.3, (drawn.CARD[1] - 60) / high)
+    top = (drawn.CARD[1] - down * high) / 2
     row, column = round(top + down * drawn.middle(right)), round(40 + (drawn.WIDTH - drawn.LABEL - 10) * along)
     darkest = shown[row - 3 : row + 4, column].min()
     assert darkest == shown[:, column].min()
