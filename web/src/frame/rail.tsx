@@ -96,15 +96,9 @@ export function Rail(): VNode {
           </Group>
         )}
         <Group title={say`Workshop`} hidden={bare} nav>
-          <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
-            {say`Draw a mask`}
-          </a>
-          <a class="choice" href={link({ level: "pictures", picture: "" })} aria-current={level === "pictures"}>
-            {say`Pictures of the documents`}
-          </a>
-          <a class="choice" href={link({ level: "quiz", options: [], at: [] })} aria-current={level === "quiz"}>
-            {say`Quiz: ten questions`}
-          </a>
+          <Entry level="mask" text={say`Draw a mask`} />
+          <Entry level="pictures" text={say`Pictures of the documents`} />
+          <Entry level="quiz" text={say`Quiz: ten questions`} />
         </Group>
         <Group title={say`Changes`} hidden={bare}>
           <Changes />
