@@ -114,8 +114,14 @@ def test_the_home_page_of_a_server_and_what_it_refuses_are_in_the_language_that_
 
 def test_a_refusal_is_in_the_language_of_the_page(browser: Browser, german: dict[str, str]) -> None:
     with serving(desk_of()) as address, watched(browser, fails=True) as page:
-        page.goto(f"{address}#language=de&model=none")
+        page.goto(f"{address}#language=de")
         page.wait_for_selector(".rail")
+        page.keyboard.press("s")
+        page.locator(".save .menu li button").first.wait_for()
+        offered = [text.splitlines()[0] for text in page.locator(".save .menu li button").all_inner_texts()]
+        # The address of a live page ends with its server: it is no frame for others.
+        assert any(text.startswith(german["Link"]) for text in offered)
+        assert not any(text.startswith(german["Frame"]) for text in offered)
         page.goto(f"{address}home#language=de")
         until(page, "document.documentElement.lang === 'de'")
         page.evaluate("document.querySelector('#place').removeAttribute('required')")

@@ -13,14 +13,14 @@ import type { Node, Search } from "./written/search.ts";
 const LISTED = 8;
 
 const FATES: Readonly<Partial<Record<Node["fate"], string>>> = {
-  kept: "kept",
-  answer: "ends",
+  kept: say`kept`,
+  answer: say`ends`,
   hopeless: say`given up`,
   below: say`not kept`,
   unlikely: say`not kept`,
   undrawn: say`not drawn`,
   cut: say`left out`,
-  forbidden: "forbidden",
+  forbidden: say`forbidden`,
 };
 
 /** The likeliest tokens of a step, each with a link to its number. */

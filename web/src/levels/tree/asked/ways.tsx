@@ -49,14 +49,14 @@ export function Ways({ written, folded }: { written: Written | null; folded: boo
           <option value="1">{say`by drawing`}</option>
         </select>
       </label>
-      {!draw && choice("beams", "beams", BEAMS)}
+      {!draw && choice("beams", say`beams`, BEAMS)}
       {!draw && option("beams") !== "1" && choice("alpha", say`length penalty α`, ALPHAS)}
-      {draw && field("temperature", "temperature", translates ? "1" : say`usual`)}
+      {draw && field("temperature", say`temperature`, translates ? "1" : say`usual`)}
       {draw && field("top-k", "top-k", say`all`)}
       {draw && field("top-p", "top-p", translates ? "1" : say`usual`)}
-      {draw && field("seed", "seed", "0")}
-      {draw && field("texts", "texts", "1")}
-      {!translates && field("tokens", "tokens", String(TOKENS))}
+      {draw && field("seed", say`seed`, "0")}
+      {draw && field("texts", say`texts`, "1")}
+      {!translates && field("tokens", say`tokens`, String(TOKENS))}
     </div>
   );
   if (!folded) return ways;
