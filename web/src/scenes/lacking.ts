@@ -2,9 +2,9 @@
 
 import { isOperand } from "../formulas/evaluator.ts";
 import { explains, explainsPadded } from "../record/commands.ts";
-import type { Side } from "../record/record.ts";
 import type { Scout } from "../scout/scout.ts";
 import { heard, say } from "../words/say.ts";
+import { paddedSide } from "./board/reading.ts";
 import { noVectors } from "./vectors/vectors.ts";
 
 export function noProbe(s: Scout, told: unknown): string | null {
@@ -47,7 +47,6 @@ export function zeroesNothing({ names: { run } }: Scout): string | null {
   return sets ? null : say`This model reads a hidden word as a token of its vocabulary: it sets no vector to zeros.`;
 }
 
-/** The side of which some sentence is padded. */
 export function paddedSide(s: Scout): Side | undefined {
   return (["inputs", "decoder_inputs"] as const).find((side) => {
     const real = s.fetch(`${side}.real`);

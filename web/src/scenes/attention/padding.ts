@@ -10,8 +10,7 @@ import type { Side } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import { around, type Board, caption, drawGrid, drawText, drawWords, LABEL, laidOut } from "../board/board.ts";
-import { realPlaces } from "../board/reading.ts";
-import { paddedSide } from "../lacking.ts";
+import { paddedSide, realPlaces } from "../board/reading.ts";
 import { aloneOf } from "../recomputed/alone.ts";
 
 /** More weights than this are not fetched for a proof. */

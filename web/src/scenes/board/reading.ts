@@ -162,3 +162,5 @@ export function realPlaces(fetch: Fetch, side: Side, sentence: number): number[]
   const all = range((real ?? ids)?.shape[1] ?? 0);
   return real === undefined ? all : all.filter((token) => at(real, [sentence, token]) !== 0);
 }
+
+/** The side of which some sentence is padded. */
