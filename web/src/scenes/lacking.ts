@@ -47,13 +47,6 @@ export function zeroesNothing({ names: { run } }: Scout): string | null {
   return sets ? null : say`This model reads a hidden word as a token of its vocabulary: it sets no vector to zeros.`;
 }
 
-export function paddedSide(s: Scout): Side | undefined {
-  return (["inputs", "decoder_inputs"] as const).find((side) => {
-    const real = s.fetch(`${side}.real`);
-    return real !== undefined && Array.from(real.data).some((each) => each === 0);
-  });
-}
-
 export function padded(s: Scout): string | null {
   if (paddedSide(s) !== undefined) return null;
   const what = s.sentences > 1 ? say`The sentences of this run are equally long` : say`This run has one sentence`;

@@ -164,3 +164,9 @@ export function realPlaces(fetch: Fetch, side: Side, sentence: number): number[]
 }
 
 /** The side of which some sentence is padded. */
+export function paddedSide(s: Scout): Side | undefined {
+  return (["inputs", "decoder_inputs"] as const).find((side) => {
+    const real = s.fetch(`${side}.real`);
+    return real !== undefined && Array.from(real.data).some((each) => each === 0);
+  });
+}
