@@ -84,6 +84,15 @@ export function tablesOfAll() {
   return Object.fromEntries(languages.sort().map((language) => [language, tableOf(language)]));
 }
 
+/** The sentences of a home page and of a site in each language: they are put in where no script is. */
+export function ofSite() {
+  const keys = JSON.parse(readFileSync(`${TABLES}/site.json`, "utf8"));
+  const tables = Object.entries(tablesOfAll());
+  return Object.fromEntries(
+    tables.map(([name, table]) => [name, Object.fromEntries(keys.map((key) => [key, table[key]]))]),
+  );
+}
+
 /** The chunk of each language, made by the options of the other chunks. */
 export async function spoken(options, tables = tablesOfAll()) {
   const filled = {

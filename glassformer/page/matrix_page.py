@@ -13,10 +13,16 @@ from typing import Any
 from safetensors.torch import save
 from torch import Tensor
 
-from glassformer.page.page import document, own_memory, write_document
+from glassformer.page.page import OF_SERVER, document, own_memory, write_document
 from glassformer.page.sections.record import record_without_model
 from glassformer.parts.activity import ActivityMatrix
 from glassformer.text.tokenizer import MASK
+
+NOT_SHOWN = OF_SERVER | {
+    *("tree", "writing", "decoder", "translation", "bert", "masked", "learning", "encodings", "turned", "chains"),
+    *("trained", "texts_view", "padding", "sections"),
+}
+"""The chunks that draw what only a run of a model has."""
 
 
 def write_matrix_page(
@@ -37,7 +43,7 @@ def write_matrix_page(
         "tensors": save(own_memory({"features": features[None], "python.weights": matrix.weights})),
         "weights": save({}),
     }
-    write_document(path, lambda: document(title, blocks), overwrite=overwrite)
+    write_document(path, lambda: document(title, blocks, without=NOT_SHOWN), overwrite=overwrite)
 
 
 def matrix_record(

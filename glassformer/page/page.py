@@ -24,6 +24,8 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
+from glassformer.look.trace.cell import unmarked
+from glassformer.page.meta import meta
 from glassformer.page.parts import ID, LOADER, STYLE, languages, parts_of
 from glassformer.page.sections import gradients
 from glassformer.page.sections.carried import PLANES, Carried, compressed, planes
@@ -40,6 +42,8 @@ MEGABYTES, LARGE_MEGABYTES, MOST_MEGABYTES = 2, 8, 64
 beyond which it is not written unless that is asked for.
 """
 ENGLISH = "en"
+OF_SERVER = frozenset({"live", "asked", "served"})
+"""The chunks that ask a server: only a page of a server has them."""
 DRAWN_OF_SECTIONS = frozenset({"probe", "neighbours", "moved", "shuffled", gradients.NAME})
 """The sections whose pictures are one chunk, `web/src/chunks/sections.ts`: few pages have one of them."""
 STYLED: Mapping[str, frozenset[str]] = {
@@ -116,15 +120,15 @@ def page(
     `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
     with the gradients of its loss always carries them. `place` is where it opens, as its address names it; `language`
     is `en`, or one whose words it then carries and begins with. `shared` names a file beside the page, of
-    `shared_script`, which has what all pages have; `more` are elements of its head.
+    `shared_script`, which has what all pages have; `more` are elements of its head in the place of those that services
+    read which show links.
     """
     if megabytes is not None:
         megabytes = counted(megabytes, "the maximum size of a page in megabytes")
-    known = sorted({ENGLISH, *languages(script_files())})
-    if language not in known:
-        raise ConfigError(f"the page speaks {', '.join(known)}", got=language, do="choose one of these")
+    check_language(language)
     title = title or title_of(trace)
     blocks = {} if shared else texts_of_page()
+    more = more or meta(f"{title} · glassformer", said_of(trace))
     if "loss" in trace.gradients:
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     without = not_shown(trace, sections or {})
@@ -160,25 +164,47 @@ def page(
     return text
 
 
+def check_language(language: str) -> None:
+    """Raise ConfigError for a language that the page lacks."""
+    known = sorted({ENGLISH, *languages(script_files())})
+    if language not in known:
+        raise ConfigError(f"the page speaks {', '.join(known)}", got=language, do="choose one of these")
+
+
 def title_of(trace: Trace) -> str:
     """The name of the model, else its family."""
     return (trace.origin and trace.origin.name) or f"{trace.config.family} model"
 
 
+def said_of(trace: Trace) -> str:
+    """What a page is of, in two sentences."""
+    words = trace.words.sentence("inputs" if trace.words.inputs else "decoder_inputs", 0)
+    text = " ".join((trace.origin.texts if trace.origin else ())[:1]) or " ".join(unmarked(word) for word in words)
+    read = f"What it made of “{text if len(text) <= 200 else f'{text[:199]}…'}”. " if text else ""
+    return f"{read}Every number on this page leads to the numbers that it was made from."
+
+
 def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
     """The chunks of the script that draw what this run, with these sections, does not have: its page goes without."""
     encoder, decoder = trace.config.encoder is not None, trace.config.decoder is not None
+    origin = trace.origin
+    anew = origin is not None and origin.by_word and origin.scored_by_masks
+    filled = any(name.endswith(".real") and not bool(fact.all()) for name, fact in trace.facts.items())
     rules = {formula.rule.name for formula in trace.statement.formulas.values()}
     here = {
-        "live": False,  # requests to a server
+        **dict.fromkeys(OF_SERVER, False),
         "tree": decoder,
         "writing": decoder,
         "decoder": decoder,
         "translation": encoder and decoder,
         "bert": not decoder,
+        "masked": not decoder or bool(trace.words.answers),
         "learning": trace.config.family == "slides",
         "encodings": "sinusoid" in rules or any(name.endswith(".position") for name in trace),
         "turned": any(rule.startswith(("rotate", "relative_bias")) for rule in rules),
+        "chains": any(rule.startswith(("chain_", "best_path", "difference")) for rule in rules),
+        "texts_view": anew,
+        "padding": anew or filled,
         "trained": "training" in sections,
         "sections": not DRAWN_OF_SECTIONS.isdisjoint(sections),
     }
@@ -191,12 +217,12 @@ def texts_of_page() -> dict[str, bytes]:
     return {name: json.dumps(each, ensure_ascii=False).encode() for name, each in texts.items()}
 
 
-def shared_script() -> str:
+def shared_script(language: str = ENGLISH) -> str:
     """A file that pages of one site share, of a kind that opens from disk: it puts into each the elements that a page
     alone has of its own, then takes itself out, so that a page that is saved from the browser needs it no longer.
     """
     told = {name: base64.b64encode(compressed(data)).decode() for name, data in texts_of_page().items()}
-    for name, text in script_of_page().items():
+    for name, text in script_of_page(OF_SERVER, language).items():
         told[name] = base64.b64encode(compressed(text.encode())).decode()
     return f"{PUT_SHARED}({json.dumps(told)});\n"
 
@@ -217,7 +243,7 @@ def document(
     `root` begins the element that the views fill; `place` is where it opens; `shared` and `more` as in `page`. It lacks
     the chunks `without`; of the languages it has English, and `language`, with which it begins.
     """
-    own, policy = frame_of_page(frozenset() if shared else without, language)
+    own, policy = frame_of_page(OF_SERVER if shared else without, language)
     if shared:
         own = [f'<script src="{escape(shared)}"></script>']
         # A browser may take a file from disk for one of another site.

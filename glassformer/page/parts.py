@@ -37,7 +37,7 @@ const put = (tag, text) => {
   element.textContent = text;
   document.head.append(element);
 };
-const [given, made, asked] = [{}, {}, {}];
+const [given, asked] = [{}, {}];
 globalThis.glassformer = (name, needs, make) => (given[name] = [needs, make]);
 const get = (name) => (asked[name] ??= part(name));
 const part = async (name) => {
@@ -45,8 +45,7 @@ const part = async (name) => {
   if (!document.getElementById(id)) return {}; // this run has no use for it
   put("script", await unpacked(id));
   const [needs, make] = given[name];
-  await Promise.all(needs.map(get));
-  return (made[name] = await make(made, get));
+  return make(get, ...(await Promise.all(needs.map(get))));
 };
 try {
   put("style", await unpacked("page-style"));
@@ -62,20 +61,21 @@ try {
 
 def as_part(name: str, text: str) -> str:
     """A file of the served script as a part of a page. Raises ValueError for a file that imports in another way."""
-    needs: list[str] = []
+    needs: dict[str, list[str]] = {}
 
-    def bound(found: re.Match[str]) -> str:
-        needs.append(found[2])
-        return "" if found[1] is None else f'const{{{_pairs(found[1])}}}=$made["{found[2]}"];'
+    def taken(found: re.Match[str]) -> str:
+        needs.setdefault(found[2], []).extend([] if found[1] is None else [_pairs(found[1])])
+        return ""
 
     exported = _EXPORT.search(text)
     body = text[: exported.start()] if exported else text
-    body = _LATER.sub(r'$get("\1")', _IMPORT.sub(bound, body))
+    body = _LATER.sub(r'$get("\1")', _IMPORT.sub(taken, body))
     if re.search(r'\b(?:import|export)\s*[{*]|\bimport\.meta|\bfrom\s*"\./', body):
         raise ValueError(f"{name} imports or exports in a way that a page cannot")
     told = _pairs(exported[1], turned=True) if exported else ""
-    listed = ",".join(f'"{need}"' for need in dict.fromkeys(needs))
-    return f'glassformer("{name}",[{listed}],async($made,$get)=>{{"use strict";{body}\nreturn{{{told}}}}});'
+    listed = ",".join(f'"{need}"' for need in needs)
+    given = ",".join(("$get", *(f"{{{','.join(pairs)}}}" for pairs in needs.values())))
+    return f'"use strict";glassformer("{name}",[{listed}],async({given})=>{{{body}\nreturn{{{told}}}}});'
 
 
 def _pairs(names: str, *, turned: bool = False) -> str:

@@ -92,8 +92,10 @@ def test_a_live_page_begins_with_its_core_and_has_the_rest_before_it_is_clicked(
         page.goto(address)
         page.wait_for_selector(".frame")
         until(page, "performance.getEntriesByName('chunks').length > 0")
-        # What a page without a server has in its place is not fetched, nor the words of a language that is not chosen.
-        assert {name for name in script_files() if name not in asked} <= {*own("alone"), *own("de"), *HOME}
+        # Not fetched: what a page without a server has in its place, the words of a language that is not chosen, and
+        # the rules of chains of labels.
+        left = {*own("alone"), *own("chains"), *own("de"), *HOME}
+        assert {name for name in script_files() if name not in asked} <= left
         assert len(asked) == len(set(asked))
         drawn = page.evaluate(
             """() => {

@@ -61,6 +61,7 @@ DRAWN = """() => {
 NAMES = re.compile(
     r"\btrace\.explain.*|\b[a-z_]+(?:\.[\w*]+)+\b|\bgf\.\w+|\bglassformer( explore)?\b|\b[a-z]+_[a-z_]+\b"
 )
+REFRESH = "run python -m manual page-words"
 OTHER = {"exp", "gelu", "relu", "softmax", "float", "slides", "en-fr", "mask", "cls", "tensor2tensor", "bert", "pdf"}
 # `embed.word = row ids of word.weight`: a formula in words, which Python writes.
 FORMULA = re.compile(r"^[a-z_.]+ = ")
@@ -80,7 +81,8 @@ def unmarked(text: str, known: set[str]) -> list[str]:
 
 
 def test_the_list_of_what_python_writes_for_the_page_is_that_of_now() -> None:
-    assert page_words.FILE.read_text(encoding="utf-8") == page_words.text(), "run python -m manual page-words"
+    assert page_words.FILE.read_text(encoding="utf-8") == page_words.text(page_words.sentences()), REFRESH
+    assert page_words.OF_SITE.read_text(encoding="utf-8") == page_words.text(page_words.site()), REFRESH
 
 
 def test_what_the_package_says_with_parts_in_it_is_written_somewhere_in_it() -> None:

@@ -120,6 +120,21 @@ def test_titles_of_levels_and_scenes_have_one_size(shown: Page, width: int, size
     assert {place: each["beyond"] for place, each in told.items() if each["beyond"] > 0} == {}
 
 
+def test_the_words_that_heads_tie_fit_on_a_phone(shown: Page) -> None:
+    cut = """(([table]) => [table.scrollWidth - table.clientWidth, table.querySelectorAll("td a").length])(
+      document.querySelectorAll("main .scroll.ties"))"""
+    linked = []
+    for width, words in ((390, "1,4,0"), (390, "1,4,0,3"), (1280, "1,4,0,3")):
+        shown.set_viewport_size({"width": width, "height": 844})
+        turn(shown, f"level=ties&sentence=0&at={words}")
+        until(shown, "document.querySelector('main .scroll.ties') !== null")
+        until(shown, f"document.querySelector('main .scroll.ties.turned') {'!==' if width < 560 else '==='} null")
+        beyond, links = shown.evaluate(cut)
+        assert beyond <= 0, (width, words)
+        linked.append(links)
+    assert linked[1] == linked[2] > linked[0]  # the same numbers, as rows or as columns
+
+
 def test_the_column_at_the_right_is_there_only_with_numbers_in_it(shown: Page) -> None:
     shown.set_viewport_size({"width": 1280, "height": 720})
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import pytest
-import torch
 
 import glassformer as gf
 from glassformer.api.trace import Trace
 from glassformer.base.errors import CheckpointError, ConfigError, DataError
 from glassformer.bundled.texts import slides_model
 from glassformer.page.server.offers import Offer
-from glassformer.page.site import drawn
 from glassformer.page.site.cards import Lines, card_of, window
 from glassformer.page.site.examples import Example, examples_of, rows_of_table
 from glassformer.page.site.folder import LIST, files_of
@@ -160,20 +156,6 @@ def test_the_table_names_models_and_views_that_there_are() -> None:
         assert all(row["view"] in MADE for row in rows)
 
 
-def test_the_picture_of_all_heads_is_a_png_of_its_weights() -> None:
-    shades = torch.zeros(3, 5)
-    shades[1, 2] = 1
-    data = drawn.png(shades)
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    assert struct.unpack(">II", data[16:24]) == (5, 3)
-    start = data.index(b"IDAT")
-    (length,) = struct.unpack(">I", data[start - 4 : start])
-    rows = zlib.decompress(data[start + 4 : start + 4 + length])
-    assert len(rows) == 3 * (1 + 5 * 3)
-    assert tuple(rows[16 + 1 + 6 : 16 + 1 + 9]) == drawn.INK
-    assert tuple(rows[1:4]) == drawn.PAPER
-
-
 def test_a_long_text_has_the_words_in_question_in_its_picture() -> None:
     assert window(4, 2) == [0, 1, 2, 3]
     assert 50 in window(100, 50)
@@ -199,7 +181,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, offers: list[Offer]) -> list[Offer]:
     from glassformer.page.site import publish as module
 
     monkeypatch.setattr(module, "page", lambda *given, **options: "<!doctype html>")
-    monkeypatch.setattr(module, "shared_script", lambda: "")
+    monkeypatch.setattr(module, "shared_script", lambda language: "")
     monkeypatch.setattr(module, "sections_of", lambda trace: {})
     return offers
 

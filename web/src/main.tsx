@@ -10,6 +10,7 @@ import { engineOf } from "./frame/engine_of.ts";
 import { LEVELS, ORDER } from "./frame/levels.ts";
 import { keepNotice } from "./leave/notice.ts";
 // What several parts read and the core does not would be a file of its own, and a served page would wait for it.
+import "./formulas/rules_for.ts";
 import "./measures/heads.ts";
 import "./record/record.ts";
 import { Store } from "./run/store.ts";

@@ -50,11 +50,11 @@ test("a text that looks like an element is written as letters, and what XML lack
       {
         ...{ x: 3, y: 4 },
         items: [
-          { kind: "text", x: 1, y: 2, text: EVIL, size: 12, fill: '"><script>', bold: true, align: "right" },
-          { kind: "text", x: 1, y: 2, text: "up", size: 12, fill: "red", turned: true },
-          { kind: "rect", x: 0.123456, y: 0, w: 1, h: 2, stroke: "#000", line: 1.5 },
-          { kind: "polygon", points: [0, 0, 1.005, 2, 3, 4], fill: "blue" },
-          { kind: "path", d: "M0 0L1 1", stroke: "green", line: 2, dash: 3 },
+          { x: 1, y: 2, text: EVIL, fill: '"><script>', bold: true, align: "right" },
+          { x: 1, y: 2, text: "up", fill: "red", turned: true },
+          { x: 0.123456, y: 0, w: 1, h: 2, stroke: "#000", line: 1.5 },
+          { points: [0, 0, 1.005, 2, 3, 4], fill: "blue" },
+          { d: "M0 0L1 1", stroke: "green", line: 2, dash: 3 },
         ],
       },
     ],

@@ -28,6 +28,7 @@ _PUBLISH = (
     "web server can serve it, and it opens from disk. A page has at most 3 MB unless --megabytes is given.  [default: "
     "none]"
 )
+_LANGUAGE = "With --publish: language of the site, en or de."
 _ADDRESS = "With --publish: web address of the site, which link previews need to show its pictures.  [default: none]"
 
 
@@ -51,6 +52,7 @@ def explore(
     no_browser: Annotated[bool, typer.Option("--no-browser", help=_NO_BROWSER)] = False,
     publish: Annotated[Path | None, typer.Option("--publish", metavar="FOLDER", help=_PUBLISH)] = None,
     address: Annotated[str | None, typer.Option("--address", metavar="URL", help=_ADDRESS)] = None,
+    language: Annotated[str, typer.Option("--language", metavar="CODE", help=_LANGUAGE)] = "en",
     megabytes: options.Megabytes = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     json: Annotated[bool, json_option("The record has the address of the page, and no browser is opened.")] = False,
@@ -64,9 +66,10 @@ def explore(
     if publish is not None:
         named = [*([model] if model is not None else []), *(text or ())]
         lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}
-        _publish(publish, named, lone, address, megabytes, device, threads, overwrite=overwrite, json=json)
+        _publish(publish, named, lone, address, language, megabytes, device, threads, overwrite=overwrite, json=json)
         return
-    of_site = {"address": address, "megabytes": megabytes, "overwrite": overwrite}
+    other = None if language == "en" else language
+    of_site = {"address": address, "language": other, "megabytes": megabytes, "overwrite": overwrite}
     refuse_given(of_site, "{} is for a site", got="no site", do="add --publish FOLDER")
     from glassformer.run.serving.listening import check_installed
 
@@ -113,6 +116,7 @@ def _publish(
     named: list[str],
     lone: Mapping[str, object],
     address: str | None,
+    language: str,
     megabytes: int | None,
     device: str,
     threads: int | None,
@@ -128,8 +132,8 @@ def _publish(
     use_threads(threads)
     offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(named)] or _offers()
     home = publish(
-        folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address or "", overwrite=overwrite,
-        told=note,
+        folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address or "", language=language,
+        overwrite=overwrite, told=note,
     )  # fmt: skip
     size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
     if json:

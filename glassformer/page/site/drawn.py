@@ -1,16 +1,16 @@
-"""The picture of a card as SVG, and all heads of a run as PNG, which services that show links read."""
+"""The picture of a card as SVG, and as PNG, which services that show links read."""
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 import torch
 from torch import Tensor
-from torch.nn.functional import adaptive_max_pool2d, interpolate
 
-from glassformer.look.trace.trace import Trace
 from glassformer.page.site.cards import SHOWN, Bar, Card, Lines
 
 WIDTH, ROW, EDGE = 272, 20, 4
@@ -67,17 +67,21 @@ def drawn_lines(picture: Lines) -> list[str]:
 def drawn_bars(picture: tuple[Bar, ...]) -> list[str]:
     """A row for each state or word: its label, a bar, and what is said of it."""
     found = []
-    room = WIDTH - 2 * LABEL - 12
-    for row, bar in enumerate(picture):
-        top = EDGE + row * ROW + 4
-        length = max(1.0, room * min(bar.share / max(each.share for each in picture if each.share > 0), 1.0))
+    for row, (bar, length) in enumerate(zip(picture, lengths(picture), strict=True)):
         found.append(text(bar.label, LABEL, row, "end", meant=False))
         kind = "meant" if bar.meant else "bar"
         found.append(
-            f'<rect class="{kind}" x="{LABEL + 8}" y="{top}" width="{length:.1f}" height="{ROW - 8}"/>'
+            f'<rect class="{kind}" x="{LABEL + 8}" y="{EDGE + row * ROW + 4}" width="{length:.1f}" height="{ROW - 8}"/>'
             + text(bar.said, WIDTH - LABEL, row, "start", meant=bar.meant, most=16)
         )
     return found
+
+
+def lengths(picture: Sequence[Bar]) -> list[float]:
+    """How long the bars are, in points: the largest has the whole room."""
+    room = WIDTH - 2 * LABEL - 12
+    most = max((bar.share for bar in picture if bar.share > 0), default=1.0)
+    return [max(1.0, room * min(bar.share / most, 1.0)) for bar in picture]
 
 
 def text(words: str, x: int, row: int, anchor: str, *, meant: bool, most: int = WORD) -> str:
@@ -91,35 +95,67 @@ def middle(row: int) -> int:
     return EDGE + row * ROW + ROW // 2
 
 
-# --------------------------------------------------------------------- all heads
+# --------------------------------------------------------------------- the same in dots
 
 
-def png_of_heads(trace: Trace) -> bytes:
-    """The weights of all heads for the first text, a picture each; a row for each attention of the run."""
-    names = [name for name in trace if name.endswith("_attention.weights")]
+def png_of_card(card: Card) -> bytes:
+    """The picture of a card as a file that services show with a link. There is no font here: a word is a bar as long as
+    it is.
+    """
     width, height = CARD
-    canvas = torch.zeros(height, width)
-    gap = 8
-    if names:
-        rows = len(names)
-        heads = max(trace[name].shape[1] for name in names)
-        side = max(1, min((width - gap) // heads - gap, (height - gap) // rows - gap))
-        left, top = (width - heads * (side + gap) + gap) // 2, (height - rows * (side + gap) + gap) // 2
-        for row, name in enumerate(names):
-            drawn = squares(trace[name][0].float().cpu(), side)
-            for head, square in enumerate(drawn):
-                x, y = left + head * (side + gap), top + row * (side + gap)
-                if y + side <= height and x + side <= width:
-                    canvas[y : y + side, x : x + side] = FAINT / 2 + (1 - FAINT / 2) * square
-    return png(canvas)
+    picture = card.picture
+    rows = max(len(picture.left), len(picture.right)) if isinstance(picture, Lines) else len(picture)
+    dots = Dots(torch.zeros(height, width), (width - 80) / WIDTH, min(3.3, (height - 60) / (rows * ROW + 2 * EDGE)))
+    dots.top = (height - dots.down * (rows * ROW + 2 * EDGE)) / 2
+    if isinstance(picture, Lines):
+        asks = {line[0] for line in picture.lines if line[3]}
+        for left, right, weight, meant in picture.lines:
+            if weight >= LEAST:
+                opacity = max(FAINT, weight) if meant else FAINT * weight
+                dots.curve(middle(left), middle(right), 1 + 4 * weight * meant, opacity)
+        for row, word in enumerate(picture.left):
+            dots.word(LABEL, row, -min(len(word), WORD), meant=row in asks)
+        for row, word in enumerate(picture.right):
+            dots.word(WIDTH - LABEL, row, min(len(word), WORD), meant=False)
+    else:
+        for row, (bar, length) in enumerate(zip(picture, lengths(picture), strict=True)):
+            dots.word(LABEL, row, -min(len(bar.label), WORD), meant=False)
+            dots.fill(LABEL + 8, EDGE + row * ROW + 4, length, ROW - 8, 1.0 if bar.meant else 0.3)
+            dots.word(WIDTH - LABEL, row, min(len(bar.said), WORD), meant=bar.meant)
+    return png(dots.shades)
 
 
-def squares(weights: Tensor, side: int) -> Tensor:
-    """The weights [H, Q, K] as squares [H, side, side] between 0 and 1, small weights made visible by the root."""
-    roots = weights.clamp(0, 1).sqrt()[None]
-    if max(weights.shape[1:]) > side:
-        return adaptive_max_pool2d(roots, side)[0]
-    return interpolate(roots, size=(side, side), mode="nearest")[0]
+@dataclass
+class Dots:
+    """Shades [height, width] between 0 (paper) and 1 (attention), and how many dots a point of a picture has."""
+
+    shades: Tensor
+    along: float
+    down: float
+    top: float = 0.0
+
+    def fill(self, x: float, y: float, w: float, h: float, shade: float) -> None:
+        """A rectangle, in points."""
+        left, right = round(40 + x * self.along), round(40 + (x + w) * self.along)
+        self.shades[round(self.top + y * self.down) : round(self.top + (y + h) * self.down), left:right] = shade
+
+    def word(self, x: int, row: int, letters: int, *, meant: bool) -> None:
+        """A word of so many letters that begins at `x`, or, of fewer than none, that ends there."""
+        wide = 5.5 * abs(letters)
+        self.fill(x - wide if letters < 0 else x, middle(row) - 3.5, wide, 7, 0.75 if meant else 0.25)
+
+    def curve(self, start: int, end: int, line: float, opacity: float) -> None:
+        """The curve between the two columns of words, from one height to another."""
+        height = self.shades.shape[0]
+        ends = torch.tensor([LABEL + 8, WIDTH / 2, WIDTH / 2, WIDTH - LABEL - 8]) * self.along + 40
+        t = torch.linspace(0, 1, 2 * int(ends[3] - ends[0]))
+        parts = torch.stack(((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3))  # [4, dots]
+        columns = torch.arange(int(ends[0]), int(ends[3]) + 1)
+        nearest = torch.searchsorted(ends @ parts, columns.float()).clamp(max=len(t) - 1)
+        y = self.top + self.down * (torch.tensor([start, start, end, end]).float() @ parts)[nearest]
+        far = (torch.arange(height)[:, None] - y).abs()  # [height, columns]
+        cover = (self.down * line / 2 + 0.5 - far).clamp(0, 1) * opacity
+        self.shades[:, columns] = torch.maximum(self.shades[:, columns], cover)
 
 
 def png(shades: Tensor) -> bytes:

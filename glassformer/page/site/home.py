@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from glassformer.page.page import built, digest
+from glassformer.page.page import ENGLISH, built, digest
+from glassformer.page.site.spoken import spoken
 
 TITLE = "Look inside a Transformer"
 SAID = (
@@ -31,13 +32,14 @@ class Shown:
     more: tuple[tuple[str, str], ...] = ()
 
 
-def home_file(cards: Sequence[Shown], *, head: str = "") -> str:
-    """The home page of a site as one file; `head` are more elements of its head."""
+def home_file(cards: Sequence[Shown], *, head: str = "", language: str = ENGLISH) -> str:
+    """The home page of a site as one file, in a language; `head` are more elements of its head."""
     style = built("script/home.css")
     policy = f"default-src 'none'; style-src {digest(style)}; img-src data:; base-uri 'none'; form-action 'none'"
     return document_of(
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">{head}<style>{style}</style>',
-        listed(cards),
+        listed(cards, named=spoken("models", language)),
+        language=language,
     )
 
 
@@ -55,6 +57,11 @@ def home_served(groups: Sequence[tuple[str, Sequence[Shown]]]) -> str:
     )
 
 
+OPENING_WORDS = (
+    *("Another model", "Drop the folder of a model here, or write where it is.", "A folder, or", "from Hugging Face"),
+    *("Open", "Open another model"),
+)
+"""The words of `OPENING` and of the link to it: the script of the page says them in the language that was chosen."""
 OPENING = """
 <h2 id="other">Another model</h2>
 <div class="drop">
@@ -69,21 +76,22 @@ OPENING = """
 """
 
 
-def document_of(head: str, body: str, more: str = "") -> str:
+def document_of(head: str, body: str, more: str = "", language: str = ENGLISH) -> str:
     """A page; `more` follows its first sentence."""
+    title, said = (escape(spoken(text, language)) for text in (TITLE, SAID))
     return "\n".join(
         (
             "<!doctype html>",
-            '<html lang="en">',
+            f'<html lang="{language}">',
             "<head>",
             '<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{TITLE} · glassformer</title>",
+            f"<title>{title} · glassformer</title>",
             '<link rel="icon" href="data:,">',
             head,
             "</head>",
             "<body>",
-            f'<header><p class="brand">glassformer</p><h1>{TITLE}</h1><p>{SAID}</p>{more}</header>',
+            f'<header><p class="brand">glassformer</p><h1>{title}</h1><p>{said}</p>{more}</header>',
             f"<main>{body}</main>",
             "</body>",
             "</html>",
@@ -92,10 +100,10 @@ def document_of(head: str, body: str, more: str = "") -> str:
     )
 
 
-def listed(cards: Sequence[Shown], *, label: str = "") -> str:
+def listed(cards: Sequence[Shown], *, label: str = "", named: str = "models") -> str:
     """Cards as a list."""
-    named = f' aria-labelledby="{label}"' if label else ' aria-label="models"'
-    return f'<ul class="cards"{named}>{"".join(map(drawn, cards))}</ul>'
+    called = f' aria-labelledby="{label}"' if label else f' aria-label="{escape(named)}"'
+    return f'<ul class="cards"{called}>{"".join(map(drawn, cards))}</ul>'
 
 
 def drawn(card: Shown) -> str:

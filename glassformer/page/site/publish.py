@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +12,19 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.options import WritingOptions
 from glassformer.look.texts.search_tree import search_tree
 from glassformer.look.texts.trace import trace as traced
-from glassformer.page.page import built, page, shared_script
+from glassformer.page.meta import meta
+from glassformer.page.page import ENGLISH, built, check_language, page, shared_script
 from glassformer.page.sections.search import NAME as SEARCH
 from glassformer.page.sections.search import search_section
 from glassformer.page.sections.sections import sections_of
 from glassformer.page.sections.training import training_sections
 from glassformer.page.server.offers import Models, Offer
 from glassformer.page.site.cards import Card, card_of
-from glassformer.page.site.drawn import png_of_heads, svg_of
+from glassformer.page.site.drawn import png_of_card, svg_of
 from glassformer.page.site.examples import Example, examples_of
 from glassformer.page.site.folder import site_folder
 from glassformer.page.site.home import SAID, TITLE, Shown, home_file
+from glassformer.page.site.spoken import spoken, spoken_card
 
 if TYPE_CHECKING:
     from glassformer.look.trace.trace import Trace
@@ -53,17 +54,20 @@ def publish(
     megabytes: int = MEGABYTES,
     device: str = "auto",
     address: str = "",
+    language: str = ENGLISH,
     overwrite: bool = False,
     told: Callable[[str], None] = lambda sentence: None,
 ) -> Path:
     """Write the site of these models and return its home page. `address` is where the site will be: services that show
-    links read the addresses of pictures only whole. `told` is called with a sentence for each file of a model.
+    links read the addresses of pictures only whole. `language` is that of its words. `told` is called with a sentence
+    for each file of a model.
 
-    Raises DataError for a folder that may not be written into, ConfigError for an address that is none, and what
-    opening or running a model raises; then nothing is written.
+    Raises DataError for a folder that may not be written into, ConfigError for an address or a language that is none,
+    and what opening or running a model raises; then nothing is written.
     """
     if address and not ADDRESS.fullmatch(address):
         raise ConfigError("the address of a site begins with http:// or https://", got=repr(address))
+    check_language(language)
     plan = planned(offers)
     names = [HOME, SHARED, EMBED, *(f"{each.stem}.{kind}" for each in plan for kind in ("html", "svg", "png"))]
     site = site_folder(folder, names, inputs=[offer.place for offer in offers], overwrite=overwrite)
@@ -72,12 +76,16 @@ def publish(
     files: dict[str, bytes] = {}
     cards: dict[str, list[Shown]] = {}
     for each in plan:
-        card, trace = made(each, models[each.offer.name], megabytes, base, files)
-        cards.setdefault(each.offer.name, []).append(shown_card(each, card, trace))
+        card, trace = made(each, models[each.offer.name], megabytes, base, files, language)
+        cards.setdefault(each.offer.name, []).append(shown_card(each, card, trace, language))
         told(f"{each.stem}.html: {len(files[f'{each.stem}.html']) / 1e6:.1f} MB, {each.offer.name}")
-    head = meta(TITLE, SAID, picture=f"{base}{plan[0].stem}.png", place=f"{base}{HOME}" if base else "")
-    files[HOME] = in_bytes(home_file([card for group in cards.values() for card in group], head=head))
-    files |= {SHARED: in_bytes(shared_script()), EMBED: in_bytes(built("embed.js"))}
+    title, said = (spoken(text, language) for text in (TITLE, SAID))
+    alt = cards[plan[0].offer.name][0].answer
+    head = meta(title, said, picture=f"{base}{plan[0].stem}.png", alt=alt, place=f"{base}{HOME}" if base else "")
+    files[HOME] = in_bytes(
+        home_file([card for group in cards.values() for card in group], head=head, language=language)
+    )
+    files |= {SHARED: in_bytes(shared_script(language)), EMBED: in_bytes(built("embed.js"))}
     site.write(files)
     return site.folder / HOME
 
@@ -101,7 +109,9 @@ def planned(offers: Iterable[Offer]) -> list[Planned]:
     return found
 
 
-def made(each: Planned, model: Artefact, megabytes: int, base: str, files: dict[str, bytes]) -> tuple[Card, Trace]:
+def made(
+    each: Planned, model: Artefact, megabytes: int, base: str, files: dict[str, bytes], language: str
+) -> tuple[Card, Trace]:
     """The card of an example and its run. Its page, its picture, and the picture that services show with a link to it
     are put among the files.
     """
@@ -112,7 +122,7 @@ def made(each: Planned, model: Artefact, megabytes: int, base: str, files: dict[
         None if example.seconds is None else list(example.seconds),
         choices=None if example.choices is None else list(example.choices),
     )
-    card = card_of(trace, example)
+    card = spoken_card(card_of(trace, example), language)
     sections: dict[str, Any] = sections_of(trace) | training_sections(model.source)
     if trace.words.decoder_inputs and example.seconds is None:
         sections[SEARCH] = search_section([tree_of(model, text) for text in example.texts])
@@ -121,17 +131,19 @@ def made(each: Planned, model: Artefact, megabytes: int, base: str, files: dict[
         title=each.offer.name,
         megabytes=megabytes,
         sections=sections,
+        language=language,
         shared=SHARED,
         more=meta(
             f"{card.question} ({each.offer.name})",
             card.answer,
             picture=f"{base}{each.stem}.png",
+            alt=card.answer,
             place=f"{base}{each.stem}.html" if base else "",
         ),
     )
     files[f"{each.stem}.html"] = in_bytes(text)
     files[f"{each.stem}.svg"] = in_bytes(svg_of(card, alone=True) + "\n")
-    files[f"{each.stem}.png"] = png_of_heads(trace)
+    files[f"{each.stem}.png"] = png_of_card(card)
     return card, trace
 
 
@@ -143,18 +155,18 @@ def tree_of(model: Artefact, text: str) -> Any:
         return None
 
 
-def shown_card(each: Planned, card: Card, trace: Trace) -> Shown:
+def shown_card(each: Planned, card: Card, trace: Trace, language: str) -> Shown:
     """The card of a page of the site."""
     file = f"{each.stem}.html"
     return Shown(
         name=each.offer.name,
         question=card.question,
         href=f"{file}#{card.place}",
-        what=what(trace),
+        what=spoken(what(trace), language),
         text=" ".join((*each.example.texts[:1], *(each.example.seconds or ())[:1])),
         answer=card.answer,
         picture=svg_of(card),
-        more=(("the whole model", f"{file}#level=model"),),
+        more=((spoken("the whole model", language), f"{file}#level=model"),),
     )
 
 
@@ -167,17 +179,6 @@ def what(trace: Trace) -> str:
     ]
     weights = sum(tensor.numel() for tensor in trace.parameters.values())
     return f"{'; '.join(stacks)}; {weights:,} weights"
-
-
-def meta(title: str, said: str, *, picture: str, place: str) -> str:
-    """What services read that show a link: its title, a sentence, a picture."""
-    told = {"og:type": "website", "og:title": title, "og:description": said, "og:image": picture}
-    told |= {"og:image:width": "1200", "og:image:height": "630", "og:image:alt": "the weights of all heads of a run"}
-    told |= {"og:url": place} if place else {}
-    lines = [f'<meta property="{name}" content="{escape(text)}">' for name, text in told.items()]
-    lines += [f'<meta name="description" content="{escape(said)}">']
-    lines += ['<meta name="twitter:card" content="summary_large_image">']
-    return "\n".join(lines)
 
 
 def in_bytes(text: str) -> bytes:

@@ -33,8 +33,11 @@ def read_object(body: bytes) -> dict[str, Any]:
         group = groups.pop()
         left -= len(group)
         if left < 0 or (isinstance(group, dict) and len(group) > MOST_NAMES):
-            wanted = f"a request must have at most {MOST_VALUES:,} values, an object {MOST_NAMES} names"
-            raise TooLargeError(wanted, got="more", do="ask for fewer at once")
+            raise TooLargeError(
+                f"a request must have at most {MOST_VALUES:,} values, an object {MOST_NAMES} names",
+                got="more",
+                do="ask for fewer at once",
+            )
         inside = group.values() if isinstance(group, dict) else group
         groups += [each for each in inside if isinstance(each, dict | list)]
     return values

@@ -1,6 +1,7 @@
 /** Which number is in hand when the page opens. */
 
 import { isMark } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { at } from "../numbers/safetensors.ts";
 import type { Formula } from "../record/record.ts";
 import type { Store } from "../run/store.ts";
@@ -24,7 +25,7 @@ export function largestWeight(store: Store, asked?: number): Partial<State> {
   const hidden = names.run.words.answers.find(([row]) => asked === undefined || row === asked);
   const sentence = hidden?.[0] ?? Math.min(asked ?? 0, (tensor.shape[0] ?? 1) - 1);
   const row = names.run.words[formula.tokens][sentence] ?? [];
-  const words = Array.from({ length: Math.min(keys, row.length) }, (_, token) => token).filter((token) => {
+  const words = range(Math.min(keys, row.length)).filter((token) => {
     const { text, hidden } = names.word(formula.tokens, sentence, token);
     return hidden || (/[\p{L}\p{N}]/u.test(text) && !isMark(row[token] ?? ""));
   });

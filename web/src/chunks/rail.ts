@@ -3,6 +3,8 @@
 export { Changes } from "../edit/views/changes_view.tsx";
 export { Compare } from "../edit/views/compare_view.tsx";
 export { OfBoth } from "../edit/views/of_both.tsx";
-export { TextFields } from "../edit/views/texts_view.tsx";
 export { Touch } from "../edit/views/touch.tsx";
 export { begin } from "../views/moving.ts";
+
+// An exported page whose texts cannot be read anew lacks it.
+export const { TextFields } = await import("../edit/views/texts_view.tsx");

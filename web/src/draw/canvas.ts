@@ -25,7 +25,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, sans: str
   context.clearRect(0, 0, scene.width, scene.height);
   context.textBaseline = "alphabetic";
   context.direction = "ltr"; // what is to be written leftwards is placed so, whatever the page's own direction
-  gather(scene.items.filter((item) => item.kind === "image" && !dotted.has(item.pixels)) as Image[]);
+  gather(scene.items.filter((item) => "pixels" in item && !dotted.has(item.pixels)) as Image[]);
   const brush = new Brush(context, sans);
   for (const item of scene.items) brush.draw(item);
 }
@@ -48,46 +48,40 @@ class Brush {
 
   draw(item: Item): void {
     const context = this.#context;
-    switch (item.kind) {
-      case "rect":
-        if (item.fill !== undefined) {
-          this.#fill(item.fill);
-          context.fillRect(item.x, item.y, item.w, item.h);
-        }
-        if (item.stroke !== undefined) {
-          this.#stroke(item.stroke, item.line ?? 1);
-          context.strokeRect(item.x, item.y, item.w, item.h);
-        }
-        return;
-      case "polygon":
+    if ("pixels" in item) drawImage(context, item);
+    else if ("w" in item) {
+      if (item.fill !== undefined) {
         this.#fill(item.fill);
-        context.beginPath();
-        for (let at = 0; at < item.points.length; at += 2) {
-          context.lineTo(item.points[at] ?? 0, item.points[at + 1] ?? 0);
-        }
-        context.fill();
-        return;
-      case "path":
-        this.#stroke(item.stroke, item.line);
-        if (item.dash !== undefined) context.setLineDash([item.dash, item.dash]);
-        context.stroke(pathOf(item.d));
-        if (item.dash !== undefined) context.setLineDash([]);
-        return;
-      case "text":
-        this.#fill(item.fill);
-        this.#letters(`${item.bold === true ? "600 " : ""}${item.size}px ${this.#sans}`, item.align ?? "left");
-        if (item.turned === true) {
-          context.save();
-          context.translate(item.x, item.y);
-          context.rotate(-Math.PI / 2);
-          context.fillText(item.text, 0, 0);
-          context.restore();
-        } else {
-          context.fillText(item.text, item.x, item.y);
-        }
-        return;
-      case "image":
-        drawImage(context, item);
+        context.fillRect(item.x, item.y, item.w, item.h);
+      }
+      if (item.stroke !== undefined) {
+        this.#stroke(item.stroke, item.line ?? 1);
+        context.strokeRect(item.x, item.y, item.w, item.h);
+      }
+    } else if ("text" in item) {
+      this.#fill(item.fill);
+      this.#letters(`${item.bold === true ? "600 " : ""}${item.size ?? 12}px ${this.#sans}`, item.align ?? "left");
+      if (item.turned === true) {
+        context.save();
+        context.translate(item.x, item.y);
+        context.rotate(-Math.PI / 2);
+        context.fillText(item.text, 0, 0);
+        context.restore();
+      } else {
+        context.fillText(item.text, item.x, item.y);
+      }
+    } else if ("d" in item) {
+      this.#stroke(item.stroke, item.line);
+      if (item.dash !== undefined) context.setLineDash([item.dash, item.dash]);
+      context.stroke(pathOf(item.d));
+      if (item.dash !== undefined) context.setLineDash([]);
+    } else {
+      this.#fill(item.fill);
+      context.beginPath();
+      for (let at = 0; at < item.points.length; at += 2) {
+        context.lineTo(item.points[at] ?? 0, item.points[at + 1] ?? 0);
+      }
+      context.fill();
     }
   }
 
@@ -138,7 +132,7 @@ interface Dotted {
   readonly y: number;
 }
 
-type Image = Extract<Item, { kind: "image" }>;
+type Image = Extract<Item, { pixels: unknown }>;
 
 const dotted = new WeakMap<Uint8ClampedArray, Dotted>();
 

@@ -1,6 +1,7 @@
 /** The page's colours as numbers: the theme's variables, and how strongly a cell takes the colour of its role. */
 
 import type { Role } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 
 type Rgb = readonly [number, number, number];
 type Lab = readonly [number, number, number];
@@ -47,7 +48,7 @@ export function paletteOf(read: (variable: string) => string): Palette {
   const ramps = new Map<Role, Ramp>();
   for (const role of ROLES) {
     const full = toLab(parse(read(`--${role}`)));
-    const labs = Array.from({ length: STEPS + 1 }, (_, step) => {
+    const labs = range(STEPS + 1, (step) => {
       return mix(toLab(paper), full, least + (1 - least) * (step / STEPS));
     });
     const rgb = labs.map(toRgb);

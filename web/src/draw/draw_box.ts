@@ -27,11 +27,9 @@ export function drawBox(box: Box, x: number, y: number, look: Look, items: Item[
   const { palette, measure } = look;
   const nameX = x + (box.sheet.layout.columns === "key" ? 0 : depth);
   items.push({
-    kind: "text",
     x: Math.max(x, Math.min(nameX, x + box.width - measure(box.title, 12))),
     y: y + 11,
     text: box.title,
-    size: 12,
     fill: palette.text(sheet.role),
   });
   box.faces.forEach((face, order) => {
@@ -46,7 +44,7 @@ export function drawBox(box: Box, x: number, y: number, look: Look, items: Item[
     if (named && face.dy === 0) drawColumnWords(box, fx, fy, look, items);
     if (face.title !== "") {
       const [text, fill] = [face.title, palette.text(sheet.role)];
-      items.push({ kind: "text", x: fx - 6, y: fy - 6, text, size: 12, fill, align: "right" });
+      items.push({ x: fx - 6, y: fy - 6, text, fill, align: "right" });
     }
   });
   if (look.bare !== true) drawCounts(box, x, y, look, items);
@@ -67,10 +65,10 @@ function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items
       const { role, strength, value, crossed } = paint(row, column);
       const [cx, cy] = [x + column * cw, y + row * ch];
       const fill = look.palette.cell(role, strength);
-      items.push({ kind: "rect", x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill });
+      items.push({ x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill });
       if (cw >= NUMBERED.w && ch >= NUMBERED.h) {
         const [text, colour] = [inCell(value), look.palette.on(role, strength)];
-        items.push({ kind: "text", x: cx + cw / 2, y: cy + ch / 2 + 4, text, size: 12, fill: colour, align: "center" });
+        items.push({ x: cx + cw / 2, y: cy + ch / 2 + 4, text, fill: colour, align: "center" });
       } else if (crossed) {
         const stroke = strength > 0.5 ? look.palette.on(role, strength) : look.palette.fill(role);
         const all = lines.get(stroke) ?? [];
@@ -78,11 +76,11 @@ function drawFront(box: Box, face: Face, x: number, y: number, look: Look, items
         lines.set(stroke, all);
       } else if (value < 0 && cw >= SIGNED && ch >= SIGNED && strength > 0.02) {
         const stroke = look.palette.on(role, strength);
-        items.push({ kind: "path", d: `M${cx + cw / 2 - 2} ${cy + ch / 2}h4`, stroke, line: 1 });
+        items.push({ d: `M${cx + cw / 2 - 2} ${cy + ch / 2}h4`, stroke, line: 1 });
       }
     }
   }
-  for (const [stroke, all] of lines) items.push({ kind: "path", d: all.join(""), stroke, line: 1 });
+  for (const [stroke, all] of lines) items.push({ d: all.join(""), stroke, line: 1 });
 }
 
 function asBricks({ sheet, w, h }: Box): boolean {
@@ -116,10 +114,10 @@ function faceOf(sheet: Sheet, base: readonly number[], x: number, y: number, w: 
   const made = madeOf(sheet, look);
   const key = [base, look.sentence, columns, rows, layout.rows, layout.columns, scale].join();
   const known = made.get(key);
-  if (known !== undefined) return { kind: "image", x, y, w, h, columns, rows, pixels: known };
+  if (known !== undefined) return { x, y, w, h, columns, rows, pixels: known };
   const pixels = imageOfSheet(sheet, base, look.sentence, { rows, columns }, look.palette);
   made.set(key, pixels);
-  return { kind: "image", x, y, w, h, columns, rows, pixels };
+  return { x, y, w, h, columns, rows, pixels };
 }
 
 /** The top shows the first row of each sentence, the side its last column. */
@@ -145,7 +143,7 @@ function drawDepth(box: Box, face: Face, x: number, y: number, look: Look, items
       const [left, right] = [x + dx + (w / tops) * column + 0.5, x + dx + (w / tops) * (column + 1) - 0.5];
       const [front, back] = [y + dy - 0.5, y + dy - step + 0.5];
       const points = [left, front, right, front, right + step - 1, back, left + step - 1, back];
-      items.push({ kind: "polygon", points, fill: colour(0, column, 0.05) });
+      items.push({ points, fill: colour(0, column, 0.05) });
     }
     if (!side) continue;
     const sides = bricks ? sheet.rows : 1;
@@ -153,7 +151,7 @@ function drawDepth(box: Box, face: Face, x: number, y: number, look: Look, items
       const [high, low] = [y + dy + (h / sides) * row + 0.5, y + dy + (h / sides) * (row + 1) - 0.5];
       const [front, back] = [x + w + dx + 0.5, x + w + dx + step - 0.5];
       const points = [front, high, back, high - step + 1, back, low - step + 1, front, low];
-      items.push({ kind: "polygon", points, fill: colour(row, sheet.columns - 1, 0.12) });
+      items.push({ points, fill: colour(row, sheet.columns - 1, 0.12) });
     }
   }
 }
@@ -192,11 +190,9 @@ function drawRowWords(box: Box, x: number, y: number, look: Look, items: Item[])
       continue;
     const label = sheet.names.label(sheet.name, axis, row, look.sentence);
     items.push({
-      kind: "text",
       x: x - 6,
       y: y + (h / sheet.rows) * (row + 0.5) + 4,
       text: cut(label.text, LABEL, look.measure),
-      size: 12,
       fill: label.hidden ? look.palette.text("hidden") : look.palette.ink,
       bold: label.hidden,
       align: "right",
@@ -209,11 +205,9 @@ function drawColumnWords(box: Box, x: number, y: number, look: Look, items: Item
   for (let column = 0; column < sheet.columns; column++) {
     const label = sheet.names.label(sheet.name, sheet.layout.columns ?? "", column, look.sentence);
     items.push({
-      kind: "text",
       x: x + (w / sheet.columns) * (column + 0.5) + 4 + depth,
       y: y - depth - 4,
       text: cut(label.text, LABEL, look.measure),
-      size: 12,
       fill: label.hidden ? look.palette.text("hidden") : look.palette.quiet,
       turned: true,
     });
@@ -230,22 +224,18 @@ function drawCounts(box: Box, x: number, y: number, look: Look, items: Item[]): 
   const many = box.faces.length > 4 && !square ? `${box.faces.length} × ${sheet.columns}` : below;
   const wide = square ? box.w : Math.max(...box.faces.map((face) => face.dx)) + box.w;
   items.push({
-    kind: "text",
     x: x + wide / 2,
     y: y + box.top + bottom + box.h + 14,
     text: many,
-    size: 12,
     fill,
     align: "center",
   });
   const sentences = sheet.size(sheet.layout.depth);
   if (sentences > 1 && !square) {
     items.push({
-      kind: "text",
       x: Math.max(x + depth / 2 - 5, look.measure(String(sentences), 12)),
       y: y + box.top - depth / 2 - 2,
       text: String(sentences),
-      size: 12,
       fill,
       align: "right",
     });
@@ -260,7 +250,7 @@ function drawWordFrame(box: Box, x: number, y: number, look: Look, items: Item[]
   const row = axis === "place" ? placeOf(sheet, look) : look.word;
   if (sheet.names.side(sheet.name, axis) !== look.text && axis !== "place") return;
   if (row < 0 || row >= sheet.rows) return;
-  const frame = { kind: "rect", stroke: look.palette.ink, line: 1.5 } as const;
+  const frame = { stroke: look.palette.ink, line: 1.5 } as const;
   const square = sheet.layout.columns === "key";
   const faces = square ? box.faces : box.faces.slice(0, 1);
   const wide = square ? box.w : Math.max(...box.faces.map((face) => face.dx)) + box.w;

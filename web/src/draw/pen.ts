@@ -14,21 +14,21 @@ export class Pen {
     y: number,
     text: string,
     fill: string,
-    more: { size?: 12 | 14; bold?: boolean; align?: Align } = {},
+    more: { size?: 14; bold?: boolean; align?: Align } = {},
   ): void {
-    if (text !== "") this.items.push({ kind: "text", x, y, text, size: 12, fill, ...more });
+    if (text !== "") this.items.push({ x, y, text, fill, ...more });
   }
 
   rect(x: number, y: number, w: number, h: number, fill: string): void {
-    this.items.push({ kind: "rect", x, y, w, h, fill });
+    this.items.push({ x, y, w, h, fill });
   }
 
   frame(x: number, y: number, w: number, h: number, stroke: string): void {
-    this.items.push({ kind: "rect", x, y, w, h, stroke });
+    this.items.push({ x, y, w, h, stroke });
   }
 
   line(d: string, stroke: string): void {
-    this.items.push({ kind: "path", d, stroke, line: 1.5 });
+    this.items.push({ d, stroke, line: 1.5 });
   }
 
   /** The head of an arrow that ends at x, y: to the right, to the left, or down. */

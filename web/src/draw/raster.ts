@@ -38,7 +38,7 @@ function drawn(plate: Plate, ratio: number, width: number, height: number): Prom
     context.save();
     context.translate(x, y);
     for (const item of items) {
-      if (item.kind === "letters") write(context, item, plate.sans);
+      if ("family" in item) write(context, item, plate.sans);
       else draw(context, item, plate.sans);
     }
     context.restore();

@@ -5,9 +5,9 @@
 
 export type Align = "left" | "center" | "right";
 
+/** A rectangle, a polygon, a line, a text, or the cells of an image: what each has alone says which it is. */
 export type Item =
   | {
-      readonly kind: "rect";
       readonly x: number;
       readonly y: number;
       readonly w: number;
@@ -16,20 +16,19 @@ export type Item =
       readonly stroke?: string;
       readonly line?: number;
     }
-  | { readonly kind: "polygon"; readonly points: readonly number[]; readonly fill: string }
+  | { readonly points: readonly number[]; readonly fill: string }
   | {
-      readonly kind: "path";
       readonly d: string;
       readonly stroke: string;
       readonly line: number;
       readonly dash?: number;
     }
   | {
-      readonly kind: "text";
       readonly x: number;
       readonly y: number;
       readonly text: string;
-      readonly size: 12 | 14 | 18 | 28;
+      /** 12 where nothing is said. */
+      readonly size?: 14 | 18 | 28;
       readonly fill: string;
       readonly bold?: boolean;
       readonly align?: Align;
@@ -37,14 +36,13 @@ export type Item =
       readonly turned?: boolean;
     }
   | {
-      /** A colour for each cell, stretched over the area: [red, green, blue] a cell, row by row. */
-      readonly kind: "image";
       readonly x: number;
       readonly y: number;
       readonly w: number;
       readonly h: number;
       readonly columns: number;
       readonly rows: number;
+      /** A colour for each cell, stretched over the area: [red, green, blue] a cell, row by row. */
       readonly pixels: Uint8ClampedArray<ArrayBuffer>;
     };
 

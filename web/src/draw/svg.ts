@@ -5,7 +5,6 @@ import type { Item } from "./scene.ts";
 
 /** A line of letters in a font of its own: what a view writes beside its scenes. */
 export interface Letters {
-  readonly kind: "letters";
   readonly x: number;
   /** The line on which the letters stand. */
   readonly y: number;
@@ -61,40 +60,34 @@ export async function svgOf(plate: Plate): Promise<string> {
 const ANCHORS = { left: "", center: ' text-anchor="middle"', right: ' text-anchor="end"' };
 
 async function itemOf(item: Item | Letters): Promise<string> {
-  switch (item.kind) {
-    case "rect": {
-      const line = item.stroke === undefined ? "" : stroke(item.stroke, item.line ?? 1);
-      return `<rect${area(item)} fill="${escaped(item.fill ?? "none")}"${line}/>`;
-    }
-    case "polygon":
-      return `<polygon points="${item.points.map(num).join(" ")}" fill="${escaped(item.fill)}"/>`;
-    case "path": {
-      const dash = item.dash === undefined ? "" : ` stroke-dasharray="${num(item.dash)}"`;
-      return `<path d="${escaped(item.d)}" fill="none"${stroke(item.stroke, item.line)}${dash}/>`;
-    }
-    case "text": {
-      const at =
-        item.turned === true ? ` transform="translate(${num(item.x)} ${num(item.y)}) rotate(-90)"` : place(item);
-      const bold = item.bold === true ? ' font-weight="600"' : "";
-      const anchor = ANCHORS[item.align ?? "left"];
-      return `<text${at} font-size="${item.size}"${bold}${anchor} fill="${escaped(item.fill)}">${escaped(item.text)}</text>`;
-    }
-    case "letters": {
-      const family = item.family === "" ? "" : ` font-family="${escaped(item.family)}"`;
-      const weight = item.weight === 400 ? "" : ` font-weight="${item.weight}"`;
-      const style = `${item.slanted ? ' font-style="italic"' : ""}${item.leftwards ? ' direction="rtl"' : ""}`;
-      const size = ` font-size="${num(item.size)}"`;
-      return `<text${place(item)}${family}${size}${weight}${style} fill="${escaped(item.fill)}">${escaped(item.text)}</text>`;
-    }
-    case "image": {
-      const bytes = await pngOf(item.columns, item.rows, item.pixels);
-      const data = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-      return (
-        `<image${area(item)} preserveAspectRatio="none" style="image-rendering:pixelated" ` +
-        `href="data:image/png;base64,${data}"/>`
-      );
-    }
+  if ("family" in item) {
+    const family = item.family === "" ? "" : ` font-family="${escaped(item.family)}"`;
+    const weight = item.weight === 400 ? "" : ` font-weight="${item.weight}"`;
+    const style = `${item.slanted ? ' font-style="italic"' : ""}${item.leftwards ? ' direction="rtl"' : ""}`;
+    const size = ` font-size="${num(item.size)}"`;
+    return `<text${place(item)}${family}${size}${weight}${style} fill="${escaped(item.fill)}">${escaped(item.text)}</text>`;
   }
+  if ("text" in item) {
+    const at = item.turned === true ? ` transform="translate(${num(item.x)} ${num(item.y)}) rotate(-90)"` : place(item);
+    const bold = item.bold === true ? ' font-weight="600"' : "";
+    const anchor = ANCHORS[item.align ?? "left"];
+    return `<text${at} font-size="${item.size ?? 12}"${bold}${anchor} fill="${escaped(item.fill)}">${escaped(item.text)}</text>`;
+  }
+  if ("points" in item) return `<polygon points="${item.points.map(num).join(" ")}" fill="${escaped(item.fill)}"/>`;
+  if ("d" in item) {
+    const dash = item.dash === undefined ? "" : ` stroke-dasharray="${num(item.dash)}"`;
+    return `<path d="${escaped(item.d)}" fill="none"${stroke(item.stroke, item.line)}${dash}/>`;
+  }
+  if ("pixels" in item) {
+    const bytes = await pngOf(item.columns, item.rows, item.pixels);
+    const data = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+    return (
+      `<image${area(item)} preserveAspectRatio="none" style="image-rendering:pixelated" ` +
+      `href="data:image/png;base64,${data}"/>`
+    );
+  }
+  const line = item.stroke === undefined ? "" : stroke(item.stroke, item.line ?? 1);
+  return `<rect${area(item)} fill="${escaped(item.fill ?? "none")}"${line}/>`;
 }
 
 function area({ x, y, w, h }: { x: number; y: number; w: number; h: number }): string {

@@ -1,5 +1,6 @@
 /** What tensors, axes and cells are called: by the words of the texts, wherever there are any. */
 
+import { range } from "../numbers/arithmetic.ts";
 import { written } from "../numbers/letters.ts";
 import { axisNames, readAxes } from "../record/axes.ts";
 import type { Formula, Operand, RunRecord, Side } from "../record/record.ts";
@@ -69,7 +70,7 @@ export class Names {
     if (fact !== undefined) return [...fact.axes];
     const read = this.readers(name)[0];
     const dims = this.run.weights[name]?.length ?? 0;
-    if (read === undefined) return Array.from({ length: dims }, (_, axis) => say`axis ${axis}`);
+    if (read === undefined) return range(dims, (axis) => say`axis ${axis}`);
     return readAxes(read[1].axes).map((step) => (step.kind === "group" ? `${step.outer} · ${step.inner}` : step.name));
   }
 

@@ -1,5 +1,6 @@
 /** Upward: which numbers were made from this one. */
 
+import { range } from "../numbers/arithmetic.ts";
 import { axisNames, readAxes } from "../record/axes.ts";
 import type { Formula, Operand, RunRecord } from "../record/record.ts";
 import { cellAt } from "./interpreter.ts";
@@ -49,12 +50,12 @@ function readersOf(
     const size = result[dimension] ?? 1;
     if (merged !== null && dimension === axes.length - 1) return [merged];
     const steps = size === 1 || spread[dimension] === true ? undefined : fixed.get(axis);
-    return steps?.filter((step) => step < size) ?? Array.from({ length: size }, (_, step) => step);
+    return steps?.filter((step) => step < size) ?? range(size);
   });
   if (fixed.get("") !== undefined) return { formula, cells: [], count: 0 };
   const sizes = choices.map((steps) => steps.length);
   const count = sizes.reduce((product, size) => product * size, 1);
-  const cells = Array.from({ length: Math.min(count, most) }, (_, flat) => {
+  const cells = range(Math.min(count, most), (flat) => {
     const at = cellAt(axes, sizes, flat);
     return axes.map((axis, dimension) => choices[dimension]?.[at[axis] ?? 0] ?? 0);
   });
@@ -84,7 +85,7 @@ function fixedBy(
       axis += 2;
     } else {
       if (size > 1) {
-        const served = Array.from({ length: step.serves }, (_, each) => index * step.serves + each);
+        const served = range(step.serves, (each) => index * step.serves + each);
         fixed.set(step.name, served);
       }
       axis += 1;

@@ -6,6 +6,7 @@
  * both to the trace.
  */
 
+import { range } from "../numbers/arithmetic.ts";
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
 import { axisNames } from "../record/axes.ts";
 import type { Formula } from "../record/record.ts";
@@ -162,7 +163,7 @@ function rotated(loop: Loop, into: Float64Array): void {
   const [x, position] = [loop.operand("x"), loop.operand("position")];
   const width = loop.shape.at(-1) ?? 1;
   const half = width / 2;
-  const rates = Array.from({ length: half }, (_, pair) => loop.fields.number("base") ** -(pair / half));
+  const rates = range(half, (pair) => loop.fields.number("base") ** -(pair / half));
   const turns = new Map<number, readonly [cosine: number, sine: number]>();
   for (let flat = 0; flat < into.length; flat++) {
     const channel = flat % width;

@@ -43,6 +43,18 @@ export const ORDER: readonly Level[] = ["model", "heads", "block", "scene", "hea
 const Quiz = viewIn(CHUNKS.tours, (chunk) => chunk.QuizView);
 const Insight = viewIn(CHUNKS.summed_up, (chunk) => chunk.Insight);
 
+const whole = (): Partial<State> => ({ level: "model", options: [], at: [] });
+
+/** What a level is called on the path that needs no name of a part. */
+function named(level: Level, text: string): LevelView["crumb"] {
+  return () => ({ text, href: link({ level }) });
+}
+
+/** The same of one that sums the run up: the rail calls it so too. */
+function summing(level: Level, text: string): Pick<LevelView, "sums" | "crumb"> {
+  return { sums: text, crumb: named(level, text) };
+}
+
 export const LEVELS: Readonly<Record<Level, LevelView>> = {
   model: {
     View: () => h(ModelView, { Insight }),
@@ -116,25 +128,23 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     chunk: CHUNKS.workshop,
     View: viewIn(CHUNKS.workshop, (chunk) => chunk.MaskView),
     hint: say`Click a word to hide it, a cell to forbid or allow it. Arrow keys move, Enter changes the cell`,
-    crumb: () => ({ text: say`mask workshop`, href: link({ level: "mask" }) }),
+    crumb: named("mask", say`mask workshop`),
     up: () => ({ level: "block", options: [], at: [] }),
   },
   ties: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.TiesView),
     lacks: noAttention,
-    sums: say`heads that tie two words`,
     hint: say`Arrow keys: the next head. Click or Enter: open it. Escape: all heads. ? all keys`,
-    crumb: () => ({ text: say`heads that tie two words`, href: link({ level: "ties" }) }),
+    ...summing("ties", say`heads that tie two words`),
     up: () => ({ level: "heads", options: [], at: [] }),
   },
   rollout: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.RolloutView),
     lacks: noAttention,
-    sums: say`attention through all blocks`,
     hint: say`Click or arrow keys: the word and block in hand. Page Down: the blocks. Escape: all heads. ? all keys`,
-    crumb: () => ({ text: say`attention through all blocks`, href: link({ level: "rollout" }) }),
+    ...summing("rollout", say`attention through all blocks`),
     up: () => ({ level: "heads", options: [], at: [] }),
   },
   lens: {
@@ -142,19 +152,17 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensView),
     lacks: (source) => noneOf(source, ["head.logits"], say`no output layer over words`) || noWeights(source),
     Beside: { title: say`The guesses in hand`, View: viewIn(CHUNKS.summed_up, (chunk) => chunk.LensBeside) },
-    sums: say`the answer, block by block`,
     hint: say`Click or Enter: the guesses of a place after a block. Escape: the whole model. ? all keys`,
-    crumb: () => ({ text: say`the answer, block by block`, href: link({ level: "lens" }) }),
-    up: () => ({ level: "model", options: [], at: [] }),
+    ...summing("lens", say`the answer, block by block`),
+    up: whole,
   },
   gradients: {
     chunk: CHUNKS.summed_up,
     View: viewIn(CHUNKS.summed_up, (chunk) => chunk.GradientsView),
     lacks: (source) => noneOf(source, SCORES, say`no answer to explain`) || noWeights(source),
-    sums: say`attention and gradients`,
     hint: say`Choose an answer, a block and a head. Escape: the whole model. ? all keys`,
-    crumb: () => ({ text: say`attention and gradients`, href: link({ level: "gradients" }) }),
-    up: () => ({ level: "model", options: [], at: [] }),
+    ...summing("gradients", say`attention and gradients`),
+    up: whole,
   },
   pictures: {
     chunk: CHUNKS.scenes,
@@ -182,8 +190,8 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     lacks: (source) => (source.lacks?.("training") ? say`not in this page` : ""),
     Beside: { title: say`The step in hand`, View: viewIn(CHUNKS.training, (chunk) => chunk.TrainingBeside) },
     hint: say`← → the record before and after. Home, End: the first and the last. Space: play. A, B: keep this step to compare`,
-    crumb: () => ({ text: say`training`, href: link({ level: "training" }) }),
-    up: () => ({ level: "model", options: [], at: [] }),
+    crumb: named("training", say`training`),
+    up: whole,
   },
   learn: {
     chunk: CHUNKS.learning,
@@ -191,8 +199,8 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
     lacks: ({ run }) => (run.model.family === "slides" ? "" : say`the slides’ model`),
     Beside: { title: say`The gradient in hand`, View: viewIn(CHUNKS.learning, (chunk) => chunk.LearnBeside) },
     hint: say`Space: play. ← → a step. Home, End: the first and the last. Click a weight: its gradient`,
-    crumb: () => ({ text: say`learning`, href: link({ level: "learn" }) }),
-    up: () => ({ level: "model", options: [], at: [] }),
+    crumb: named("learn", say`learning`),
+    up: whole,
   },
   quiz: {
     chunk: CHUNKS.tours,
@@ -201,8 +209,8 @@ export const LEVELS: Readonly<Record<Level, LevelView>> = {
       return h(Quiz, { lacks: (level) => LEVELS[level].lacks?.(source) ?? "" });
     },
     hint: say`Tab: the next question. Arrow keys: another choice. Escape: the whole model`,
-    crumb: () => ({ text: say`quiz`, href: link({ level: "quiz" }) }),
-    up: () => ({ level: "model", options: [], at: [] }),
+    crumb: named("quiz", say`quiz`),
+    up: whole,
   },
 };
 

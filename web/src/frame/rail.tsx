@@ -9,6 +9,7 @@ import { useSession } from "../edit/session/context.ts";
 import { ModelChoice } from "../edit/views/model_choice.tsx";
 import { operandsOf } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { counted } from "../numbers/written.ts";
 import type { RunRecord } from "../record/record.ts";
 import { Command } from "../views/command.tsx";
@@ -53,7 +54,7 @@ export function Rail(): VNode {
           {run.formulas.length > 0 && <p class="quiet">{counted(run.model.parameters, "weight")}</p>}
         </Group>
         <Group title={texts > 1 ? say`Sentences` : say`Text`} hidden={bare}>
-          {Array.from({ length: texts }, (_, row) => (
+          {range(texts, (row) => (
             <a
               class="choice"
               key={row}
@@ -64,7 +65,7 @@ export function Rail(): VNode {
               <Words row={row} />
             </a>
           ))}
-          <TextFields />
+          {session.engine.words === "text" && <TextFields />}
         </Group>
         <Group title={say`Looked at`} hidden={bare} nav>
           <Entry level="model" text={say`the whole model`} />
@@ -95,15 +96,9 @@ export function Rail(): VNode {
           </Group>
         )}
         <Group title={say`Workshop`} hidden={bare} nav>
-          <a class="choice" href={link({ level: "mask", options: [], at: [] })} aria-current={level === "mask"}>
-            {say`Draw a mask`}
-          </a>
-          <a class="choice" href={link({ level: "pictures", picture: "" })} aria-current={level === "pictures"}>
-            {say`Pictures of the documents`}
-          </a>
-          <a class="choice" href={link({ level: "quiz", options: [], at: [] })} aria-current={level === "quiz"}>
-            {say`Quiz: ten questions`}
-          </a>
+          <Entry level="mask" text={say`Draw a mask`} />
+          <Entry level="pictures" text={say`Pictures of the documents`} />
+          <Entry level="quiz" text={say`Quiz: ten questions`} />
         </Group>
         <Group title={say`Changes`} hidden={bare}>
           <Changes />

@@ -1,5 +1,8 @@
 /** The home page of a server: fills the cards that are in sight, one after the other, and opens other models. */
 
+import { RefusedError } from "../sources/refused.ts";
+import { heard, KEPT, LANGUAGE, LANGUAGES, say } from "../words/say.ts";
+
 /** What the server tells of a card: `glassformer/page/server/home.py` makes it. */
 interface Card {
   readonly question: string;
@@ -10,19 +13,75 @@ interface Card {
   readonly text: string;
 }
 
-interface Refused {
-  readonly error?: { readonly text?: string };
+interface Refusal {
+  readonly error?: ConstructorParameters<typeof RefusedError>[1];
 }
 
 /** The answer of the server, or an error with its sentence. */
 async function asked<Answer>(address: string, options: RequestInit = {}): Promise<Answer> {
   const answer = await fetch(address, options);
   const told: unknown = await answer.json();
-  if (!answer.ok) throw new Error((told as Refused).error?.text ?? `the server answers ${answer.status}`);
+  if (!answer.ok) {
+    const { error } = told as Refusal;
+    const text = say`the server answers ${answer.status}`;
+    throw new RefusedError(answer.status, error ?? { text, wanted: "", got: "", do: "" });
+  }
   return told as Answer;
 }
 
-const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+function sentence(error: unknown): string {
+  if (error instanceof RefusedError) return error.sentence;
+  return error instanceof Error ? error.message : String(error);
+}
+
+// ------------------------------------------------------------------- the language
+
+/** What is drawn of a text of a run, or names a model: it is in its own language. */
+const OWN = ".text, .more b, code, script, style";
+
+/** Of a picture the labels of its states; its other letters are words of a run. */
+const LABEL = /^(the words|block \d+)$/;
+
+/** Says the words of an element, which the server writes in English, in the language that was chosen. */
+function translate(root: Element): void {
+  if (LANGUAGE === "en") return;
+  const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode as Text;
+    const text = node.data.trim();
+    const own = node.parentElement?.closest(OWN) !== null || (root.localName === "svg" && !LABEL.test(text));
+    if (text !== "" && !own) node.data = node.data.replace(text, heard(text));
+  }
+  for (const element of [root, ...root.querySelectorAll("[aria-label]")]) {
+    const label = element.getAttribute("aria-label");
+    if (label !== null) element.setAttribute("aria-label", heard(label));
+  }
+}
+
+/** The list of languages: another one begins the page again. */
+function languages(): HTMLSelectElement {
+  const list = document.createElement("select");
+  list.setAttribute("aria-label", say`language`);
+  for (const [name, [text]] of Object.entries(LANGUAGES)) {
+    const option = new Option(text, name, false, name === LANGUAGE);
+    option.lang = name;
+    list.append(option);
+  }
+  list.addEventListener("change", () => {
+    try {
+      localStorage.setItem(KEPT, list.value);
+    } catch {
+      // Where a browser keeps nothing, the address has it.
+    }
+    location.hash = `language=${list.value}`;
+    location.reload();
+  });
+  return list;
+}
+
+translate(document.body);
+document.title = document.title.replace(/^.*(?= ·)/, heard);
+document.querySelector(".brand")?.append(languages());
 
 // ------------------------------------------------------------------- cards
 
@@ -50,17 +109,22 @@ async function next(): Promise<void> {
 async function fill(card: HTMLElement): Promise<void> {
   const put = (part: string, text: string): void => {
     const element = card.querySelector(part);
-    if (element !== null && text !== "") element.textContent = text;
+    if (element !== null && text !== "") element.textContent = heard(text);
   };
   try {
     const told = await asked<Card>(`api/cards/${encodeURIComponent(card.dataset["card"] ?? "")}`);
     const drawn = new DOMParser().parseFromString(told.picture, "text/html").querySelector("svg");
-    if (drawn !== null) card.querySelector(".picture")?.replaceChildren(drawn);
+    if (drawn !== null) {
+      translate(drawn);
+      card.querySelector(".picture")?.replaceChildren(drawn);
+    }
     const link = card.querySelector<HTMLAnchorElement>("h3 a");
     if (link !== null) link.href = told.href;
     put("h3 a", told.question);
     put(".answer", told.answer);
-    put(".text", told.text);
+    // A text of the run is in its own language.
+    const text = card.querySelector(".text");
+    if (text !== null) text.textContent = told.text;
     put(".what", told.what);
     delete card.dataset["card"];
   } catch (error) {
@@ -90,7 +154,7 @@ async function open(options: RequestInit): Promise<void> {
 form?.addEventListener("submit", (event) => {
   event.preventDefault();
   const place = String(new FormData(form).get("place") ?? "").trim();
-  tell(`Opening ${place} …`);
+  tell(say`Opening ${place} …`);
   open({ body: JSON.stringify({ place }) }).catch((error: unknown) => tell(sentence(error), true));
 });
 
@@ -121,10 +185,10 @@ addEventListener("drop", (event) => {
   delete document.body.dataset["over"];
   const entry = [...(event.dataTransfer?.items ?? [])].map((item) => item.webkitGetAsEntry()).find((each) => each);
   if (entry?.isDirectory !== true) {
-    tell("The folder of a model is needed, not a file: drop the whole folder.", true);
+    tell(say`The folder of a model is needed, not a file: drop the whole folder.`, true);
     return;
   }
-  tell(`Reading ${entry.name} …`);
+  tell(say`Reading ${entry.name} …`);
   dropped(entry as FileSystemDirectoryEntry).catch((error: unknown) => tell(sentence(error), true));
 });
 
@@ -144,9 +208,9 @@ async function dropped(folder: FileSystemDirectoryEntry): Promise<void> {
       const address = `api/dropped/${key}/${encodeURIComponent(file.name)}?offset=${offset}`;
       await asked(address, { method: "POST", body: file.slice(offset, offset + PIECE) });
       sent += Math.min(PIECE, file.size - offset);
-      tell(`Reading ${folder.name}: ${Math.round((100 * sent) / all)} %`);
+      tell(say`Reading ${folder.name}: ${Math.round((100 * sent) / all)} %`);
     }
   }
-  tell(`Opening ${folder.name} …`);
+  tell(say`Opening ${folder.name} …`);
   await open({ body: JSON.stringify({ dropped: key, name: folder.name }) });
 }

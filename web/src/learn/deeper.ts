@@ -1,6 +1,7 @@
 /** The formulas of several blocks with norms, made from those of the only block of the slides' model, which has none. */
 
 import { isOperand } from "../formulas/evaluator.ts";
+import { range } from "../numbers/arithmetic.ts";
 import type { Formula, Rule } from "../record/record.ts";
 
 const [BLOCK, SUM] = ["encoder.blocks.0.", "encoder.embed.sum"];
@@ -9,7 +10,7 @@ const [BLOCK, SUM] = ["encoder.blocks.0.", "encoder.embed.sum"];
 export function deeper(formulas: readonly Formula[], blocks: number): Formula[] {
   if (blocks === 0) return [...formulas];
   const [own, around] = [formulas.filter(({ name }) => name.startsWith(BLOCK)), formulas.filter(outside)];
-  const made = Array.from({ length: blocks }, (_, block) => blockOf(own, block)).flat();
+  const made = range(blocks, (block) => blockOf(own, block)).flat();
   const last = `encoder.blocks.${blocks - 1}.feed_forward.norm`;
   const read = (name: string): string => (name === `${BLOCK}feed_forward.output` ? last : name);
   return [

@@ -5,6 +5,7 @@
 
 import { operandsOf } from "../formulas/evaluator.ts";
 import { LABELS, Program } from "../formulas/program.ts";
+import { range } from "../numbers/arithmetic.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import type { Formula, RunRecord } from "../record/record.ts";
 import { type Choice, LONGEST_LINE, type Setup, type Writes } from "./choice.ts";
@@ -58,7 +59,7 @@ function runOf(
   const shape = [rows.length, width];
   const uneven = rows.some((row) => row.length < width);
   const cells = (make: (row: readonly string[], token: number) => number): Float64Array =>
-    Float64Array.from(rows.flatMap((row) => Array.from({ length: width }, (_, token) => make(row, token))));
+    Float64Array.from(rows.flatMap((row) => range(width, (token) => make(row, token))));
   const facts = new Map<string, Tensor>([
     ["inputs.ids", { shape, data: cells((row, token) => Math.max(vocabulary.indexOf(row[token] ?? END), 0)) }],
     ["inputs.positions", { shape, data: cells((row, token) => Math.min(token, row.length - 1)) }],
@@ -79,7 +80,7 @@ function runOf(
     words: {
       ...base.words,
       ...{ decoder_inputs: [], vocabulary, answers: [] },
-      inputs: rows.map((row) => Array.from({ length: width }, (_, token) => row[token] ?? "–")),
+      inputs: rows.map((row) => range(width, (token) => row[token] ?? "–")),
     },
     facts: Object.fromEntries([...facts.keys()].map((name) => [name, { axes: ["sentence", "token"], side: "inputs" }])),
     weights: weightsOf(formulas, base, vocabulary.length, size),
@@ -148,7 +149,7 @@ export class Writer {
       this.#program.forward();
       const logs = this.#program.fetch("head.log_probabilities")?.data ?? [];
       const count = this.#vocabulary.length;
-      const own = Array.from({ length: count }, (_, id) => logs[place * count + id] ?? Number.NaN);
+      const own = range(count, (id) => logs[place * count + id] ?? Number.NaN);
       const best = Math.max(...own);
       const shares = own.map((each) => Math.exp((each - best) / temperature));
       let left = draw() * shares.reduce((sum, each) => sum + each, 0);

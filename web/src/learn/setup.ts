@@ -2,6 +2,7 @@
 
 import { isOperand, operandsOf } from "../formulas/evaluator.ts";
 import { LABELS } from "../formulas/program.ts";
+import { range } from "../numbers/arithmetic.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import type { Formula, Operand, Rule, RunRecord } from "../record/record.ts";
 import { type Choice, type Exercise, isWriter, refusal, type Setup } from "./choice.ts";
@@ -18,7 +19,7 @@ export function setUp(base: RunRecord, choice: Choice): Setup {
   const vocabulary = [...known, ...added];
   const width = Math.max(...sentences.map((words) => words.length));
   const cells = (make: (words: readonly string[], token: number, sentence: number) => number): number[] =>
-    sentences.flatMap((words, sentence) => Array.from({ length: width }, (_, token) => make(words, token, sentence)));
+    sentences.flatMap((words, sentence) => range(width, (token) => make(words, token, sentence)));
   const isHidden = (token: number, sentence: number): boolean => hidden[sentence]?.includes(token) === true;
   const seen = exercise === "nothing-hidden";
   const shape = [sentences.length, width];
@@ -34,9 +35,7 @@ export function setUp(base: RunRecord, choice: Choice): Setup {
   ]);
   if (uneven) facts.set("inputs.real", { shape, data: cells((words, token) => Number(token < words.length)) });
   // Padding shares the position of the last word.
-  const counted = uneven
-    ? cells((words, token) => Math.min(token, words.length - 1))
-    : Array.from({ length: width }, (_, token) => token);
+  const counted = uneven ? cells((words, token) => Math.min(token, words.length - 1)) : range(width);
   facts.set("inputs.positions", { shape: uneven ? shape : [1, width], data: counted });
   const formulas = base.formulas.flatMap((formula) => formulaOf(formula, exercise, uneven));
   const places = scored_at.map((flat): [number, number] => [Math.floor(flat / width), flat % width]);

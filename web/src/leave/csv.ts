@@ -7,6 +7,7 @@
  */
 
 import type { Names } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
 import { digits, grouped } from "../numbers/written.ts";
 import { say } from "../words/say.ts";
@@ -59,7 +60,7 @@ export function cellsCsv(name: string, tensor: Tensor, names: Names): string {
   }
   const sentence = axes.indexOf("sentence");
   // Whose labels an axis bears may depend on the sentence: they are made once for each.
-  const made = Array.from({ length: sentence < 0 ? 1 : (tensor.shape[sentence] ?? 1) }, (_, row) => {
+  const made = range(sentence < 0 ? 1 : (tensor.shape[sentence] ?? 1), (row) => {
     const base = axes.map((_, axis) => (axis === sentence ? row : 0));
     return axes.map((_, axis) => labels(name, tensor, axis, base, names));
   });
@@ -90,7 +91,7 @@ function labels(name: string, tensor: Tensor, axis: number, base: readonly numbe
   if (axis < 0) return ["value"];
   const axes = names.axes(name);
   const sentence = base[axes.indexOf("sentence")] ?? 0;
-  const found = Array.from({ length: tensor.shape[axis] ?? 1 }, (_, step) => {
+  const found = range(tensor.shape[axis] ?? 1, (step) => {
     return names.label(name, axes[axis] ?? "", step, sentence).text;
   });
   const counts = new Map<string, number>();

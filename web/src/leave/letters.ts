@@ -57,7 +57,6 @@ function inFont(text: string, frame: DOMRect, style: CSSStyleDeclaration): Lette
   }
   const leftwards = style.direction === "rtl";
   return {
-    kind: "letters",
     x: leftwards ? frame.right : frame.left,
     y: frame.top + (frame.height - above - below) / 2 + above,
     text,

@@ -28,6 +28,8 @@ interface Here {
 interface Entry {
   readonly text: string;
   readonly tells: string;
+  /** Whether a page has it; left out: each has. */
+  has?(source: Source): boolean;
   /** What is to be saved and under which name; null where nothing is saved, only copied. */
   make(here: Here): Promise<readonly [Blob, string] | null>;
 }
@@ -105,6 +107,8 @@ const PAGES: readonly Entry[] = [
   {
     text: say`Link`,
     tells: say`copied`,
+    // An address that ends with its server is still one for the same reader.
+    has: () => location.protocol !== "about:",
     async make({ at }) {
       await copy(addressOf(at));
       return null;
@@ -113,6 +117,7 @@ const PAGES: readonly Entry[] = [
   {
     text: say`Frame`,
     tells: say`this view in another page, copied`,
+    has: lasts,
     async make({ at }) {
       const address = `${addressOf(at)}&embed`.replaceAll("&", "&amp;");
       await copy(`<iframe src="${address}" title="glassformer" style="width:100%;height:480px;border:0"></iframe>`);
@@ -165,14 +170,6 @@ function lasts(source: Source): boolean {
   return location.protocol !== "about:" && !isServed(source);
 }
 
-/** What a page has of these: an address that ends with its server is still one for the same reader. */
-function pagesOf(source: Source): Entry[] {
-  return PAGES.filter(({ text }) => {
-    if (text === "Link") return location.protocol !== "about:";
-    return text !== "Frame" || lasts(source);
-  });
-}
-
 /** Its first entry has the keys when it opens. */
 export function Menu(): VNode {
   const { names, source } = useStore();
@@ -194,7 +191,7 @@ export function Menu(): VNode {
   const groups = [
     { title: say`This picture`, entries: PICTURES },
     { title: state.value.tensor === "" ? "" : names.title(state.value.tensor), entries: NUMBERS },
-    { title: say`This page`, entries: pagesOf(source) },
+    { title: say`This page`, entries: PAGES.filter(({ has }) => has?.(source) !== false) },
   ].filter(({ title }) => title !== "");
   return (
     <section class="menu" aria-label={say`save`} ref={menu}>

@@ -12,7 +12,6 @@ export function plateOf(main: HTMLElement, title: string, palette: Palette): Pla
   const { parts, area } = seenIn(main);
   if (parts.length === 0) throw new Error(say`there is nothing to be seen here yet`);
   const head: Letters = {
-    kind: "letters",
     ...{ x: 0, y: 12, text: title, family: "", size: 12, weight: 400, slanted: false },
     ...{ fill: palette.quiet, leftwards: false },
   };

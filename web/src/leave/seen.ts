@@ -99,7 +99,7 @@ class Looking {
     const { left: x, top: y, width: w, height: h } = frame;
     const items: Item[] = [];
     const fill = (colour: string, x: number, y: number, w: number, h: number): void => {
-      if (seen(colour) && w > 0 && h > 0) items.push({ kind: "rect", x, y, w, h, fill: colour });
+      if (seen(colour) && w > 0 && h > 0) items.push({ x, y, w, h, fill: colour });
     };
     const line = (side: "Top" | "Right" | "Bottom" | "Left"): number => {
       return style[`border${side}Style`] === "none" ? 0 : Number.parseFloat(style[`border${side}Width`]);
@@ -112,7 +112,7 @@ class Looking {
     if (style.outlineStyle === "solid") {
       const wide = Number.parseFloat(style.outlineWidth);
       const around = { x: x - wide / 2, y: y - wide / 2, w: w + wide, h: h + wide };
-      items.push({ kind: "rect", ...around, stroke: style.outlineColor, line: wide });
+      items.push({ ...around, stroke: style.outlineColor, line: wide });
     }
     if (items.length > 0) this.#put(items, frame);
   }
@@ -122,7 +122,7 @@ class Looking {
     const frame = element.getBoundingClientRect();
     if (over === undefined || under === undefined) return;
     const y = (over.bottom + under.top) / 2;
-    const item: Item = { kind: "rect", x: frame.left, y: y - 0.5, w: frame.width, h: 1, fill: style.color };
+    const item: Item = { x: frame.left, y: y - 0.5, w: frame.width, h: 1, fill: style.color };
     this.#put([item], frame);
   }
 
@@ -131,7 +131,7 @@ class Looking {
     const foot = Math.min(10, frame.height / 2);
     const d =
       `M${left + 1} ${bottom - foot}l2 -1L${left + foot / 2} ${bottom - 1}` + `L${left + foot} ${top + 1}H${right}`;
-    this.#put([{ kind: "path", d, stroke: style.color, line: 1 }], frame);
+    this.#put([{ d, stroke: style.color, line: 1 }], frame);
   }
 }
 

@@ -3,6 +3,7 @@
  * are those of `look/summaries/head_measures.py`, for the runs that a page does not hold whole.
  */
 
+import { range } from "../numbers/arithmetic.ts";
 import { slice, type Tensor } from "../numbers/safetensors.ts";
 import type { RunRecord } from "../record/record.ts";
 
@@ -113,7 +114,7 @@ function allowedIn(
 ): number[] {
   const [sentences = 1, heads = 1, rows = 1] = tensor?.shape ?? [];
   const place = Math.min(sentence, sentences - 1) * heads + Math.min(head, heads - 1);
-  return Array.from({ length: queries }, (_, query) => {
+  return range(queries, (query) => {
     if (tensor === undefined) return keys;
     const row = slice(tensor.data, (place * rows + Math.min(query, rows - 1)) * keys, keys);
     let count = 0;

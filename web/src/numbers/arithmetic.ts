@@ -1,4 +1,4 @@
-/** Arithmetic that JavaScript lacks: a sum that is rounded once, the complementary error function, the largest numbers. */
+/** Arithmetic that JavaScript lacks: a sum that is rounded once, the complementary error function, the largest numbers, a range. */
 
 /** The partial sums of a sum: they do not overlap, and all bits of the doubles there are make at most 41 of them. */
 const partials = new Float64Array(64);
@@ -127,4 +127,13 @@ export function sumWithout(numbers: ArrayLike<number>, places: readonly number[]
     else sum += numbers[at] ?? 0;
   }
   return sum;
+}
+
+/** 0, 1, … below `count`, or what `make` makes of each. */
+export function range(count: number): number[];
+export function range<T>(count: number, make: (index: number) => T): T[];
+export function range(count: number, make: (index: number) => unknown = (index) => index): unknown[] {
+  const found: unknown[] = [];
+  for (let index = 0; index < count; index++) found.push(make(index));
+  return found;
 }

@@ -1,5 +1,6 @@
 /** One row of every head of an attention: where some tokens look. Of a run that is not here whole only that row is asked for. */
 
+import { range } from "../numbers/arithmetic.ts";
 import { numberAt } from "../numbers/dots.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import type { Source } from "../sources/source.ts";
@@ -26,7 +27,7 @@ export async function looksOf(
   const [from, to] = [Math.min(...bound), Math.max(...bound)];
   const tensor = await rowsOf(source, weights, [row, 0, from, 0], [row + 1, heads, to + 1, keys]);
   if (tensor === undefined) return undefined;
-  const found = Array.from({ length: heads }, (_, head) => {
+  const found = range(heads, (head) => {
     const mean = new Float64Array(keys);
     for (const query of bound) {
       for (let key = 0; key < keys; key++) {

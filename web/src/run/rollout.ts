@@ -5,6 +5,7 @@
  */
 
 import type { Names } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import type { Source } from "../sources/source.ts";
 
 /** A stack, rolled out for one sentence. All squares are rows after each other. */
@@ -133,7 +134,7 @@ export function waysOf({ tokens, sources, blocks, mixes, memory }: Rolled, at: r
   const mix = mixes[block];
   if (mix === undefined) return [];
   const { own, crossed } = mix;
-  const ways = Array.from({ length: tokens }, (_, by): Way => {
+  const ways = range(tokens, (by): Way => {
     const held = block === 0 ? Number(by === key) : (blocks[block - 1]?.[by * sources + key] ?? 0);
     return { by, crossing: false, taken: (own[query * tokens + by] ?? 0) * (crossed?.stays ?? 1), held };
   });

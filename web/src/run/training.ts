@@ -1,6 +1,7 @@
 /** The training behind a model, as `page/sections/training.py` tells it: the curve of the loss, and the watched sentences. */
 
 import { type Heads, type Measure, measuredFrom } from "../measures/heads.ts";
+import { range } from "../numbers/arithmetic.ts";
 
 /** A word or a label and how likely it is; null where no probability belongs to it. */
 export type Guess = readonly [text: string, probability: number | null];
@@ -103,7 +104,7 @@ export function headsOf(sentence: Sentence, answered: Answered, statistics: read
     // A byte is the square root of a share, as the page colours it.
     const shares = Float32Array.from(dots.subarray(dot, dot + size), (byte) => (byte / 255) ** 2);
     dot += size;
-    const each = Array.from({ length: heads }, (_, head) => {
+    const each = range(heads, (head) => {
       const start = number + head * statistics.length;
       return measuredFrom((measure: Measure) => {
         const place = statistics.indexOf(measure);

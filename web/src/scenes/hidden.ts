@@ -2,21 +2,22 @@
 
 import type { Scene } from "../draw/scene.ts";
 import type { Names } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 
 /** Whether a hidden word is written in the picture, or has a row in it beside which there was no room for its word. */
 export function hasHidden(scene: Scene | string | null, fill: string, names: Names, sentence: number): boolean {
   if (scene === null || typeof scene === "string") return false;
   // Answers are red too.
   if (!names.run.words.answers.some(([row]) => row === sentence)) return false;
-  if (scene.items.some((item) => item.kind === "text" && item.fill === fill)) return true;
+  if (scene.items.some((item) => "text" in item && item.fill === fill)) return true;
   return scene.panels.some(({ tensor, rows, columns, cell }) => {
     const red = (at: readonly number[]): boolean => {
       return names.axes(tensor).some((axis, place) => {
         return names.hides(tensor, axis) && names.label(tensor, axis, at[place] ?? 0, sentence).hidden;
       });
     };
-    const down = Array.from({ length: rows }, (_, row) => cell(row, 0));
-    const along = Array.from({ length: columns }, (_, column) => cell(0, column));
+    const down = range(rows, (row) => cell(row, 0));
+    const along = range(columns, (column) => cell(0, column));
     return [...down, ...along].some(red);
   });
 }

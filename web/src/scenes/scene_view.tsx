@@ -7,9 +7,10 @@ import { go, state } from "../address/state.ts";
 import type { Look } from "../draw/box.ts";
 import type { Panel, Scene } from "../draw/scene.ts";
 import { RED, shades } from "../draw/shades.ts";
-import { TextFields } from "../edit/views/texts_view.tsx";
+import { useSession } from "../edit/session/context.ts";
 import { MissingTensor } from "../formulas/evaluator.ts";
 import type { Names } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { at } from "../numbers/safetensors.ts";
 import { inCell, percent } from "../numbers/written.ts";
 import { type Scout, scoutOf } from "../scout/scout.ts";
@@ -23,9 +24,13 @@ import { hasHidden } from "./hidden.ts";
 import { boardOf, chosen, SCENES, type TourScene, tourScene } from "./scenes.ts";
 import { Told } from "./told.tsx";
 
+// An exported page whose texts cannot be read anew lacks it.
+const { TextFields } = await import("../edit/views/texts_view.tsx");
+
 export function SceneView(): VNode {
   const store = useStore();
   const { scene: name, tensor, sentence, at } = state.value;
+  const { words } = useSession().engine;
   const shown = SCENES[name];
   // A picture of the decoder's attention has one of its tensors in hand.
   const within = /^(parameters\.)?decoder\./.test(tensor) ? "decoder" : "";
@@ -46,7 +51,7 @@ export function SceneView(): VNode {
         </p>
       )}
       {lacks === null && opened && shown.View !== undefined && <shown.View s={scout} told={told} />}
-      {shown.writes === true && <TextFields />}
+      {shown.writes === true && words === "text" && <TextFields />}
       {lacks === null && shown.draw !== undefined && (
         <Drawn key={name} shown={shown} scout={scout} opened={opened} told={told} />
       )}
@@ -279,11 +284,11 @@ function Twin({ panels, rows }: { panels: readonly Panel[]; rows: readonly (read
           </thead>
           <tbody>
             {panels.flatMap((panel) =>
-              Array.from({ length: Math.min(panel.rows, ROWS) }, (_, row) => (
+              range(Math.min(panel.rows, ROWS), (row) => (
                 <tr key={`${panel.tensor} ${panel.cell(row, 0).join()}`}>
                   <th scope="row">{names.title(panel.tensor)}</th>
                   <td>{names.cell(panel.tensor, panel.cell(row, 0))} …</td>
-                  {Array.from({ length: Math.min(panel.columns, COLUMNS) }, (_, column) => {
+                  {range(Math.min(panel.columns, COLUMNS), (column) => {
                     const cell = panel.cell(row, column);
                     const tensor = fetch(panel.tensor);
                     return (

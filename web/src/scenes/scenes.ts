@@ -8,9 +8,7 @@ import { say } from "../words/say.ts";
 import { directionsTable, drawDirections } from "./attention/directions.ts";
 import { drawMatrix, drawSplit, PROJECTED } from "./attention/matrix.ts";
 import { drawMixing } from "./attention/mixing.ts";
-import { drawPadding, padded, readsAlone } from "./attention/padding.ts";
 import { drawStages, outputsOf } from "./attention/stages.ts";
-import { drawTwins, notTwo } from "./attention/twins.ts";
 import { drawTwoWords, readsOfBlock, TWO_WORDS, twoWordsTable } from "./attention/two_words.ts";
 import type { Ask } from "./board/ask.ts";
 import type { Board } from "./board/board.ts";
@@ -18,11 +16,10 @@ import { drawProduct, drawRecap, drawShared } from "./board/boxes.ts";
 import { drawCells } from "./board/cells.ts";
 import { answerReads } from "./board/reading.ts";
 import { GradientsView } from "./gradients_view.tsx";
-import { noIndex, noProbe, noStart, notShuffled, writes } from "./lacking.ts";
+import { noIndex, noProbe, noStart, notShuffled, notTwo, padded, writes, zeroesNothing } from "./lacking.ts";
 import { PrintedView } from "./printed_view.tsx";
 import { earlierReads, noEarlier } from "./recomputed/earlier.ts";
 import { small } from "./recomputed/forward.ts";
-import { zeroesNothing } from "./recomputed/zeroed.ts";
 import { drawBeside, isLabelled, isPair, ownLabel } from "./vectors/answer.ts";
 import { drawBlockOutputs } from "./vectors/block_outputs.ts";
 import { drawFourWays } from "./vectors/four_ways.ts";
@@ -34,7 +31,12 @@ import { drawStrategies, STRATEGY_ASKED, strategiesTable } from "./vectors/strat
 import { layersRead, noVectors, WORD_ASKED } from "./vectors/vectors.ts";
 
 // A page whose run has none of these lacks them: each picture says so, in `lacks`, before it would be drawn.
-const [sections, writing] = await Promise.all([import("./sections.ts"), import("./writing.ts")]);
+const [sections, writing, { drawTwins }, { drawPadding, readsAlone }] = await Promise.all([
+  import("./sections.ts"),
+  import("./writing.ts"),
+  import("./masked.ts"),
+  import("./padding.ts"),
+]);
 const { drawNeighbours, NEAR_ASKED, neighboursTable, drawRegression, LABEL_ASKED, regressionTable } = sections;
 const { drawTransfer, largestRead, transferTable, ShuffledView } = sections;
 const { drawEarlier, drawWriting } = writing;
@@ -306,7 +308,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
     title: say`Padding`,
     says: say`Shorter sentences are filled up to the longest. The mask hides what was filled in.`,
     lacks: padded,
-    reads: readsAlone,
+    reads: (s) => (padded(s) === null ? readsAlone(s) : []),
     draw: drawPadding,
   },
 };

@@ -3,6 +3,7 @@
 import type { State } from "../address/state.ts";
 import { type Fetch, MissingTensor, operandsOf } from "../formulas/evaluator.ts";
 import { lastOf, type Names, quoted } from "../formulas/names.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { at, type Tensor } from "../numbers/safetensors.ts";
 import { percent, short } from "../numbers/written.ts";
 import type { Formula, Side } from "../record/record.ts";
@@ -147,7 +148,7 @@ export class Scout {
   }
 
   get all(): number[] {
-    return Array.from({ length: this.tokens }, (_, token) => token);
+    return range(this.tokens);
   }
 
   /** The words that the model sees, without points and marks such as [CLS]; all where nothing else is left. */
@@ -215,7 +216,7 @@ export class Scout {
         return sentence === this.sentence ? [{ given: { place }, word: word(token), token }] : [];
       });
     }
-    return Array.from({ length: this.size(name, "token") }, (_, token) => ({
+    return range(this.size(name, "token"), (token) => ({
       given: { token },
       word: word(token),
       token,
@@ -227,7 +228,7 @@ export class Scout {
     const name = "head.probabilities";
     const tensor = this.tensor(name);
     const base = this.cell(name, given).slice(0, -1);
-    const shares = Array.from({ length: tensor.shape.at(-1) ?? 0 }, (_, id) => at(tensor, [...base, id]));
+    const shares = range(tensor.shape.at(-1) ?? 0, (id) => at(tensor, [...base, id]));
     const first = [...shares.keys()].sort((one, two) => (shares[two] ?? 0) - (shares[one] ?? 0)).slice(0, count);
     return first.map((vocabulary) => {
       const { text } = this.names.label(name, "vocabulary", vocabulary, this.sentence);

@@ -2,6 +2,7 @@
 
 import { MissingTensor } from "../formulas/evaluator.ts";
 import { type Explanation, explainCell } from "../formulas/interpreter.ts";
+import { rulesFor } from "../formulas/rules_for.ts";
 import { type Heads, headsOf } from "../measures/heads.ts";
 import { readTensors, type Tensor, withRows } from "../numbers/safetensors.ts";
 import type { Cell } from "../record/axes.ts";
@@ -28,6 +29,7 @@ export class EmbeddedSource implements Source {
     const [record, tensors] = await Promise.all([unpacked("record"), unpacked("tensors")]);
     const run = JSON.parse(new TextDecoder().decode(record)) as RunRecord;
     if (run.format !== FORMAT) throw new Error(say`this page reads format ${FORMAT}, not ${run.format}`);
+    await rulesFor(run.formulas);
     return new EmbeddedSource(run, readTensors(tensors));
   }
 

@@ -2,6 +2,7 @@
 
 import { MissingTensor } from "../formulas/evaluator.ts";
 import { type Explanation, explainCell } from "../formulas/interpreter.ts";
+import { rulesFor } from "../formulas/rules_for.ts";
 import { type Heads, headsOf } from "../measures/heads.ts";
 import { Dots, Part, type Picture, pictureOf, type Scale } from "../numbers/dots.ts";
 import { metadataOf, readTensors, sizeOf, type Tensor } from "../numbers/safetensors.ts";
@@ -106,6 +107,7 @@ export class HttpSource implements Source {
     // What it has in common with the run that the page has is not sent again.
     const run = told.like === undefined ? told : { ...like, ...told };
     const words = { ...run.words, vocabulary: await model.vocabulary };
+    await rulesFor(run.formulas);
     const source = new HttpSource({ ...run, words }, offers, models);
     if (run.whole) await source.#everything(beside.numbers);
     return source;
@@ -133,7 +135,7 @@ export class HttpSource implements Source {
     return (await this.#again(async () => inJson(this.#path("honesty", {})))) as Honesty | null;
   }
 
-  /** The search for a translation, as `levels/tree/search.ts` reads it. */
+  /** The search for a translation, as `levels/tree/written/search.ts` reads it. */
   async search(wish: TreeWish): Promise<unknown> {
     return (await request("api/trees", { method: "POST", body: JSON.stringify(wish) })).json();
   }

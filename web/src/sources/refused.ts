@@ -1,6 +1,6 @@
 /** What a server answers where it cannot do what was asked. */
 
-import { heard } from "../words/say.ts";
+import { heard, LANGUAGE, say } from "../words/say.ts";
 
 /** The server's sentence about what it cannot do. */
 export class RefusedError extends Error {
@@ -17,8 +17,12 @@ export class RefusedError extends Error {
     this.todo = told.do;
   }
 
-  /** What it cannot do, and what to do instead. */
+  /** What it cannot do, and what to do instead: in another language made of its parts, as Python makes the message. */
   get sentence(): string {
-    return heard(this.todo === "" ? this.message : `${this.message} ${this.todo}`);
+    const { wanted, got, todo } = this;
+    if (LANGUAGE === "en" || wanted === "") return this.message;
+    const reason = wanted.startsWith("cannot ");
+    const found = got === "" ? "" : reason ? `: ${got}` : say`; got ${got}`;
+    return `${heard(wanted)}${found}${todo === "" ? "" : `; ${heard(todo)}`}`;
   }
 }

@@ -1,6 +1,7 @@
 /** The heads of a run that is not sent whole: the server measures them and draws them in dots of one byte. */
 
 import { type Heads, type Measure, measuredFrom } from "../measures/heads.ts";
+import { range } from "../numbers/arithmetic.ts";
 import { metadataOf, readTensors, type Tensor } from "../numbers/safetensors.ts";
 import { say } from "../words/say.ts";
 import { HEADS_AT_ONCE } from "./addresses.ts";
@@ -32,7 +33,7 @@ export class ServedHeads {
     for (let dot = 0; dot < data.length; dot++) data[dot] = shares[thumbnails.data[dot] ?? 0] ?? 0;
     return {
       thumbnails: { shape: thumbnails.shape, data },
-      measured: Array.from({ length: statistics.shape[0] ?? 0 }, (_, head) => {
+      measured: range(statistics.shape[0] ?? 0, (head) => {
         const at = (measure: Measure): number => statistics.data[head * order.length + order.indexOf(measure)] ?? NaN;
         return measuredFrom(at);
       }),

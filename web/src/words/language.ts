@@ -48,7 +48,12 @@ export function languageOf({ direction, thousands, sentences, patterns, forms }:
   function matched(text: string): string | null {
     for (const [pattern, translated] of patterns) {
       const parts = new RegExp(pattern, "su").exec(text);
-      if (parts !== null) return translated.replace(/\{(\d)\}/g, (_, at) => heard(parts[Number(at) + 1] ?? ""));
+      // What stands in quotation marks is a word of a run.
+      const put = (_: string, quoted: string, at: string): string => {
+        const part = parts?.[Number(at) + 1] ?? "";
+        return quoted === "" ? heard(part) : quoted + part;
+      };
+      if (parts !== null) return translated.replace(/([„“]?)\{(\d)\}/g, put);
     }
     return null;
   }

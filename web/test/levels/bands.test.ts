@@ -125,7 +125,7 @@ interface Area {
 
 function areasOf({ panels, items }: Scene): Area[] {
   const texts = items.flatMap((item): Area[] => {
-    if (item.kind !== "text" || item.turned === true) return [];
+    if (!("text" in item) || item.turned === true) return [];
     const { x, y, text, align = "left" } = item;
     const wide = measure(text);
     const left = x - (align === "left" ? 0 : align === "right" ? wide : wide / 2);
@@ -142,7 +142,7 @@ function areasOf({ panels, items }: Scene): Area[] {
 }
 
 const flowsIn = ({ items }: Scene): string[] => {
-  return items.flatMap((item: Item) => (item.kind === "path" && item.line === 1.5 ? [item.d] : []));
+  return items.flatMap((item: Item) => ("d" in item && item.line === 1.5 ? [item.d] : []));
 };
 
 const SIZES = [
@@ -178,7 +178,7 @@ for (const sizes of SIZES) {
 
 test("a flow that is cut is named at the box that it enters", () => {
   const scene = sceneOf(358, SIZES[0]);
-  const titles = scene.items.flatMap((item) => (item.kind === "text" && item.text.includes("←") ? [item.text] : []));
+  const titles = scene.items.flatMap((item) => ("text" in item && item.text.includes("←") ? [item.text] : []));
   assert.ok(titles.length > 0);
   assert.deepEqual(
     titles.filter((title) => !/^\S.* ← \S/.test(title)),

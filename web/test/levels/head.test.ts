@@ -219,7 +219,7 @@ function shownOf(words: readonly string[]): Shown {
 }
 
 function texts(scene: Scene): string[] {
-  return scene.items.flatMap((item) => (item.kind === "text" ? [item.text] : []));
+  return scene.items.flatMap((item) => ("text" in item ? [item.text] : []));
 }
 
 for (const [count, width] of [
@@ -238,7 +238,7 @@ for (const [count, width] of [
       assert.ok(plan.width <= width);
       for (const scene of scenes) {
         for (const item of scene.items) {
-          if (item.kind === "path" || item.kind === "polygon") continue;
+          if ("d" in item || "points" in item) continue;
           const what = JSON.stringify(item);
           assert.ok(item.x >= -2 && item.x <= plan.width + 2, what);
           assert.ok(item.y >= -2 && item.y <= plan.height, what);
@@ -247,7 +247,7 @@ for (const [count, width] of [
       // No two words of a column lie over each other.
       const words = [...(plan.dense ? [] : (scenes[0]?.items ?? [])), ...(plan.dense ? (scenes[1]?.items ?? []) : [])];
       const places = words.flatMap((item) => {
-        return item.kind === "text" && item.text.startsWith("word") ? [`${item.align} ${item.x} ${item.y}`] : [];
+        return "text" in item && item.text.startsWith("word") ? [`${item.align} ${item.x} ${item.y}`] : [];
       });
       assert.equal(new Set(places).size, places.length);
     });
@@ -280,7 +280,7 @@ test("a weight of 0 that is masked is written 0, and striped", () => {
   const plan = planOf(shown, 808, false);
   const still = stillScene(shown, plan);
   assert.deepEqual(texts(still).slice(0, 4), ["1", "0", "0.50", "0.50"]);
-  assert.ok(still.items.some((item) => item.kind === "path" && item.stroke.startsWith("residual")));
+  assert.ok(still.items.some((item) => "d" in item && item.stroke.startsWith("residual")));
   const hand = handScene(shown, plan, { query: 0, key: 0, side: "queries" });
   assert.deepEqual(texts(hand), ["a", "1.000", "0"]);
 });

@@ -2,12 +2,21 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asksIn, type Branch, optionsOf, rowsOf, withBranch } from "../../src/levels/tree/branches.ts";
 import { beside } from "../../src/levels/tree/branches_view.tsx";
-import { begun, isCold, withOption } from "../../src/levels/tree/held.ts";
-import { curve, lineOf, nodesAt, partsOf, rivalsAt, shared, strongest, targetIn } from "../../src/levels/tree/line.ts";
-import { type Fate, type Node, Search, type SearchRecord } from "../../src/levels/tree/search.ts";
 import { groupsOf, linesOf } from "../../src/levels/tree/stage.tsx";
+import { asksIn, type Branch, optionsOf, rowsOf, withBranch } from "../../src/levels/tree/written/branches.ts";
+import {
+  curve,
+  lineOf,
+  nodesAt,
+  partsOf,
+  rivalsAt,
+  shared,
+  strongest,
+  targetIn,
+} from "../../src/levels/tree/written/line.ts";
+import { begun, isCold, withOption } from "../../src/levels/tree/written/options.ts";
+import { type Fate, type Node, Search, type SearchRecord } from "../../src/levels/tree/written/search.ts";
 
 function node(
   number: number,

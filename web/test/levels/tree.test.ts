@@ -5,8 +5,8 @@ import { test } from "node:test";
 import type { Palette } from "../../src/draw/colour.ts";
 import { parseChanges } from "../../src/edit/changes/changes.ts";
 import { pythonOf } from "../../src/edit/changes/python.ts";
-import { type Fate, type Node, Search, type SearchRecord } from "../../src/levels/tree/search.ts";
 import { treeScene } from "../../src/levels/tree/tree_scene.ts";
+import { type Fate, type Node, Search, type SearchRecord } from "../../src/levels/tree/written/search.ts";
 
 const PALETTE: Palette = {
   ...{ paper: "paper", ink: "ink", quiet: "quiet", hair: "hair", faint: "faint" },
@@ -101,7 +101,7 @@ test("every node has a place, none lies over another, and the best way is told b
       assert.ok(one === two || apart, `${one.id} lies over ${two.id}`);
     }
   }
-  const texts = scene.items.flatMap((item) => (item.kind === "text" ? [item] : []));
+  const texts = scene.items.flatMap((item) => ("text" in item ? [item] : []));
   // Words from the right are kept to themselves; a blank can be seen; a sign says what was forbidden.
   assert.ok(texts.some(({ text }) => text === "\u2068\u05d3\u05d2\u2069"));
   assert.ok(texts.some(({ text }) => text === "⊘ ␣"));
@@ -110,7 +110,7 @@ test("every node has a place, none lies over another, and the best way is told b
     texts.filter(({ bold, size }) => bold && size === 14).map(({ text }) => text),
     ["un", "mot", "</s>"],
   );
-  const lines = scene.items.flatMap((item) => (item.kind === "path" ? [item] : []));
+  const lines = scene.items.flatMap((item) => ("d" in item ? [item] : []));
   assert.deepEqual(
     lines.map(({ line, dash }) => [line, dash]),
     [...Array(3).fill([1, 3]), ...Array(2).fill([1.5, undefined]), ...Array(3).fill([4, undefined])],
@@ -123,8 +123,8 @@ test("words of a source from the right stand from the right", () => {
   const source = ["\u2068\u05d0\u2069", "\u2068\u05d1\u05d1\u2069"].map((text) => ({ text, hidden: false }));
   const { scene } = treeScene(search, source, PALETTE, measure);
   const at = (text: string): number => {
-    const found = scene.items.find((item) => item.kind === "text" && item.text === text);
-    return found?.kind === "text" ? found.x : -1;
+    const found = scene.items.find((item) => "text" in item && item.text === text);
+    return found !== undefined && "text" in found ? found.x : -1;
   };
   assert.ok(at("\u2068\u05d0\u2069") > at("\u2068\u05d1\u05d1\u2069"));
 });

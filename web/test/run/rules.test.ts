@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Evaluator } from "../../src/formulas/evaluator.ts";
 import { compute } from "../../src/formulas/interpreter.ts";
+import { rulesFor } from "../../src/formulas/rules_for.ts";
 import type { Tensor } from "../../src/numbers/safetensors.ts";
 import type { Cell } from "../../src/record/axes.ts";
 import type { Formula, Rule } from "../../src/record/record.ts";
@@ -107,7 +108,7 @@ test("a gate is multiplied with what it lets through", () => {
   assert.equal(Math.abs(worked(rule, "channel", { channel: 1 }, tensors)), 0);
 });
 
-test("the forward algorithm sums all sequences of labels", () => {
+test("the forward algorithm sums all sequences of labels", async () => {
   const [first, steps, logits] = [
     [0.5, -1],
     [0.25, 1, -0.5, 2],
@@ -130,6 +131,7 @@ test("the forward algorithm sums all sequences of labels", () => {
     first: tensor([2], ...first),
     labelled: tensor([1, 2], 1, 1),
   };
+  await rulesFor([{ rule } as unknown as Formula]);
   for (const label of [0, 1]) {
     near(worked(rule, axes, { sentence: 0, token: 0, label }, tensors), table[label] ?? NaN, "first");
     const scores = [0, 1].map((before) => {

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Palette } from "../../src/draw/colour.ts";
-import { Search, type SearchRecord } from "../../src/levels/tree/search.ts";
 import { triangleScene } from "../../src/levels/tree/triangle_scene.ts";
 import { shareOf } from "../../src/levels/tree/weights.ts";
+import { Search, type SearchRecord } from "../../src/levels/tree/written/search.ts";
 
 const PALETTE: Palette = {
   ...{ paper: "paper", ink: "ink", quiet: "quiet", hair: "hair", faint: "faint" },
@@ -40,12 +40,12 @@ test("the triangle has a row more with each step and no cell behind the diagonal
     assert.deepEqual(panel.cell(0, step), [0, 1, 0, 0]);
     assert.deepEqual(panel.find([0, 1, step, 0]), [step, 0]);
     assert.equal(panel.find([0, 1, step + 1, 0]), null);
-    const image = scene.items.find((item) => item.kind === "image");
-    assert.ok(image?.kind === "image");
+    const image = scene.items.find((item) => "pixels" in item);
+    assert.ok(image !== undefined && "pixels" in image);
     const red = (query: number, key: number): number => image.pixels[(query * (step + 1) + key) * 4] ?? -1;
     assert.equal(red(step, 0), Math.round(255 * Math.sqrt(1 / (step + 1))));
     if (step > 0) assert.equal(red(0, step), 255);
-    const named = scene.items.flatMap((item) => (item.kind === "text" ? [item.text] : []));
+    const named = scene.items.flatMap((item) => ("text" in item ? [item.text] : []));
     assert.deepEqual(named, words.slice(0, step + 1));
   }
   // The picture keeps its size while it grows.
@@ -61,7 +61,7 @@ test("a long text has a triangle without words, within the page", () => {
   const of = { tensor: "", words, step: 299, share: () => 0.1, cell: () => [] };
   const scene = triangleScene(of, PALETTE, measure, 340);
   assert.ok(scene.width <= 340);
-  assert.ok(scene.items.every(({ kind }) => kind !== "text"));
+  assert.ok(scene.items.every((item) => !("text" in item)));
 });
 
 test("what was written has its last token, but no end, and no more than is read", () => {

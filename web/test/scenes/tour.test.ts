@@ -134,7 +134,8 @@ test("each cell of the tour's pictures is found where it is drawn, inside of the
 
 test("scores and weighted values are there as far as the cell in hand, and no further", () => {
   const empty = (scene: string, cell: readonly number[]): number => {
-    return drawn(scene, 800, cell).items.filter((item) => item.kind === "rect" && item.fill === "faint").length;
+    return drawn(scene, 800, cell).items.filter((item) => "fill" in item && !("text" in item) && item.fill === "faint")
+      .length;
   };
   assert.equal(empty("cells", [0, 0, 0, 0]), 8);
   assert.equal(empty("cells", [0, 0, 1, 1]), 4);
@@ -175,7 +176,7 @@ test("no text of a picture runs out of it, on a phone either", () => {
   for (const scene of ["two-words", "matrix", "split", "stages"]) {
     for (const width of [340, 800]) {
       for (const item of drawn(scene, width, [0, 1, 1, 1]).items) {
-        if (item.kind !== "text" || item.turned === true) continue;
+        if (!("text" in item) || item.turned === true) continue;
         const wide = item.text.trimEnd().length * 6;
         const left = item.align === "right" ? item.x - wide : item.align === "center" ? item.x - wide / 2 : item.x;
         assert.ok(left >= -1 && left + wide <= width + 1, `${scene} ${width}: ${item.text} at ${left}`);

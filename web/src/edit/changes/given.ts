@@ -1,6 +1,7 @@
 /** The words of a run after changes by hand: its facts, where it is scored, and the formulas that then hold. */
 
 import type { Fetch } from "../../formulas/evaluator.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Editing, RunRecord, Side } from "../../record/record.ts";
 import { say } from "../../words/say.ts";
@@ -64,7 +65,7 @@ export class Reader {
     }
     const width = Math.max(...rows.map((row) => row.length));
     const cells = <T>(make: (row: readonly string[], token: number, sentence: number) => T): T[] =>
-      rows.flatMap((row, sentence) => Array.from({ length: width }, (_, token) => make(row, token, sentence)));
+      rows.flatMap((row, sentence) => range(width, (token) => make(row, token, sentence)));
     const shape = [rows.length, width];
     const masks = cells((row, token) => Number(row[token] === MASK));
     const facts = new Map<string, Tensor>();
@@ -87,9 +88,7 @@ export class Reader {
         cells((row, token) => Number(token < row.length)),
       );
     // Padding shares the position of the last word.
-    const counted = uneven
-      ? cells((row, token) => Math.min(token, row.length - 1))
-      : Array.from({ length: width }, (_, token) => token);
+    const counted = uneven ? cells((row, token) => Math.min(token, row.length - 1)) : range(width);
     put("inputs.positions", uneven ? shape : [1, width], counted);
     const answers = rows.flatMap((row, sentence) => answered(before[sentence] ?? [], row, sentence, run));
     const scored_at =

@@ -2,6 +2,7 @@
 
 import { type Fetch, isOperand } from "../../formulas/evaluator.ts";
 import type { Hand } from "../../formulas/recompute.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import { axisNames } from "../../record/axes.ts";
 import type { Formula, RunRecord } from "../../record/record.ts";
@@ -44,7 +45,7 @@ function expanded(tensor: Tensor, shape: readonly number[]): Float64Array {
   shape.forEach((size, axis) => {
     const own = tensor.shape[axis] ?? 1;
     const stride = own === 1 ? 0 : sizeOf(tensor.shape.slice(axis + 1));
-    places = places.flatMap((before) => Array.from({ length: size }, (_, index) => before + index * stride));
+    places = places.flatMap((before) => range(size, (index) => before + index * stride));
   });
   return Float64Array.from(places, (place) => tensor.data[place] ?? 0);
 }
@@ -99,7 +100,7 @@ function forEachIn(shape: readonly number[], part: readonly (number | null)[], v
     const index = part[axis] ?? null;
     places = places.flatMap((before) => {
       if (index !== null) return [before + index * stride];
-      return Array.from({ length: size }, (_, each) => before + each * stride);
+      return range(size, (each) => before + each * stride);
     });
   });
   for (const place of places) visit(place);

@@ -4,6 +4,7 @@ import type { Fetch } from "../../formulas/evaluator.ts";
 import { type Explanation, explainCell } from "../../formulas/interpreter.ts";
 import { fullShape, MOST_WORK, Recomputer, workOfRun } from "../../formulas/recompute.ts";
 import { type Heads, headsOf } from "../../measures/heads.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import { grouped } from "../../numbers/written.ts";
 import { axisNames, type Cell } from "../../record/axes.ts";
@@ -165,7 +166,7 @@ function guessed(run: RunRecord, found: ReadonlyMap<string, Tensor>): RunRecord 
   const answers = run.words.answers.map(([sentence, token, word]): [number, number, string] => {
     const place = run.places.findIndex(([row, at]) => row === sentence && at === token);
     if (word !== MASK || place < 0) return [sentence, token, word];
-    const row = Array.from({ length: count }, (_, id) => probabilities.data[place * count + id] ?? 0);
+    const row = range(count, (id) => probabilities.data[place * count + id] ?? 0);
     return [sentence, token, run.words.vocabulary[row.indexOf(Math.max(...row))] ?? MASK];
   });
   return { ...run, words: { ...run.words, answers } };

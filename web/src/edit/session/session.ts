@@ -4,6 +4,7 @@ import { effect, signal, untracked } from "@preact/signals";
 import { firstLevel, firstUnit } from "../../address/first.ts";
 import { go, type Level, type State, state } from "../../address/state.ts";
 import type { Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import type { Step } from "../../record/step.ts";
 import { Store } from "../../run/store.ts";
@@ -289,7 +290,7 @@ export class Session {
     const tensor = await source.tensor(name);
     if (tensor === undefined) return;
     const last = cell.length - 1;
-    const places = vector ? Array.from({ length: tensor.shape[last] ?? 0 }, (_, step) => step) : [cell[last] ?? 0];
+    const places = vector ? range(tensor.shape[last] ?? 0) : [cell[last] ?? 0];
     const put = (place: readonly number[], step: number): number[] => [...place.slice(0, -1), step];
     const steps = places.map((step): Change => {
       return { kind: "replace", where: name, by: at(tensor, put(inA, step)), cell: put(cell, step) };

@@ -18,7 +18,7 @@ export function TextFields(): VNode | null {
   const [texts, choices, seconds] = readLater(() => {
     return [session.texts("text"), session.texts("choice"), session.texts("second")] as const;
   });
-  if (session.engine.words !== "text" || texts === null) return null;
+  if (texts === null) return null;
   const live = session.engine.offers.length > 0;
   const row = open === "add" ? texts.length : choices === null ? Math.min(sentence, texts.length - 1) : 0;
   const fields: [Which, number, string][] = [["text", row, texts[row] ?? ""]];

@@ -1,6 +1,6 @@
 /** Rules of a conditional random field, label after label: see `look/formulas/rules/chains.py`. */
 
-import { exactSum } from "../../numbers/arithmetic.ts";
+import { exactSum, range } from "../../numbers/arithmetic.ts";
 import type { Cell } from "../../record/axes.ts";
 import type { Operand } from "../../record/record.ts";
 import { type Compute, type Evaluator, type Fields, plain, step, type Term, type Working } from "../evaluator.ts";
@@ -17,7 +17,7 @@ const logOfSum: Over = (numbers) => {
 /** Which tokens of the sentence are labelled. */
 function labelledTokens(rule: Fields, tensors: Evaluator, cell: Cell): boolean[] {
   const labelled = rule.operand("labelled");
-  return Array.from({ length: tensors.size(labelled, "token") }, (_, token) => {
+  return range(tensors.size(labelled, "token"), (token) => {
     return tensors.value(labelled, { ...cell, token }) !== 0;
   });
 }
@@ -74,7 +74,7 @@ interface Path {
 /** The best sequence's label at each labelled token of a sentence, read from its end. */
 function bestPath(path: Path, tensors: Evaluator, cell: Cell, known: readonly boolean[]): Map<number, number> {
   const labels = tensors.size(path.last, "label");
-  const each = <T>(make: (label: number) => T): T[] => Array.from({ length: labels }, (_, label) => make(label));
+  const each = <T>(make: (label: number) => T): T[] => range(labels, make);
   let onwards = each((label) => tensors.value(path.last, { ...cell, label }));
   const found = new Map<number, number>();
   for (let token = known.length - 1; token >= 0; token--) {

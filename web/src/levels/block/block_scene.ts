@@ -6,6 +6,7 @@ import type { Item, Panel, Scene } from "../../draw/scene.ts";
 import { sheetOf } from "../../draw/sheet.ts";
 import { operandsOf } from "../../formulas/evaluator.ts";
 import type { Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Formula } from "../../record/record.ts";
 import { bandsOf, type Node, titleOf, withFrom } from "./bands.ts";
@@ -80,7 +81,7 @@ function outsideOf({ formula }: Node, names: Names): string {
 
 /** The least filled column up to the latest one that a tensor may stand in; one that is used at once stands there. */
 function lowest(nodes: readonly Node[], node: Node, latest: number): number {
-  const filled = Array.from({ length: latest + 1 }, (_, column) => {
+  const filled = range(latest + 1, (column) => {
     const others = nodes.filter((other) => other !== node && other.column === column);
     return others.reduce((sum, other) => sum + (other.sheet.layout.columns === "key" ? 2.5 : 1), 0);
   });

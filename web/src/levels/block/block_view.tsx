@@ -11,6 +11,7 @@ import { usePut } from "../../edit/views/held.ts";
 import { Word } from "../../edit/views/word_view.tsx";
 import { operandsOf } from "../../formulas/evaluator.ts";
 import { type Names, unmarked } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { counted, percent } from "../../numbers/written.ts";
 import type { RunRecord } from "../../record/record.ts";
@@ -179,7 +180,7 @@ function guessesOf(
   const count = probabilities.shape[1] ?? 0;
   run.places.forEach(([row, token], place) => {
     if (row !== sentence || !run.words.answers.some(([one, two]) => one === row && two === token)) return;
-    const shares = Array.from({ length: count }, (_, id): [string, number] => {
+    const shares = range(count, (id): [string, number] => {
       return [run.words.vocabulary[id] ?? String(id), at(probabilities, [place, id])];
     });
     const best = shares.sort((one, two) => two[1] - one[1]).slice(0, 2);

@@ -79,7 +79,7 @@ export function waysOf(placed: readonly Placed[], bands: readonly Band[]): Ways 
     const enter = (source: Placed, target: Placed, d: string): void => {
       const [x, y] = enters(target, source, tops);
       for (const each of [d, `M${x - 5} ${y - 4}L${x} ${y}L${x - 5} ${y + 4}`]) {
-        items.push({ kind: "path", d: each, stroke: stroke(source), line: 1.5 });
+        items.push({ d: each, stroke: stroke(source), line: 1.5 });
       }
     };
     for (const [source, target] of straight) {
@@ -113,7 +113,7 @@ export function waysOf(placed: readonly Placed[], bands: readonly Band[]): Ways 
         if (source === undefined || target === undefined) continue;
         const [[sx, sy], [tx, ty]] = [leaves(source, tops), enters(target, source, tops)];
         enter(source, target, `M${tx - 12} ${ty}H${tx}`);
-        items.push({ kind: "path", d: `M${sx} ${sy}h8`, stroke: stroke(source), line: 1.5 });
+        items.push({ d: `M${sx} ${sy}h8`, stroke: stroke(source), line: 1.5 });
       }
     }
   }

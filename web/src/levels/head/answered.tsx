@@ -5,6 +5,7 @@ import { toNumber } from "../../address/links.ts";
 import type { Attention } from "../../formulas/attention.ts";
 import type { Fetch } from "../../formulas/evaluator.ts";
 import { apart } from "../../numbers/apart.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { evenly, short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
@@ -85,7 +86,7 @@ function openTo({ heads, own, sentence, head }: Shown, attention: Attention, que
   const row = weights?.tokens.row(token) ?? null;
   const looks = attention.mayLook === null ? undefined : fetch(attention.mayLook);
   if (weights === undefined || row === null) return 0;
-  const every = Array.from({ length: weights.tokens.keys }, (_, key) => {
+  const every = range(weights.tokens.keys, (key) => {
     return looks === undefined ? (row.data[row.from + key] ?? 0) : numberAt(looks, [sentence, head, token, key]);
   });
   return every.filter((each) => each !== 0).length;

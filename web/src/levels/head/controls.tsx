@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { go, link } from "../../address/state.ts";
 import { type Attention, blockOf, type Chosen } from "../../formulas/attention.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
 import { Filters } from "./filters.tsx";
@@ -50,7 +51,7 @@ export function Controls({ attention, cell, heads, peers, count, shown, text }: 
       <fieldset>
         <legend class="away">{say`heads`}</legend>
         <span class="quiet">{say`head`}</span>
-        {Array.from({ length: count }, (_, each) => {
+        {range(count, (each) => {
           const id = `${block}.${each}`;
           const order = heads.findIndex((chosen) => chosen.id === id);
           return (

@@ -52,14 +52,14 @@ function drawLines(shown: Shown, plan: Plan, aim: Aim, items: Item[]): Map<numbe
       else thinnest += line(other);
     }
     const width = plan.dense ? 0.5 : 1;
-    items.push({ kind: "path", d: thinnest, stroke: blended(palette.paper, colour, 0.12), line: width });
-    items.push({ kind: "path", d: thin, stroke: blended(palette.paper, colour, 0.4), line: width });
+    items.push({ d: thinnest, stroke: blended(palette.paper, colour, 0.12), line: width });
+    items.push({ d: thin, stroke: blended(palette.paper, colour, 0.4), line: width });
     // The strongest last, over the others.
     for (const other of [...strong].reverse()) {
       const weight = row[other] ?? 0;
       ends.set(other, Math.max(ends.get(other) ?? 0, weight));
       const stroke = blended(palette.paper, colour, 0.4 + 0.6 * Math.sqrt(weight));
-      items.push({ kind: "path", d: line(other), stroke, line: 1 + 9 * weight, ...(dash === 0 ? {} : { dash }) });
+      items.push({ d: line(other), stroke, line: 1 + 9 * weight, ...(dash === 0 ? {} : { dash }) });
     }
   });
   return ends;
@@ -73,7 +73,7 @@ function drawWord(shown: Shown, plan: Plan, side: "queries" | "keys", place: num
   const [begin, end] = lines;
   const [from, to] = side === "queries" ? [begin - 4 - words - 4, begin - 4] : [end + 4, end + 4 + words + 4];
   const [start, size] = [at - pitch / 2 + 1, pitch - 2];
-  const ground = { kind: "rect", fill: palette.faint } as const;
+  const ground = { fill: palette.faint } as const;
   if (plan.across) items.push({ ...ground, x: start, y: from, w: size, h: to - from });
   else items.push({ ...ground, x: from, y: start, w: to - from, h: size });
   items.push(wordItem(shown, plan, side, place, true));
@@ -116,7 +116,7 @@ function drawDigits(shown: Shown, plan: Plan, aim: Aim, ends: ReadonlyMap<number
       taken.push(at);
       const bold = strong.has(key);
       const text = value === 0 ? (shown.masked(aim.query, key) ? "0" : "0.000") : value.toFixed(3);
-      const digits = { kind: "text", text, size: 12, bold, fill: bold ? palette.ink : palette.quiet } as const;
+      const digits = { text, bold, fill: bold ? palette.ink : palette.quiet } as const;
       if (plan.across) {
         items.push({ ...digits, x: at, y: begin + 13, align: "center" });
         continue;
@@ -124,11 +124,10 @@ function drawDigits(shown: Shown, plan: Plan, aim: Aim, ends: ReadonlyMap<number
       const right = begin + plan.digitsWidth - 12;
       items.push({ ...digits, x: right, y: at + 4, align: "right" });
       if (small) {
-        if (bold)
-          items.push({ kind: "rect", x: right - 36 * value, y: at + 7, w: 36 * value, h: 3, fill: head.colour });
+        if (bold) items.push({ x: right - 36 * value, y: at + 7, w: 36 * value, h: 3, fill: head.colour });
         continue;
       }
-      const bar = { kind: "rect", y: at - 4, h: 8 } as const;
+      const bar = { y: at - 4, h: 8 } as const;
       if (bold) items.push({ ...bar, x: begin, w: Math.max(38 * value, 1), fill: head.colour });
       else if (value > 0.02)
         items.push({ ...bar, x: begin + 0.5, w: 38 * value, stroke: blended(palette.paper, head.colour, 0.6) });
@@ -141,7 +140,7 @@ function drawRow(shown: Shown, plan: Plan, aim: Aim, items: Item[]): void {
   const { heads, keys, queries, palette, own } = shown;
   const { x, y, w, h } = plan.square;
   const [cw, ch] = [w / keys.length, h / queries.length];
-  const frame = { kind: "rect", stroke: palette.ink, line: 1.5 } as const;
+  const frame = { stroke: palette.ink, line: 1.5 } as const;
   if (aim.side === "keys") {
     const at = x + columnAt(plan, shown, aim.key) * cw;
     items.push({ ...frame, x: at - 1, y: y - 1, w: Math.max(cw, 3) + 2, h: h + 2 });
@@ -155,7 +154,7 @@ function drawRow(shown: Shown, plan: Plan, aim: Aim, items: Item[]): void {
     const text = inCell(value).replace(/^0\./, ".");
     const at = x + (columnAt(plan, shown, key) + 0.5) * cw;
     const fill = palette.on(unit.hidden ? "hidden" : "attention", strengthOf(value, keys.length) * 0.88);
-    items.push({ kind: "text", x: at, y: y + (aim.query + 0.5) * ch + 4, text, size: 12, fill, align: "center" });
+    items.push({ x: at, y: y + (aim.query + 0.5) * ch + 4, text, fill, align: "center" });
   });
 }
 

@@ -5,6 +5,7 @@ import { useMemo } from "preact/hooks";
 import { state } from "../../address/state.ts";
 import { DASHES, SCALE } from "../../draw/marks.ts";
 import { type Attention, attentionOf, blockOf, type Chosen, peersOf } from "../../formulas/attention.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
 import { isServed } from "../../sources/served.ts";
@@ -205,7 +206,7 @@ function isStriped({ queries, keys, masked }: Shown): boolean {
 /** The eight colours of the heads, from the theme. */
 function headColours(): string[] {
   const style = getComputedStyle(document.documentElement);
-  return Array.from({ length: 8 }, (_, place) => style.getPropertyValue(`--head-${place + 1}`).trim());
+  return range(8, (place) => style.getPropertyValue(`--head-${place + 1}`).trim());
 }
 
 /** What is drawn, what is not, and how words came from tokens. */

@@ -43,7 +43,6 @@ export function mixScene(mix: Mix, palette: Palette, measure: Measure, width: nu
     const strength = none ? 0 : Math.min(Math.abs(value) / scale, 1) ** 0.7 * 0.88;
     const space = cell > 4 ? 1 : 0;
     items.push({
-      kind: "rect",
       x: x + space / 2,
       y: y + 0.5,
       w: cell - space,
@@ -52,7 +51,6 @@ export function mixScene(mix: Mix, palette: Palette, measure: Measure, width: nu
     });
     if (none)
       items.push({
-        kind: "path",
         d: `M${x + 2} ${y + ROW - 3}l${Math.min(cell - 4, 18)} -18`,
         stroke: palette.hair,
         line: 1,
@@ -60,30 +58,26 @@ export function mixScene(mix: Mix, palette: Palette, measure: Measure, width: nu
     if (cell < 34) return;
     const fill = none ? palette.quiet : palette.on("value", strength);
     items.push({
-      kind: "text",
       x: x + cell / 2,
       y: y + 16,
       text: none ? "0" : inCell(value),
-      size: 12,
       fill,
       align: "center",
     });
   };
-  const heading = { kind: "text", y: 12, size: 12, fill: palette.text("value"), bold: true } as const;
+  const heading = { y: 12, fill: palette.text("value"), bold: true } as const;
   items.push({ ...heading, x: one, text: say`value` }, { ...heading, x: two, text: say`weight × value` });
   items.push({ ...heading, x: words + WEIGHT, text: say`weight`, align: "right", fill: palette.text("attention") });
   mix.parts.forEach(({ label, weight, masked, values }, row) => {
     const y = HEAD + row * ROW;
     const fill = label.hidden ? palette.text("hidden") : palette.ink;
     const word = cut(label.text, words, measure);
-    items.push({ kind: "text", x: words, y: y + 16, text: word, size: 12, fill, align: "right", bold: label.hidden });
+    items.push({ x: words, y: y + 16, text: word, fill, align: "right", bold: label.hidden });
     const share = weight === 0 ? "0" : short(weight);
     items.push({
-      kind: "text",
       x: words + WEIGHT,
       y: y + 16,
       text: share,
-      size: 12,
       fill: palette.text("attention"),
       align: "right",
     });
@@ -94,15 +88,15 @@ export function mixScene(mix: Mix, palette: Palette, measure: Measure, width: nu
   });
   let y = HEAD + mix.parts.length * ROW;
   if (mix.left.count > 0) {
-    const quiet = { kind: "text", y: y + 16, size: 12, fill: palette.quiet, align: "right" } as const;
+    const quiet = { y: y + 16, fill: palette.quiet, align: "right" } as const;
     items.push({ ...quiet, x: words, text: say`${mix.left.count} others` });
     items.push({ ...quiet, x: words + WEIGHT, text: short(mix.left.mass) });
     y += ROW;
   }
-  items.push({ kind: "rect", x: two, y: y + 3, w: channels * cell, h: 1.5, fill: palette.ink });
+  items.push({ x: two, y: y + 3, w: channels * cell, h: 1.5, fill: palette.ink });
   y += 8;
   const text = cut(say`sum: the mixed values of ${mix.word}`, two - 16, measure);
-  items.push({ kind: "text", x: two - 12, y: y + 16, text, size: 12, fill: palette.ink, align: "right", bold: true });
+  items.push({ x: two - 12, y: y + 16, text, fill: palette.ink, align: "right", bold: true });
   mix.sum.forEach((value, channel) => {
     draw(value, two + channel * cell, y, false);
   });

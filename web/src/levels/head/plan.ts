@@ -2,6 +2,7 @@
 
 import type { Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Unit } from "./units.ts";
 import type { Weights } from "./weights.ts";
 
@@ -100,7 +101,7 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
   );
   const lines = [words + 8, words + 8 + line] as const;
   const start = isBeside && cell >= 11 ? COLUMN_WORDS + 8 : 40;
-  const digits = Array.from({ length: shownDigits }, (_, head) => lines[1] + 8 + words + 8 + head * digitsWidth);
+  const digits = range(shownDigits, (head) => lines[1] + 8 + words + 8 + head * digitsWidth);
   const tall = start + pitch * count;
   const common = { across: false, pitch, start, dense, words, lines, digits, digitsWidth };
   if (isBeside) {

@@ -6,6 +6,7 @@ import type { Attention } from "../../formulas/attention.ts";
 import { type Fetch, MissingTensor } from "../../formulas/evaluator.ts";
 import { type Explanation, explainCell } from "../../formulas/interpreter.ts";
 import type { Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { counted, short } from "../../numbers/written.ts";
 import type { Rule } from "../../record/record.ts";
@@ -54,7 +55,7 @@ export function weightsOf(
 ): number[] {
   const tensor = fetch(weights);
   if (tensor === undefined) return [];
-  return Array.from({ length: tensor.shape[3] ?? 0 }, (_, key) => at(tensor, [sentence, head, query, key]));
+  return range(tensor.shape[3] ?? 0, (key) => at(tensor, [sentence, head, query, key]));
 }
 
 interface Column {

@@ -4,6 +4,7 @@ import { cut } from "../../draw/box.ts";
 import type { Item } from "../../draw/scene.ts";
 import type { Role } from "../../formulas/names.ts";
 import { digitsIn, shareInCell } from "../../numbers/apart.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Picture } from "../../numbers/dots.ts";
 import { COLUMN_WORDS, type Plan, type Shown } from "./plan.ts";
 
@@ -23,7 +24,7 @@ export function drawSquare(shown: Shown, plan: Plan, items: Item[]): void {
   const [cw, ch] = [w / keys.length, h / queries.length];
   if (cw < 6 || ch < 6 || keys.length * queries.length > 2500) items.push(...imageOf(shown, plan));
   else drawCells(shown, plan, items);
-  items.push({ kind: "rect", x: x - 0.5, y: y - 0.5, w: w + 1, h: h + 1, stroke: palette.hair });
+  items.push({ x: x - 0.5, y: y - 0.5, w: w + 1, h: h + 1, stroke: palette.hair });
   drawWords(shown, plan, items, cw, ch);
 }
 
@@ -44,26 +45,23 @@ function drawCells(shown: Shown, plan: Plan, items: Item[]): void {
       if (value === undefined) return;
       const role: Role = unit.hidden ? "hidden" : "attention";
       const strength = masked && value === 0 ? 0 : strengthOf(value, keys.length) * 0.88;
-      items.push({ kind: "rect", x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill: palette.cell(role, strength) });
+      items.push({ x: cx + 0.5, y: cy + 0.5, w: cw - 1, h: ch - 1, fill: palette.cell(role, strength) });
       if (digits === 0) return;
-      if (masked)
-        grounds.push({ kind: "rect", x: cx + cw / 2 - 7, y: cy + ch / 2 - 8, w: 14, h: 16, fill: palette.paper });
+      if (masked) grounds.push({ x: cx + cw / 2 - 7, y: cy + ch / 2 - 8, w: 14, h: 16, fill: palette.paper });
       const text = {
-        kind: "text",
         x: cx + cw / 2,
         y: cy + ch / 2 + 4,
         text: shareInCell(value, digits),
-        size: 12,
       } as const;
       items.push({ ...text, fill: masked ? palette.quiet : palette.on(role, strength), align: "center" });
     });
   });
   if (hatch === "") return;
   // Under the digits.
-  const first = items.findIndex((item) => item.kind === "text");
-  const pattern: Item = { kind: "path", d: hatch, stroke: palette.cell("residual", 0.35), line: 1 };
-  const texts = first < 0 ? [] : items.filter((item) => item.kind === "text");
-  const others = items.filter((item) => item.kind !== "text");
+  const first = items.findIndex((item) => "text" in item);
+  const pattern: Item = { d: hatch, stroke: palette.cell("residual", 0.35), line: 1 };
+  const texts = first < 0 ? [] : items.filter((item) => "text" in item);
+  const others = items.filter((item) => !("text" in item));
   items.splice(0, items.length, ...others, pattern, ...grounds, ...texts);
 }
 
@@ -119,14 +117,14 @@ function imageOf(shown: Shown, plan: Plan): Item[] {
       pixels[place * 4 + 3] = 255;
     }
   }
-  return [{ kind: "image", x, y, w, h, columns, rows, pixels }];
+  return [{ x, y, w, h, columns, rows, pixels }];
 }
 
 /** The picture of a head whose numbers are not all here; what it shows of hidden tokens is shown. */
 function ofPicture({ dots, lowest, highest }: Picture, { palette, keys }: Shown, { square }: Plan): Item {
   const [, , rows = 1, columns = 1] = dots.shape;
   const ratio = Math.log(highest / lowest);
-  const colours = Array.from({ length: 256 }, (_, dot) => {
+  const colours = range(256, (dot) => {
     const weight = dot === 0 ? 0 : lowest * Math.exp((ratio * (dot - 1)) / 254);
     return palette.bytes("attention", strengthOf(weight, keys.length));
   });
@@ -136,7 +134,7 @@ function ofPicture({ dots, lowest, highest }: Picture, { palette, keys }: Shown,
     if (colour !== undefined) pixels.set(colour, place * 4);
   }
   const { x, y, w, h } = square;
-  return { kind: "image", x, y, w, h, columns, rows, pixels };
+  return { x, y, w, h, columns, rows, pixels };
 }
 
 /** Which rows of so many are named where there is not room for all. */
@@ -153,11 +151,9 @@ function drawWords(shown: Shown, plan: Plan, items: Item[], cw: number, ch: numb
     if (unit === undefined) continue;
     const text = cut(unit.text, words, measure);
     items.push({
-      kind: "text",
       x: x - 8,
       y: y + (query + 0.5) * ch + 4,
       text,
-      size: 12,
       fill: fill(unit.hidden),
       align: "right",
     });
@@ -166,6 +162,6 @@ function drawWords(shown: Shown, plan: Plan, items: Item[], cw: number, ch: numb
   if (plan.across || cw < 11) return;
   keys.forEach((unit, key) => {
     const [text, at] = [cut(unit.text, COLUMN_WORDS - 4, measure), x + (key + 0.5) * cw + 4];
-    items.push({ kind: "text", x: at, y: y - 6, text, size: 12, fill: fill(unit.hidden), turned: true });
+    items.push({ x: at, y: y - 6, text, fill: fill(unit.hidden), turned: true });
   });
 }

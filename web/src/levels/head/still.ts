@@ -70,7 +70,7 @@ function drawLines(shown: Shown, plan: Plan, items: Item[]): void {
       if (d === "") return;
       const root = (bucket + 0.5) / BUCKETS;
       const line = (plan.dense ? 0.5 : 1) + (plan.dense || heads.length > 1 ? 1.5 : 5) * root * root;
-      items.push({ kind: "path", d, stroke: blended(palette.paper, colour, 0.05 + 0.2 * root), line });
+      items.push({ d, stroke: blended(palette.paper, colour, 0.05 + 0.2 * root), line });
     });
   });
 }
@@ -110,9 +110,7 @@ export function wordItem(shown: Shown, plan: Plan, side: "queries" | "keys", pla
       ? palette.quiet
       : palette.ink;
   const look = {
-    kind: "text",
     text: cut(text, level ? plan.pitch - 6 : plan.words, measure),
-    size: 12,
     fill,
     bold,
   } as const;
@@ -127,7 +125,7 @@ export function wordItem(shown: Shown, plan: Plan, side: "queries" | "keys", pla
 /** What the columns of words and digits are. */
 function drawHeads(shown: Shown, plan: Plan, items: Item[]): void {
   const { heads, palette, own } = shown;
-  const quiet = { kind: "text", size: 12, fill: palette.quiet } as const;
+  const quiet = { fill: palette.quiet } as const;
   if (plan.across) {
     plan.digits.forEach((y, order) => {
       const head = heads[order];
@@ -148,6 +146,6 @@ function drawHeads(shown: Shown, plan: Plan, items: Item[]): void {
     items.push({ ...quiet, x: right, y, text: head.name, align: "right", bold: order === own, fill: palette.ink });
     if (head.block !== "") items.push({ ...quiet, x: right, y: y - 16, text: head.block, align: "right" });
     const dash = head.dash === 0 ? {} : { dash: head.dash };
-    items.push({ kind: "path", d: `M${x} ${y + 7}H${right}`, stroke: head.colour, line, ...dash });
+    items.push({ d: `M${x} ${y + 7}H${right}`, stroke: head.colour, line, ...dash });
   });
 }

@@ -6,6 +6,7 @@ import { go } from "../../address/state.ts";
 import type { Attention } from "../../formulas/attention.ts";
 import type { Fetch } from "../../formulas/evaluator.ts";
 import type { Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { more, short } from "../../numbers/written.ts";
 import { indexOf } from "../../record/axes.ts";
@@ -82,7 +83,7 @@ function mixOf(fetch: Fetch, names: Names, attention: Attention, cell: readonly 
   const looks = mayLook === null ? undefined : fetch(mayLook);
   const { rows, count, mass } = listed(weightsOf(fetch, weights, cell), 12);
   const channels = sum.shape.at(-1) ?? 0;
-  const steps = Array.from({ length: channels }, (_, channel) => channel);
+  const steps = range(channels);
   const sumCell = (channel: number): number[] => [Math.min(sentence, (sum.shape[0] ?? 1) - 1), head, query, channel];
   return {
     parts: rows.map(({ key, weight }) => {

@@ -1,6 +1,7 @@
 /** What has a row: the tokens of a text, or its words; marks and padding are left out on request. */
 
 import { isMark, type Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import type { Side } from "../../record/record.ts";
 
@@ -95,6 +96,6 @@ export function segmentsOf({ side, sentence, fetch }: Text): number[] | null {
   if (found === undefined) return null;
   const count = found.shape[1] ?? 0;
   const row = Math.min(sentence, (found.shape[0] ?? 1) - 1);
-  const segments = Array.from({ length: count }, (_, token) => at(found, [row, token]));
+  const segments = range(count, (token) => at(found, [row, token]));
   return segments.includes(0) && segments.includes(1) ? segments : null;
 }

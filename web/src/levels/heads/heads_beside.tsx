@@ -5,6 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
 import { go, later, link } from "../../address/state.ts";
 import type { Measure, Measured } from "../../measures/heads.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { percent, short } from "../../numbers/written.ts";
 import { useFound } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
@@ -15,7 +16,7 @@ import { evenHead } from "./even.ts";
 import { headInHand } from "./hand.ts";
 import { type Head, headsIn, idOf, nameOf } from "./heads_scene.ts";
 import { Mark } from "./job_marks.tsx";
-import { atOnce, type Job, sentenceOf, whereOf } from "./jobs.ts";
+import { atOnce, PLACES, sentenceOf, whereOf } from "./jobs.ts";
 import { drawnRows } from "./rows.ts";
 import { lostBy, useWorth } from "./worth.ts";
 
@@ -78,15 +79,6 @@ export function HeadsBeside(): VNode {
   );
 }
 
-const SHOWN: readonly (readonly [Measure & Job, string])[] = [
-  ["previous", say`one back`],
-  ["self", say`itself`],
-  ["next", say`one ahead`],
-  ["first", say`first token`],
-  ["separator", say`end mark`],
-  ["same_word", say`same word`],
-];
-
 /** Each of these is one token, wherever there is one. */
 const ONE: readonly Measure[] = ["previous", "self", "next", "first"];
 
@@ -107,7 +99,7 @@ function Bars({ head, measured }: { head: Head; measured: Measured }): VNode {
   return (
     <>
       <dl class="bars">
-        {SHOWN.filter(([measure]) => !Number.isNaN(measured[measure])).map(([measure, text]) => (
+        {PLACES.filter(([measure]) => !Number.isNaN(measured[measure])).map(([measure, text]) => (
           <div key={measure}>
             <dt>{text}</dt>
             <dd>
@@ -144,7 +136,7 @@ function Strongest({ head }: { head: Head }): VNode | null {
     const index = [Math.min(sentence, sentences - 1), head.index];
     void source.numbersAt(name, index).then((square) => {
       if (!current || square === undefined) return;
-      const best = Array.from({ length: queries }, (_, query): [number[], number] => {
+      const best = range(queries, (query): [number[], number] => {
         let most = 0;
         for (let at = 0; at < keys; at++) {
           if ((square[query * keys + at] ?? 0) > (square[query * keys + most] ?? 0)) most = at;

@@ -5,6 +5,7 @@ import { strengthOf } from "../../draw/marks.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Item, Scene } from "../../draw/scene.ts";
 import type { Heads, Measure } from "../../measures/heads.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted } from "../../numbers/written.ts";
 import type { ImportanceRow } from "../../record/sums.ts";
 import { HEAD_DOTS } from "../../sources/addresses.ts";
@@ -72,7 +73,7 @@ export function sizeFor(width: number, heads: number, tokens: number, most = LAR
 }
 
 const FINEST = HEAD_DOTS;
-const DOTS = Array.from({ length: 5 }, (_, step) => FINEST - 4 * step);
+const DOTS = range(5, (step) => FINEST - 4 * step);
 const LARGEST = 112;
 /** Below this there is no room for what a head does; a line in its colour stays. */
 const WORDED = 44;
@@ -114,7 +115,7 @@ function linesOf(rows: readonly Row[], look: Look, across: number): { title: str
     groups.push(["", measure === "entropy" || measure === "distance" ? by.reverse() : by]);
   }
   return groups.flatMap(([title, heads]) =>
-    Array.from({ length: Math.ceil(heads.length / across) }, (_, line) => {
+    range(Math.ceil(heads.length / across), (line) => {
       return { title: line === 0 ? title : "", before: "", heads: heads.slice(line * across, (line + 1) * across) };
     }),
   );
@@ -293,5 +294,5 @@ function atlas(
     const red = imageOf(strengths, "hidden", palette);
     for (const at of hidden) image.set(red.subarray(4 * at, 4 * at + 4), 4 * at);
   }
-  return { kind: "image", x, y, w: columns * dot, h: rows * dot, columns, rows, pixels: image };
+  return { x, y, w: columns * dot, h: rows * dot, columns, rows, pixels: image };
 }

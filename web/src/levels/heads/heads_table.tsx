@@ -11,16 +11,11 @@ import { heard, say } from "../../words/say.ts";
 import { type Marks, opensAs } from "./about.ts";
 import { headInHand } from "./hand.ts";
 import { headsIn, jobIn, type Row } from "./heads_scene.ts";
-import { atOnce, whereOf } from "./jobs.ts";
+import { atOnce, PLACES, whereOf } from "./jobs.ts";
 import { lostBy, type Worth } from "./worth.ts";
 
 const COLUMNS: readonly (readonly [Measure, string])[] = [
-  ["previous", say`one back`],
-  ["self", say`itself`],
-  ["next", say`one ahead`],
-  ["first", say`first token`],
-  ["separator", say`end mark`],
-  ["same_word", say`same word`],
+  ...PLACES,
   ["largest", say`largest`],
   ["even", say`even share`],
   ["distance", say`tokens away`],

@@ -1,6 +1,6 @@
 /** What a head does, by rules that the page states, with the number behind each: those of `look/summaries/head_jobs.py`. */
 
-import type { Measured } from "../../measures/heads.ts";
+import type { Measure, Measured } from "../../measures/heads.ts";
 import { counted, percent, short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
 
@@ -8,7 +8,15 @@ import { say } from "../../words/say.ts";
 export const JOBS = ["previous", "next", "self", "first", "separator", "same_word", "few", "many"] as const;
 export type Job = (typeof JOBS)[number];
 
-const NAMED = ["previous", "next", "self", "first", "separator", "same_word"] as const;
+/** The places that a head is called by if most of its attention goes there, each with its name in a table. */
+export const PLACES = [
+  ["previous", say`one back`],
+  ["self", say`itself`],
+  ["next", say`one ahead`],
+  ["first", say`first token`],
+  ["separator", say`end mark`],
+  ["same_word", say`same word`],
+] as const satisfies readonly (readonly [Measure & Job, string])[];
 
 /** A head is called by a place that gets at least this share of its attention, and this many times an even share. */
 export const [LEAST, TIMES] = [0.25, 2];
@@ -26,7 +34,8 @@ export interface Found {
 export function jobOf(measured: Measured): Found {
   let best: Found | null = null;
   const least = Math.max(LEAST, Math.min(TIMES * measured.even, (1 + measured.even) / 2));
-  for (const job of NAMED) {
+  for (const job of JOBS) {
+    if (job === "few" || job === "many") break;
     const value = measured[job];
     if (value >= least && (best === null || value > best.value)) {
       best = { job, value };
@@ -106,7 +115,7 @@ export function headlineOf(
   words: { readonly first: string; readonly closing: string },
 ): { readonly text: string; readonly job: Job | null }[] {
   const parts: { text: string; job: Job | null }[] = [];
-  const placed = groups.filter(({ job }) => (NAMED as readonly Job[]).includes(job));
+  const placed = groups.filter(({ job }) => job !== "few" && job !== "many");
   const others = groups.filter(({ job }) => job === "few" || job === "many");
   const verb = (count: number): string => (count === 1 ? say`looks` : say`look`);
   placed.forEach(({ job, heads }, order) => {

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { link, state } from "../../address/state.ts";
 import { isMark, quoted, unmarked } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Lens } from "../../record/sums.ts";
@@ -82,7 +83,7 @@ function Flow({ cross }: { readonly cross: readonly Row[] }): VNode | null {
   const written = target.slice(1, WORDS + 1);
   const share = (query: number, key: number): number => {
     const each = drawn.flatMap((one) => {
-      return Array.from({ length: one.shape[0] ?? 1 }, (_, head) => at(one, [head, query, key]));
+      return range(one.shape[0] ?? 1, (head) => at(one, [head, query, key]));
     });
     return each.reduce((a, b) => a + b) / each.length;
   };

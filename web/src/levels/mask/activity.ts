@@ -5,6 +5,7 @@
 
 import { rulesOn } from "../../formulas/at_hand.ts";
 import type { Working } from "../../formulas/evaluator.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import type { Rule } from "../../record/record.ts";
 
@@ -62,13 +63,13 @@ export function activityMatrix(asked: Asked): Activity {
     return (query, key) => compute({ sentence: asked.sentence, query, key });
   };
   const square = <T>(make: (query: number, key: number) => T): T[][] => {
-    return Array.from({ length: words }, (_, query) => Array.from({ length: words }, (_, key) => make(query, key)));
+    return range(words, (query) => range(words, (key) => make(query, key)));
   };
   const keep = (name: string, rows: readonly (readonly number[])[]): void => {
     tensors.set(name, { shape: [1, words, words], data: rows.flat() });
   };
   const row = (name: string, holds: (at: number) => boolean): void => {
-    const data = Array.from({ length: words }, (_, at) => Number(holds(at)));
+    const data = range(words, (at) => Number(holds(at)));
     tensors.set(name, { shape: [1, words], data });
   };
   row("hidden", (at) => hidden.has(at) && asked.reading !== "code");

@@ -1,6 +1,7 @@
 /** What the address asks of the mask workshop: whose vectors, which words are hidden, which cells were changed. */
 
 import { lastOf, type Names } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import type { Tensor } from "../../numbers/safetensors.ts";
 import { type Asked, READINGS } from "./activity.ts";
 
@@ -37,7 +38,7 @@ export function askedOf(
   // Padding is no word.
   const text = names.run.words[names.side(from, "token") ?? "inputs"][here];
   const words = Math.min(tokens, text?.length ?? tokens, WORDS);
-  const every = Array.from({ length: words }, (_, token) => token);
+  const every = range(words);
   const hidden = every.filter((token) => {
     return (
       options.includes(`hide.${token}`) ||

@@ -55,14 +55,14 @@ export function maskScene(
   [products, shares].forEach((shown, order) => {
     const [x, y] = beside ? [LEFT + order * (size + LEFT + APART), TOP] : [LEFT, TOP + order * (size + TOP + 12)];
     const title = order === 0 ? say`Product of each pair, −∞ where forbidden` : say`Share of each row`;
-    items.push({ kind: "text", x: x - LEFT, y: y - TOP + 14, text: title, size: 12, fill: palette.text("attention") });
+    items.push({ x: x - LEFT, y: y - TOP + 14, text: title, fill: palette.text("attention") });
     drawWords(words, x, y, side, row, palette, measure, items);
     for (let query = 0; query < count; query++) {
       for (let key = 0; key < count; key++)
         drawCell(shown(query, key), x + key * side, y + query * side, side, palette, items);
     }
     const frame = { x: x - 1, y: y + row * side - 1, w: size + 2, h: side + 2 };
-    items.push({ kind: "rect", ...frame, stroke: palette.ink, line: 1.5 });
+    items.push({ ...frame, stroke: palette.ink, line: 1.5 });
     panels.push({
       tensor: "",
       ...{ x, y, w: size, h: size, rows: count, columns: count },
@@ -84,15 +84,14 @@ function drawCell(
 ): void {
   const role = forbidden ? "hidden" : "attention";
   const shown = forbidden ? 0.1 : strength * 0.88;
-  items.push({ kind: "rect", x: x + 0.5, y: y + 0.5, w: side - 1, h: side - 1, fill: palette.cell(role, shown) });
-  const [size, middle] = [12, { x: x + side / 2, y: y + side / 2 }] as const;
+  items.push({ x: x + 0.5, y: y + 0.5, w: side - 1, h: side - 1, fill: palette.cell(role, shown) });
+  const middle = { x: x + side / 2, y: y + side / 2 };
   if (side >= NUMBERED) {
     const fill = palette.on(role, shown);
-    items.push({ kind: "text", x: middle.x, y: middle.y + 4, text: digits, size, fill, align: "center" });
+    items.push({ x: middle.x, y: middle.y + 4, text: digits, fill, align: "center" });
   } else if (forbidden && side >= 8) {
     // Without room for −∞ a stroke says it: not by colour alone.
     items.push({
-      kind: "path",
       d: `M${x + 3} ${y + side - 3}L${x + side - 3} ${y + 3}`,
       stroke: palette.text(role),
       line: 1,
@@ -114,7 +113,7 @@ function drawWords(
   words.text.forEach((word, at) => {
     if (at % every !== 0 && at !== row) return;
     const hidden = words.hidden.has(at);
-    const text = { kind: "text", text: cut(word, TOP - 32, measure), size: 12, bold: hidden } as const;
+    const text = { text: cut(word, TOP - 32, measure), bold: hidden } as const;
     const fill = hidden ? palette.text("hidden") : palette.ink;
     const middle = (at + 0.5) * side + 4;
     items.push({ ...text, x: x - 8, y: y + middle, fill, align: "right" });

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { go, link, state } from "../../address/state.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at as numberAt, type Tensor } from "../../numbers/safetensors.ts";
 import { short } from "../../numbers/written.ts";
 import { useFound } from "../../views/found.ts";
@@ -103,7 +104,7 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
   const laid = Number(options.find((each) => each.startsWith("rows."))?.slice(5) ?? asked.words);
   const side = names.side(asked.from, "token") ?? "inputs";
   const words: Words = useMemo(() => {
-    const text = Array.from({ length: asked.words }, (_, token) => names.word(side, asked.sentence, token).text);
+    const text = range(asked.words, (token) => names.word(side, asked.sentence, token).text);
     return { text, hidden: asked.hidden };
   }, [asked, names, side]);
   const scene = useMemo(() => {

@@ -2,6 +2,7 @@
 
 import type { Names } from "../../formulas/names.ts";
 import type { Part } from "../../formulas/sentences.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted, percent } from "../../numbers/written.ts";
 import { ANSWERS, ANSWERS_LISTED, PLACES_FETCHED } from "../../sources/addresses.ts";
 import type { Source } from "../../sources/source.ts";
@@ -137,7 +138,7 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
   const all: { index: number[]; token: number }[] =
     names.axes(name)[0] === "place"
       ? run.places.flatMap(([row, token], place) => (row === sentence ? [{ index: [place], token }] : []))
-      : Array.from({ length: tokens }, (_, token) => ({ index: [sentence, token], token }));
+      : range(tokens, (token) => ({ index: [sentence, token], token }));
   const hidden = all.filter(({ token }) => names.word(side, sentence, token).hidden);
   const asked = hidden.length > 0 ? hidden : all;
   const read = source.whole ? asked : hidden.length > 0 ? asked.slice(0, PLACES_FETCHED) : asked.slice(-1);
@@ -211,8 +212,8 @@ async function marked(names: Names, source: Source, sentence: number): Promise<P
     return { text, share: all[token * labels + index] ?? 0, name, cell: [sentence, token, index] };
   };
   if (formula?.rule["over"] === "token") {
-    const rows = Array.from({ length: labels }, (_, index): Prediction => {
-      const column = Array.from({ length: known }, (_, token) => all[token * labels + index] ?? 0);
+    const rows = range(labels, (index): Prediction => {
+      const column = range(known, (token) => all[token * labels + index] ?? 0);
       const guesses = largest(column, ANSWERS_LISTED).map(([token]) => guess(token, index, word(token)));
       return { asked: label(index), hidden: false, guesses };
     });
@@ -226,15 +227,15 @@ async function marked(names: Names, source: Source, sentence: number): Promise<P
   const crf = "token_head.crf.path";
   const path = names.formulas.has(crf) ? ((await source.numbersAt(crf, [sentence])) ?? all) : all;
   const row = (of: ArrayLike<number>, token: number): number[] => {
-    return Array.from({ length: labels }, (_, index) => of[token * labels + index] ?? 0);
+    return range(labels, (index) => of[token * labels + index] ?? 0);
   };
   // Some tokens have no label: marks around the text, later parts of a word.
   const fact = `${side}.labelled`;
   const labelled = fact in names.run.facts ? await source.numbersAt(fact, [sentence]) : undefined;
-  const best = Array.from({ length: known }, (_, token) => {
+  const best = range(known, (token) => {
     return labelled?.[token] === 0 ? NONE : (largest(row(path, token), 1)[0]?.[0] ?? NONE);
   });
-  const counts = Array.from({ length: labels }, (_, index) => best.filter((each) => each === index).length);
+  const counts = range(labels, (index) => best.filter((each) => each === index).length);
   const common = largest(counts, 1)[0]?.[0] ?? 0;
   const rows = best.flatMap((own, token): Prediction[] => {
     if (own === common || own === NONE) return [];

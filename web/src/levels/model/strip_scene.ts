@@ -33,7 +33,7 @@ export function drawStrip(
     if (side < 6) continue;
     const y = area.y + (area.h - side) / 2;
     const { w, ...image } = dotsOf(row, side, palette);
-    pen.items.push({ kind: "image", x: left, y, w, h: side, ...image });
+    pen.items.push({ x: left, y, w, h: side, ...image });
     const crossing = attention.endsWith("cross_attention") ? say`cross-attention, ` : "";
     const label = `${crossing}${counted(heads, "head")}`;
     spots.push({ id: `heads ${attention}`, x: left - 4, y: y - 4, w: w + 8, h: side + 8, label });

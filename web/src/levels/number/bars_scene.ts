@@ -102,18 +102,16 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
     const tall = ROW + above;
     const [zero, unit] = axisOf(row, y + above + NOTE, ROW - 2 * NOTE);
     drawLabel(row, items, palette, measure, narrow ? y + 12 : y + ROW / 2 + 4, left);
-    items.push({ kind: "rect", x: left, y: Math.round(zero), w: pitch * count, h: 1, fill: palette.hair });
+    items.push({ x: left, y: Math.round(zero), w: pitch * count, h: 1, fill: palette.hair });
     row.values.forEach((value, column) => {
       if (value === null) return;
       if (row.filled.has(column) || !Number.isFinite(value)) {
         const x = left + pitch * (column + 0.5);
         if (digits)
           items.push({
-            kind: "text",
             x,
             y: zero - 4,
             text: short(value),
-            size: 12,
             fill: palette.quiet,
             align: "center",
           });
@@ -125,7 +123,6 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
       const strong = bars.written.has(column);
       const strength = row.kind === "running" ? 0.35 : strong ? 1 : 0.45;
       items.push({
-        kind: "rect",
         x,
         y: top,
         w: bar,
@@ -135,7 +132,6 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
       if (row.kind === "running" && pitch > 6) {
         const at = zero - value * unit;
         items.push({
-          kind: "path",
           d: `M${x} ${at}H${x + (column === count - 1 ? bar : pitch)}`,
           stroke: palette.fill(row.role),
           line: 1,
@@ -145,10 +141,10 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
         // Above the bar, or below it where the line of zero would go through the digits.
         const crossed = row.kind === "running" && value < 0 && top - 14 < zero && zero < top - 2;
         const over = crossed ? bottom + 12 : row.kind !== "running" && value < 0 ? zero - 4 : top - 4;
-        const text = { kind: "text", x: x + bar / 2, text: short(value), size: 12, align: "center" } as const;
+        const text = { x: x + bar / 2, text: short(value), align: "center" } as const;
         items.push({ ...text, y: Math.max(over, y + above + 10), fill: palette.text(row.role) });
       } else if (strong && row.kind !== "running" && pitch > 3 && isPeak(row, bars.written, column, pitch)) {
-        const text = { kind: "text", text: short(value, 2), size: 12, align: "center" } as const;
+        const text = { text: short(value, 2), align: "center" } as const;
         // The digits of a bar at an edge of the picture stand beside its middle.
         const half = measure(text.text, 12) / 2;
         const middle = Math.min(Math.max(x + bar / 2, half), width - half);
@@ -197,11 +193,9 @@ function drawHeads(bars: Bars, items: Item[], palette: Palette, measure: Measure
   bars.columns.forEach((text, column) => {
     const x = left + pitch * (column + 0.5);
     items.push({
-      kind: "text",
       x,
       y: 12,
       text: cut(text, pitch - 6, measure),
-      size: 12,
       fill: palette.quiet,
       align: "center",
     });
@@ -212,5 +206,5 @@ function drawHeads(bars: Bars, items: Item[], palette: Palette, measure: Measure
 function drawLabel(row: Row, items: Item[], palette: Palette, measure: Measure, y: number, left: number): void {
   const bold = row.kind === "operand";
   const text = cut(row.label, Math.max(left - 12, 90), measure);
-  items.push({ kind: "text", x: 0, y, text, size: 12, fill: palette.text(row.role), bold });
+  items.push({ x: 0, y, text, fill: palette.text(row.role), bold });
 }

@@ -74,11 +74,11 @@ function square(
     const hidden = along === columns && keys[place % columns]?.hidden === true;
     pixels.set(palette.bytes(hidden ? "hidden" : "attention", strengthOf(share)), place * 4);
   });
-  const image: Item = { kind: "image", x, y, w, h, columns: along, rows: down, pixels };
+  const image: Item = { x, y, w, h, columns: along, rows: down, pixels };
   pen.items.push(image);
   pen.frame(x - 0.5, y - 0.5, w + 1, h + 1, palette.hair);
   const row = { x: x - 1, y: y + at[1] * cell - 1, w: w + 2, h: Math.max(cell, 1) + 2 };
-  pen.items.push({ kind: "rect", ...row, stroke: palette.ink, line: 1 });
+  pen.items.push({ ...row, stroke: palette.ink, line: 1 });
   return {
     ...{ tensor: "rollout", x, y, w, h, rows, columns },
     cell: (from, to) => [block, from, to],
@@ -175,7 +175,7 @@ function drawLarge(
       pen.text(left - 8, start + (place + 0.5) * cell + 4, text, fill(unit, own), { align: "right", bold: own });
     });
     keys.forEach((unit, place) => {
-      const above = { kind: "text", x: left + (place + 0.5) * cell + 4, y: start - 6, size: 12, turned: true } as const;
+      const above = { x: left + (place + 0.5) * cell + 4, y: start - 6, turned: true } as const;
       pen.items.push({ ...above, text: cut(unit.text, 56, measure), fill: fill(unit, false) });
     });
   }

@@ -7,6 +7,7 @@ import type { Sheet } from "../../draw/sheet.ts";
 import { imageOfSheet } from "../../draw/sheet_image.ts";
 import { lastOf } from "../../formulas/names.ts";
 import { digitsIn, shareInCell } from "../../numbers/apart.ts";
+import { range } from "../../numbers/arithmetic.ts";
 
 export interface Window {
   readonly row: number;
@@ -56,15 +57,13 @@ export function gridScene(
     const x = left + CELL.w * (place + 0.5);
     if (words)
       items.push({
-        kind: "text",
         x: x + 4,
         y: top - 6,
         text: cut(text, top - 8, measure),
-        size: 12,
         fill,
         turned: true,
       });
-    else items.push({ kind: "text", x, y: top - 6, text, size: 12, fill, align: "center" });
+    else items.push({ x, y: top - 6, text, fill, align: "center" });
   }
   const digits = lastOf(sheet.name) === "weights" ? digitsIn(rowsIn(sheet, base, seen)) : 2;
   const paint = sheet.painter(base, sentence);
@@ -74,11 +73,9 @@ export function gridScene(
     const label = sheet.names.label(sheet.name, sheet.layout.rows ?? "", row, sentence);
     const fill = label.hidden ? palette.text("hidden") : palette.ink;
     items.push({
-      kind: "text",
       x: left - 8,
       y: y + 18,
       text: cut(label.text, left - 12, measure),
-      size: 12,
       fill,
       bold: label.hidden,
       align: "right",
@@ -89,7 +86,6 @@ export function gridScene(
       const shown = strength * 0.88;
       const x = left + CELL.w * along;
       items.push({
-        kind: "rect",
         x: x + 0.5,
         y: y + 0.5,
         w: CELL.w - 1,
@@ -100,14 +96,12 @@ export function gridScene(
       if (crossed) {
         const d = `M${x + 2} ${y + CELL.h - 12}L${x + 12} ${y + CELL.h - 2}M${x + 2} ${y + CELL.h - 7}l5 5`;
         const stroke = strength > 0.5 ? palette.on(role, shown) : palette.fill(role);
-        items.push({ kind: "path", d, stroke, line: 1 });
+        items.push({ d, stroke, line: 1 });
       }
       items.push({
-        kind: "text",
         x: x + CELL.w / 2,
         y: y + 18,
         text: shareInCell(value, digits),
-        size: 12,
         fill: palette.on(role, shown),
         align: "center",
       });
@@ -129,10 +123,8 @@ export function gridScene(
 
 /** The numbers of a window, row by row. */
 function rowsIn(sheet: Sheet, base: readonly number[], seen: Window): number[][] {
-  return Array.from({ length: seen.rows }, (_, row) =>
-    Array.from({ length: seen.columns }, (__, column) =>
-      sheet.value(sheet.cell(base, seen.row + row, seen.column + column)),
-    ),
+  return range(seen.rows, (row) =>
+    range(seen.columns, (column) => sheet.value(sheet.cell(base, seen.row + row, seen.column + column))),
   );
 }
 
@@ -146,7 +138,7 @@ function same(one: readonly number[], two: readonly number[]): boolean {
   return one.every((index, axis) => index === two[axis]);
 }
 
-type Image = Extract<Item, { kind: "image" }>;
+type Image = Extract<Item, { pixels: unknown }>;
 
 /** The whole sheet as an image. */
 export function overviewImage(
@@ -162,7 +154,7 @@ export function overviewImage(
   const { drawn } = sheet;
   const [columns, rows] = [Math.min(drawn.columns, Math.ceil(w * 2)), Math.min(drawn.rows, Math.ceil(h * 2))];
   const pixels = imageOfSheet(sheet, base, sentence, { rows, columns }, palette);
-  return { kind: "image", x: 1, y: 1, w, h, columns, rows, pixels };
+  return { x: 1, y: 1, w, h, columns, rows, pixels };
 }
 
 /** That image with the window framed; null where the window shows it all. */
@@ -177,7 +169,7 @@ export function overviewScene(
   const { w, h } = image;
   const [x, y] = [1 + (seen.column / sheet.columns) * w, 1 + (seen.row / sheet.rows) * h];
   const frame = { w: (seen.columns / sheet.columns) * w, h: (seen.rows / sheet.rows) * h };
-  const items: Item[] = [image, { kind: "rect", x, y, ...frame, stroke: palette.ink, line: 1.5 }];
+  const items: Item[] = [image, { x, y, ...frame, stroke: palette.ink, line: 1.5 }];
   const panel: Panel = {
     tensor: sheet.name,
     ...{ x: 1, y: 1, w, h, rows: sheet.rows, columns: sheet.columns },

@@ -11,6 +11,7 @@ import { arrangement, hasHidden, Sheet as Laid, type Sheet, sheetOf } from "../.
 import { usePut } from "../../edit/views/held.ts";
 import { isOperand } from "../../formulas/evaluator.ts";
 import { spoken } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
 import { counted, grouped } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
@@ -205,7 +206,7 @@ function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): V
                 go({ cell: next, ...sentenceOf(sheet.name, next, names) }, true);
               }}
             >
-              {Array.from({ length: sheet.tensor.shape[place] ?? 1 }, (_, step) => (
+              {range(sheet.tensor.shape[place] ?? 1, (step) => (
                 <option value={step}>{names.label(sheet.name, axis, step, cell[0] ?? 0).text}</option>
               ))}
             </select>

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
 import type { Sheet } from "../../draw/sheet.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { inCell } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
@@ -34,7 +35,7 @@ function Table({ sheet, base, row, column, rows, columns, sentence }: TwinProps)
   const label = (axis: string | null, index: number): string => {
     return axis === null ? "" : names.label(sheet.name, axis, index, sentence).text;
   };
-  const steps = (from: number, count: number): number[] => Array.from({ length: count }, (_, step) => from + step);
+  const steps = (from: number, count: number): number[] => range(count, (step) => from + step);
   return (
     <section class="scroll" tabIndex={0} aria-label={say`${names.title(sheet.name)} as a table`}>
       <table>

@@ -69,8 +69,7 @@ export function tiesScene(
       const bold = place === 0 && tie.lead > 0;
       pen.text(x + w - 3, y + 3 + (place + 0.5) * row + 4, text, palette.ink, { align: "right", bold });
     });
-    if (tie.id === best)
-      pen.items.push({ kind: "rect", x: x - 1, y: y - 1, w: w + 2, h: h + 2, stroke: palette.ink, line: 2 });
+    if (tie.id === best) pen.items.push({ x: x - 1, y: y - 1, w: w + 2, h: h + 2, stroke: palette.ink, line: 2 });
     const label = say`block ${tie.block}, head ${tie.head}: ${words
       .map((word, place) => `${word} ${short(tie.shares[place] ?? 0)}`)
       .join(", ")}`;

@@ -61,44 +61,55 @@ export function Weight(props: {
   );
 }
 
-/** For each of the words the head that leads and the one that looks at it most, beside how alike the vectors are. */
-export function Words({ value, best }: { value: Answered; best: asking.Tie | undefined }): VNode {
+/**
+ * For each of the words the head that leads and the one that looks at it most, beside how alike the vectors are: a row for a
+ * word, or on a `narrow` page a column.
+ */
+export function Words(props: {
+  readonly value: Answered;
+  readonly best: asking.Tie | undefined;
+  readonly narrow: boolean;
+}): VNode {
+  const { value, best, narrow } = props;
   const { names } = useStore();
   const { targets, ties, alike, sentence, word } = value;
   const leads = best !== undefined && best.lead > 0;
   const digits = apart(best?.shares ?? [], 3);
   const streams = alike.filter(({ block }) => block === "" || block === best?.block);
+  const head = [
+    say`“${word.text}” and`,
+    ...(leads ? [say`block ${best.block}, head ${best.head}`] : []),
+    say`its strongest head`,
+    say`weight there`,
+    say`mean of all heads`,
+    ...streams.map(({ tensor, block }) => (
+      <>
+        {say`cosine of ${<a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{vectorsIn(block)}</a>}`}
+      </>
+    )),
+  ];
+  const rows = targets.map((target, place) => {
+    const tie = asking.largestTie(ties, ({ shares }) => shares[place] ?? 0);
+    const mean = ties.reduce((sum, { shares }) => sum + (shares[place] ?? 0) / ties.length, 0);
+    return {
+      data: { "data-word": target.text },
+      cells: [
+        <b>{target.text}</b>,
+        ...(leads ? [<Weight key={say`lead`} value={value} tie={best} place={place} digits={digits} />] : []),
+        tie === undefined ? "" : say`block ${tie.block}, head ${tie.head}`,
+        tie === undefined ? "" : <Weight value={value} tie={tie} place={place} digits={digits} />,
+        short(mean, digits),
+        ...streams.map(({ cosines }) => cosineText(cosines[place] ?? 0)),
+      ],
+    };
+  });
+  const [first = [], ...turned] = head.map((name, at) => [name, ...rows.map(({ cells }) => cells[at])]);
   return (
     <Table
-      kind="ties"
+      kind={narrow ? "ties turned" : "ties"}
       label={say`weight and likeness of vectors`}
-      head={[
-        say`“${word.text}” and`,
-        ...(leads ? [say`block ${best.block}, head ${best.head}`] : []),
-        say`its strongest head`,
-        say`weight there`,
-        say`mean of all heads`,
-        ...streams.map(({ tensor, block }) => (
-          <>
-            {say`cosine of ${<a href={toTensor(tensor, [sentence, word.tokens[0] ?? 0, 0], names)}>{vectorsIn(block)}</a>}`}
-          </>
-        )),
-      ]}
-      rows={targets.map((target, place) => {
-        const tie = asking.largestTie(ties, ({ shares }) => shares[place] ?? 0);
-        const mean = ties.reduce((sum, { shares }) => sum + (shares[place] ?? 0) / ties.length, 0);
-        return {
-          data: { "data-word": target.text },
-          cells: [
-            <b>{target.text}</b>,
-            ...(leads ? [<Weight key={say`lead`} value={value} tie={best} place={place} digits={digits} />] : []),
-            tie === undefined ? "" : say`block ${tie.block}, head ${tie.head}`,
-            tie === undefined ? "" : <Weight value={value} tie={tie} place={place} digits={digits} />,
-            short(mean, digits),
-            ...streams.map(({ cosines }) => cosineText(cosines[place] ?? 0)),
-          ],
-        };
-      })}
+      head={narrow ? first : head}
+      rows={narrow ? turned.map((cells) => ({ cells })) : rows}
     />
   );
 }

@@ -107,7 +107,7 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
     <>
       <Answer value={value} best={best} />
       <Choices value={value} units={units} kinds={kinds} />
-      <Words value={value} best={best} />
+      <Words value={value} best={best} narrow={width > 0 && width < NARROW} />
       <p class="legend">
         {words.map((each, place) => (
           <span key={each}>
@@ -215,6 +215,9 @@ function Choices({ value, units, kinds }: AskedProps): VNode {
     </div>
   );
 }
+
+/** A table with a row for a word does not fit into a page of so many pixels. */
+const NARROW = 560;
 
 /** No third word. */
 const NOBODY = "none";

@@ -4,6 +4,7 @@ import type { Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
 import { Pen } from "../../draw/pen.ts";
 import type { Scene } from "../../draw/scene.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import { baselinesOf, type Told } from "../../run/training.ts";
 import type { Spot } from "../../views/spots.tsx";
@@ -61,14 +62,14 @@ export function curveScene(
   };
   const down = (loss: number): number => y0 - ((loss - low) / Math.max(high - low, 1e-9)) * (y0 - y1);
   for (const tick of ticks) {
-    pen.items.push({ kind: "path", d: `M${x0} ${down(tick)}H${x1}`, stroke: palette.hair, line: 1 });
+    pen.items.push({ d: `M${x0} ${down(tick)}H${x1}`, stroke: palette.hair, line: 1 });
     pen.text(x0 - 8, down(tick) + 4, short(tick, 1), palette.quiet, { align: "right" });
   }
   let free = Number.NEGATIVE_INFINITY;
   for (const step of log ? powersTo(last) : ticksBetween(0, last, 6).filter((each) => each <= last)) {
     const x = along(step);
     const text = grouped(step);
-    pen.items.push({ kind: "path", d: `M${x} ${y0}v4`, stroke: palette.quiet, line: 1 });
+    pen.items.push({ d: `M${x} ${y0}v4`, stroke: palette.quiet, line: 1 });
     const half = measure(text, 12) / 2;
     if (x - half < free || x + half > width) continue;
     pen.text(x, y0 + 18, text, palette.quiet, { align: "center" });
@@ -79,19 +80,18 @@ export function curveScene(
     return `M${points.map(([step, loss]) => `${along(step).toFixed(1)} ${down(loss).toFixed(1)}`).join("L")}`;
   };
   for (const { loss } of baselines) {
-    pen.items.push({ kind: "path", d: `M${x0} ${down(loss)}H${x1}`, stroke: palette.quiet, line: 1, dash: 3 });
+    pen.items.push({ d: `M${x0} ${down(loss)}H${x1}`, stroke: palette.quiet, line: 1, dash: 3 });
   }
   for (const [step, loss] of single) pen.rect(along(step) - 1.5, down(loss) - 1.5, 3, 3, palette.quiet);
-  if (training.length > 0)
-    pen.items.push({ kind: "path", d: path(training), stroke: palette.fill("query"), line: 1.5 });
+  if (training.length > 0) pen.items.push({ d: path(training), stroke: palette.fill("query"), line: 1.5 });
   if (evaluated.length > 1) {
-    pen.items.push({ kind: "path", d: path(evaluated), stroke: palette.fill("key"), line: 1.5, dash: 6 });
+    pen.items.push({ d: path(evaluated), stroke: palette.fill("key"), line: 1.5, dash: 6 });
   }
   for (const [step, loss] of evaluated) pen.rect(along(step) - 3, down(loss) - 3, 6, 6, palette.fill("key"));
   legend(told, pen, { palette, measure }, width);
   for (const { name, step } of pins) {
     const x = along(step);
-    pen.items.push({ kind: "path", d: `M${x} ${y1}V${y0}`, stroke: palette.ink, line: 1, dash: 2 });
+    pen.items.push({ d: `M${x} ${y1}V${y0}`, stroke: palette.ink, line: 1, dash: 2 });
     pen.text(Math.min(x + 4, width - 12), y1 + 12, name, palette.ink, { bold: true });
   }
   const spots = told.records.map(({ step, loss }, place): Spot => {
@@ -119,8 +119,7 @@ function legend(told: Told, pen: Pen, { palette, measure }: Pick<Curve, "palette
   for (const { text, stroke, dash = 0, dot = 0 } of entries) {
     const wide = 24 + measure(text, 12);
     if (x > 0 && x + wide > width) [x, y] = [0, y + 16];
-    if (dash >= 0)
-      pen.items.push({ kind: "path", d: `M${x} ${y}h18`, stroke, line: 1.5, ...(dash > 0 ? { dash } : {}) });
+    if (dash >= 0) pen.items.push({ d: `M${x} ${y}h18`, stroke, line: 1.5, ...(dash > 0 ? { dash } : {}) });
     if (dot > 0) pen.rect(x + 9 - dot / 2, y - dot / 2, dot, dot, stroke);
     pen.text(x + 24, y + 4, text, palette.quiet);
     x += wide + 16;
@@ -134,9 +133,7 @@ export function ticksBetween(lowest: number, highest: number, about: number): nu
   const power = 10 ** Math.floor(Math.log10(rough));
   const size = [...ROUND, 10].map((each) => each * power).find((each) => each >= rough) ?? 10 * power;
   const [first, last] = [Math.floor(lowest / size + 1e-9), Math.ceil(highest / size - 1e-9)];
-  return Array.from({ length: Math.max(last - first, 1) + 1 }, (_, step) =>
-    Number(((first + step) * size).toPrecision(12)),
-  );
+  return range(Math.max(last - first, 1) + 1, (step) => Number(((first + step) * size).toPrecision(12)));
 }
 
 /** 0, 1, 10, 100 … and what lies between them. */

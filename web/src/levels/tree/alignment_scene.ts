@@ -34,7 +34,7 @@ export function alignmentScene(of: Alignment, palette: Palette, measure: Measure
     for (const [key, word] of source.entries()) {
       const text = cut(word, TOP - 12, measure);
       pen.items.push({
-        ...{ kind: "text", x: x + key * cell + cell / 2 + 4, y: y - 8, text, size: 12 },
+        ...{ x: x + key * cell + cell / 2 + 4, y: y - 8, text },
         ...{ fill: palette.ink, turned: true },
       });
     }

@@ -3,9 +3,9 @@
 import type { VNode } from "preact";
 import { written } from "../../numbers/letters.ts";
 import { say } from "../../words/say.ts";
-import type { Branch, Row } from "./branches.ts";
-import { shared } from "./line.ts";
-import type { Settings } from "./search.ts";
+import type { Branch, Row } from "./written/branches.ts";
+import { shared } from "./written/line.ts";
+import type { Settings } from "./written/search.ts";
 
 /** So many tokens of a branch are shown. */
 const SHOWN = 14;

@@ -7,20 +7,20 @@ import { counted, percent, short } from "../../numbers/written.ts";
 import type { Source } from "../../sources/source.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
-import type { Node, Search } from "./search.ts";
+import type { Node, Search } from "./written/search.ts";
 
 /** So many candidates are named. */
 const LISTED = 8;
 
 const FATES: Readonly<Partial<Record<Node["fate"], string>>> = {
-  kept: "kept",
-  answer: "ends",
+  kept: say`kept`,
+  answer: say`ends`,
   hopeless: say`given up`,
   below: say`not kept`,
   unlikely: say`not kept`,
   undrawn: say`not drawn`,
   cut: say`left out`,
-  forbidden: "forbidden",
+  forbidden: say`forbidden`,
 };
 
 /** The likeliest tokens of a step, each with a link to its number. */

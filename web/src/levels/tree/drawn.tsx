@@ -3,8 +3,8 @@
 import type { VNode } from "preact";
 import { percent, short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
-import { partsOf } from "./line.ts";
-import type { Node, Search } from "./search.ts";
+import { partsOf } from "./written/line.ts";
+import type { Node, Search } from "./written/search.ts";
 
 /** The picture has at least so many pixels, and a letter at most so many: a word that its part has no room for is left out. */
 const [LEAST, LETTER, AROUND] = [300, 9, 6];

@@ -1,39 +1,20 @@
 /** The search that the page shows, where it comes from, and how a node of it is opened as a run. */
 
-import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { go, type State, state } from "../../address/state.ts";
 import type { Session } from "../../edit/session/session.ts";
 import type { Names } from "../../formulas/names.ts";
-import type { RunRecord, Side } from "../../record/record.ts";
-import type { TreeWish } from "../../record/wishes.ts";
+import type { Side } from "../../record/record.ts";
 import type { Store } from "../../run/store.ts";
-import type { HttpSource } from "../../sources/http_source.ts";
-import { RefusedError } from "../../sources/refused.ts";
 import { isServed } from "../../sources/served.ts";
 import type { Source } from "../../sources/source.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
-import { type Node, Search, type SearchRecord } from "./search.ts";
+import { chose, stepOf } from "./written/line.ts";
+import { type Node, Search, type SearchRecord } from "./written/search.ts";
 
-/** What is chosen at this level, as the address has it: `beams=8`, `temperature=0.6`, `begins=12.44`, `block=2`, `head=5`. */
-export function option(name: string, options: readonly string[] = state.value.options): string {
-  return options.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
-}
-
-export function withOption(name: string, value: string, options: readonly string[] = state.value.options): string[] {
-  const others = options.filter((each) => !each.startsWith(`${name}=`));
-  return value === "" ? others : [...others, `${name}=${value}`];
-}
-
-/** The tokens with which the answer of the address begins: what stood before the word from which it was rewritten. */
-export function begun(options: readonly string[] = state.value.options): number[] {
-  const typed = option("begins", options);
-  return /^\d+(\.\d+)*$/.test(typed) ? typed.split(".").map(Number) : [];
-}
-
-/** Whether what was written is played: a new text plays by itself, and so stands outside of the view that draws it. */
-export const playing = signal(false);
+// An exported page lacks it: it asks no server.
+const { problem, searched, wishOf } = await import("./asked/asked.ts");
 
 export interface Held {
   readonly search: Search | null;
@@ -43,15 +24,11 @@ export interface Held {
   readonly options: readonly string[];
 }
 
-/** Searches that were asked for, by the wish; they never change. */
-const asked = new Map<string, Promise<Search>>();
-const MOST = 48;
-
 /** The search for the sentence in front. Until another one is there, the one before stays. */
 export function useSearch(): Held {
   const { source, names } = useStore();
   const { sentence } = state.value;
-  const key = JSON.stringify([names.run.title, wishOf(source, sentence), sentence]);
+  const key = JSON.stringify([names.run.title, isServed(source) && wishOf(source, sentence), sentence]);
   const [found, setFound] = useState<Held>({ search: null, why: "", options: [] });
   const side = writingSide(names);
   useEffect(() => {
@@ -69,90 +46,14 @@ export function useSearch(): Held {
   return found;
 }
 
-/** What the model of a run writes; null where it writes nothing. */
-export type Written = "translation" | "text" | "reply";
-
-export function writtenBy(run: RunRecord & { readonly writes?: unknown }): Written | null {
-  if (!run.model.stacks.some(({ side }) => side === "decoder")) return null;
-  if (run.writes === "chat") return "reply";
-  return run.model.stacks.some(({ side }) => side === "encoder") ? "translation" : "text";
-}
-
-/** Whether the search of the address draws: a writer does unless something else is asked for, a translator does not. */
-export function draws(written: Written | null, options: readonly string[] = state.value.options): boolean {
-  const draw = option("draw", options);
-  return draw === "" ? written !== "translation" : draw === "1";
-}
-
-/** At a temperature of 0 nothing is drawn: the likeliest token is taken each time. */
-export function isCold(options: readonly string[] = state.value.options): boolean {
-  return option("temperature", options) !== "" && Number(option("temperature", options)) === 0;
-}
-
-/** So many tokens are written where nobody says otherwise, but for translations: a story has no length of its own. */
-export const TOKENS = 40;
-
-function wishFor(source: HttpSource, text: string, options: readonly string[]): TreeWish {
-  const number = (name: string): number | undefined => {
-    const typed = option(name, options);
-    return typed === "" || Number.isNaN(Number(typed)) ? undefined : Number(typed);
-  };
-  const { model } = source.run.asked;
-  const by = writtenBy(source.run);
-  const more = by === "translation" ? {} : { max_tokens: number("tokens") ?? TOKENS };
-  const begins = begun(options);
-  const drawn = draws(by, options);
-  if (drawn && isCold(options)) return { model, text, beams: 1, begins, ...more };
-  const ways = drawn
-    ? {
-        ...{ sample: true, temperature: number("temperature"), top_k: number("top-k"), top_p: number("top-p") },
-        ...{ seed: number("seed"), n_best: number("texts") },
-      }
-    : {
-        beams: number("beams") ?? (by === "translation" ? undefined : 4),
-        length_penalty: number("beams") === 1 ? undefined : number("alpha"),
-      };
-  return { model, text, begins, ...ways, ...more };
-}
-
-function wishOf(source: Source, sentence: number): TreeWish | null {
-  if (!isServed(source)) return null;
-  return wishFor(source, source.run.asked.texts[sentence] ?? "", state.value.options);
-}
-
-/** What a live model writes after a text, as these options ask for it; each is asked for once. */
-export function searchFor(source: HttpSource, text: string, options: readonly string[]): Promise<Search> {
-  return searched(source, wishFor(source, text, options));
-}
-
-function searched(source: HttpSource, wish: TreeWish): Promise<Search> {
-  const key = JSON.stringify(wish);
-  let held = asked.get(key);
-  if (held === undefined) {
-    held = source.search(wish).then((record) => new Search(record as SearchRecord));
-    asked.set(key, held);
-    for (const oldest of asked.keys()) if (asked.size > MOST) asked.delete(oldest);
-    held.catch(() => asked.delete(key));
-  }
-  return held;
-}
-
-/** What went wrong, in a sentence, and what stays. */
-export function problem(error: unknown): string {
-  if (error instanceof RefusedError) return error.sentence;
-  const told = error instanceof Error ? error.message : String(error);
-  if (!(error instanceof TypeError)) return told;
-  return say`The server does not answer (${told}): if it has ended, start glassformer explore again. What is written stays.`;
-}
-
 async function searchOf(source: Source, names: Names, sentence: number): Promise<Omit<Held, "options">> {
-  const wish = wishOf(source, sentence);
+  const served = isServed(source);
   try {
-    if (wish !== null && isServed(source)) return { search: await searched(source, wish), why: "" };
+    if (served) return { search: await searched(source, wishOf(source, sentence)), why: "" };
     const record = ((await source.section("search")) as readonly (SearchRecord | null)[] | undefined)?.[sentence];
     return record == null ? { search: null, why: absent(names) } : { search: new Search(record), why: "" };
   } catch (error) {
-    return { search: null, why: problem(error) };
+    return { search: null, why: served ? problem(error) : String(error) };
   }
 }
 
@@ -189,21 +90,10 @@ export function useRead(store: Store, sentence: number): readonly number[] | nul
   return read?.store.names.run.title === store.names.run.title ? read.ids : null;
 }
 
-/** Whether a run in which the decoder reads these tokens has chosen the node: it read all that stands before it. */
-export function chose(search: Search, node: Node, read: readonly number[]): boolean {
-  const before = search.readBefore(node);
-  return before.length <= read.length && before.every((id, place) => read[place] === id);
-}
-
 /** Whether it has read the node too, or, of an end, all before it. */
 export function reads(search: Search, node: Node, read: readonly number[]): boolean {
   const all = search.readWith(node);
   return all.length <= read.length && all.every((id, place) => read[place] === id);
-}
-
-/** The step in which a node was chosen, counted by the tokens that the decoder had read, less one. */
-export function stepOf(search: Search, node: Node): number {
-  return search.readBefore(node).length - 1;
 }
 
 /** The place among those at which the vocabulary was scored; −1 where it was not. */

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { toNumber } from "../../address/links.ts";
 import { go, link, state } from "../../address/state.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { short } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
 import { usePalette, useStore, useWidth } from "../../views/hooks.ts";
@@ -11,9 +12,9 @@ import { measure, Picture } from "../../views/picture.tsx";
 import { Choice } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import { alignmentScene } from "./alignment_scene.ts";
-import { withOption } from "./held.ts";
 import { triangleScene } from "./triangle_scene.ts";
 import { type Chosen, crosses, useShares } from "./weights.ts";
+import { withOption } from "./written/options.ts";
 
 /** Lines of so many heads can be told apart by their colours. */
 const COLOURS = 8;
@@ -23,7 +24,7 @@ export function LookChoice({ chosen, side }: { chosen: Chosen; side: "own" | "so
   const { blocks, block, names, heads, head, each } = chosen;
   const set = (name: string) => (value: string) => go({ options: withOption(name, value) }, true);
   const mean: readonly [string, string] = ["", say`mean of ${heads}`];
-  const one = Array.from({ length: heads }, (_, one): [string, string] => [String(one), String(one)]);
+  const one = range(heads, (one): [string, string] => [String(one), String(one)]);
   const all: readonly [string, string][] = heads > 1 && heads <= COLOURS ? [["each", say`each in its colour`]] : [];
   return (
     <div class="controls look-choice">
@@ -84,7 +85,7 @@ function Look({ name, step, head }: { name: string; step: number; head: number |
         {title}: <a href={link(to)}>{head === null ? say`its heads` : say`head ${head}`} →</a>
       </h3>
       <ul class="shares" data-attention={name}>
-        {Array.from({ length: shown }, (_, key) => {
+        {range(shown, (key) => {
           const value = share(step, key);
           const cell = [sentence, head ?? 0, step, key];
           return (

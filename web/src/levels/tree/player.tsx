@@ -4,8 +4,7 @@ import type { VNode } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { go } from "../../address/state.ts";
 import { say } from "../../words/say.ts";
-import { option, playing, withOption } from "./held.ts";
-import { isStill } from "./rewriting.ts";
+import { isStill, option, playing, withOption } from "./written/options.ts";
 
 /** Tokens in a second. */
 const SPEEDS = ["0.5", "1", "2", "4", "8"];

@@ -4,8 +4,8 @@ import type { VNode } from "preact";
 import { link } from "../../address/state.ts";
 import { short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
-import { rivalsAt, shared } from "./line.ts";
-import type { Node, Search } from "./search.ts";
+import { rivalsAt, shared } from "./written/line.ts";
+import type { Node, Search } from "./written/search.ts";
 
 const FATES: Readonly<Partial<Record<Node["fate"], string>>> = {
   answer: say`a complete answer`,

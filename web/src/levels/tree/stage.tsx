@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { written } from "../../numbers/letters.ts";
 import { useWidth } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
-import { type Box, curve, strongest } from "./line.ts";
+import { type Box, curve, strongest } from "./written/line.ts";
 
 /** How a blank of a token is written. */
 const BLANK = "▁";

@@ -4,24 +4,28 @@ import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
 import { useSession } from "../../edit/session/context.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { short } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
 import { isServed } from "../../sources/served.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
-import { branches, rowsOf, withBranch } from "./branches.ts";
 import { BranchesView, beside } from "./branches_view.tsx";
 import { Candidates } from "./candidates.tsx";
 import { Drawn } from "./drawn.tsx";
-import { begun, draws, type Held, isCold, option, placeOf, playing, useRead, withOption, writtenBy } from "./held.ts";
-import { type Line, lineOf, nodesAt, targetIn } from "./line.ts";
+import { type Held, placeOf, useRead } from "./held.ts";
 import { Aligned, LookChoice, Looks, SoFar } from "./looks.tsx";
 import { Player } from "./player.tsx";
-import { branchOf, continued, goBack, isOf, isStill, rewrite, write, writing } from "./rewriting.ts";
 import { Rivals } from "./rivals.tsx";
 import { Sliders } from "./sliders.tsx";
 import { type Beam, Stage, Turns } from "./stage.tsx";
 import { type Chosen, chosenAttention, crosses, type Share, useAttention } from "./weights.ts";
+import { branches, branchOf, continued, isOf, rowsOf, withBranch } from "./written/branches.ts";
+import { type Line, lineOf, nodesAt, targetIn } from "./written/line.ts";
+import { begun, draws, isCold, isStill, option, playing, withOption, writing, writtenBy } from "./written/options.ts";
+
+// An exported page lacks it: it asks no server.
+const { goBack, rewrite, write } = await import("./asked/asked.ts");
 
 /** So many tokens more are written at the end of a text that was cut. */
 const MORE = 40;
@@ -246,14 +250,14 @@ function beamsOf(
   source: number,
 ): Beam[] {
   const count = side === "source" ? source : step + 1;
-  const shares = (one: number | null): number[] => Array.from({ length: count }, (_, key) => of(one)(step, key));
+  const shares = (one: number | null): number[] => range(count, (key) => of(one)(step, key));
   if (!each) return [{ side, colour: "var(--attention)", shares: shares(head) }];
-  return Array.from({ length: heads }, (_, one) => ({ side, colour: `var(--head-${one + 1})`, shares: shares(one) }));
+  return range(heads, (one) => ({ side, colour: `var(--head-${one + 1})`, shares: shares(one) }));
 }
 
 /** Of each word that was written the word of the source that it looked at most. */
 function aligned(share: Share, given: number, step: number, source: number): [number, number][] {
-  return Array.from({ length: Math.max(0, step - given + 1) }, (_, place): [number, number] => {
+  return range(Math.max(0, step - given + 1), (place): [number, number] => {
     const query = given - 1 + place;
     let best = 0;
     for (let key = 1; key < source; key++) if (share(query, key) > share(query, best)) best = key;

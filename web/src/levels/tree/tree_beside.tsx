@@ -10,8 +10,9 @@ import { Command } from "../../views/command.tsx";
 import { useStore } from "../../views/hooks.ts";
 import { pointedSpot } from "../../views/spots.tsx";
 import { say } from "../../words/say.ts";
-import { canOpen, chose, openNode, placeOf, stepOf, useRead, useSearch } from "./held.ts";
-import type { Node, Search } from "./search.ts";
+import { canOpen, openNode, placeOf, useRead, useSearch } from "./held.ts";
+import { chose, stepOf } from "./written/line.ts";
+import type { Node, Search } from "./written/search.ts";
 
 export function TreeBeside(): VNode | null {
   const { search } = useSearch();

@@ -8,7 +8,7 @@ import type { Label } from "../../formulas/names.ts";
 import { short } from "../../numbers/written.ts";
 import type { Spot } from "../../views/spots.tsx";
 import { say } from "../../words/say.ts";
-import { type Fate, isStrong, type Node, type Search } from "./search.ts";
+import { type Fate, isStrong, type Node, type Search } from "./written/search.ts";
 
 const [ROW, HEIGHT, TOP, GAP, SOURCE, LINE] = [26, 22, 28, 44, 136, 20];
 const AROUND = 2;
@@ -62,7 +62,7 @@ export function treeScene(
         { stroke: palette.quiet, line: 1.5 },
         { stroke: palette.ink, line: 4 },
       ] as const;
-      pen.items.push({ kind: "path", d, ...(look[strength] ?? look[0]) });
+      pen.items.push({ d, ...(look[strength] ?? look[0]) });
     }
   }
   pen.rect(root - 4, middle - 4, 8, 8, palette.ink);

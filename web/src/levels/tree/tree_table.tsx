@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { link } from "../../address/state.ts";
 import { short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
-import type { Search } from "./search.ts";
+import type { Search } from "./written/search.ts";
 
 export function TreeTable({ search }: { search: Search }): VNode {
   const drawn = search.record.nodes.some(({ share }) => share !== null);

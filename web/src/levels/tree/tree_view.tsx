@@ -10,23 +10,15 @@ import { usePalette, useStore } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
 import { Spots } from "../../views/spots.tsx";
 import { say } from "../../words/say.ts";
-import {
-  draws,
-  openNode,
-  option,
-  TOKENS,
-  useRead,
-  useSearch,
-  type Written,
-  withOption,
-  writingSide,
-  writtenBy,
-} from "./held.ts";
-import { isStrong, methodOf, type Search } from "./search.ts";
+import { openNode, useRead, useSearch, writingSide } from "./held.ts";
 import { Theatre } from "./theatre.tsx";
 import { SIGNS, treeScene } from "./tree_scene.ts";
 import { TreeTable } from "./tree_table.tsx";
-import { Writer } from "./writer.tsx";
+import { writtenBy } from "./written/options.ts";
+import { isStrong, methodOf, type Search } from "./written/search.ts";
+
+// An exported page lacks it: it asks no server.
+const { Ways, Writer } = await import("./asked/asked.ts");
 
 export function TreeView(): VNode {
   const { names, source } = useStore();
@@ -57,7 +49,9 @@ export function TreeView(): VNode {
           {say`the search`}
         </a>
       </nav>
-      {written !== null && <Writer written={written} search={search} waits={search === null && why === ""} />}
+      {written !== null && isServed(source) && (
+        <Writer written={written} search={search} waits={search === null && why === ""} />
+      )}
       {words && search === null && why !== "" && isServed(source) && <p class="wrong">{why}</p>}
       {words && <Theatre side={side} held={held} />}
       {words && <About />}
@@ -147,68 +141,5 @@ function Tree({ search }: { search: Search }): VNode {
       </ul>
       <TreeTable search={search} />
     </>
-  );
-}
-
-const BEAMS = ["", "1", "2", "3", "5", "8", "12", "16"];
-const ALPHAS = ["", "0", "0.6", "1", "2"];
-
-/** How a live page searches. */
-function Ways({ written, folded }: { written: Written | null; folded: boolean }): VNode {
-  const draw = draws(written);
-  const translates = written === "translation";
-  const set = (name: string, value: string): void => {
-    go({ options: withOption(name, value), ...(translates ? { at: [] } : {}) }, true);
-  };
-  const field = (name: string, text: string, usual: string): VNode => (
-    <label>
-      {text}
-      <input
-        type="number"
-        min="0"
-        step="any"
-        value={option(name)}
-        placeholder={usual}
-        onChange={(event) => set(name, event.currentTarget.value)}
-      />
-    </label>
-  );
-  const choice = (name: string, text: string, values: readonly string[]): VNode => (
-    <label>
-      {text}
-      <select value={option(name)} onChange={(event) => set(name, event.currentTarget.value)}>
-        {values.map((value) => (
-          <option value={value} key={value}>
-            {value === "" ? say`as trained` : value}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-  const ways = (
-    <div class="controls tree-ways">
-      <label>
-        {say`search`}
-        <select value={draw ? "1" : "0"} onChange={(event) => set("draw", event.currentTarget.value)}>
-          <option value="0">{say`with beams`}</option>
-          <option value="1">{say`by drawing`}</option>
-        </select>
-      </label>
-      {!draw && choice("beams", "beams", BEAMS)}
-      {!draw && option("beams") !== "1" && choice("alpha", say`length penalty α`, ALPHAS)}
-      {draw && field("temperature", "temperature", translates ? "1" : say`usual`)}
-      {draw && field("top-k", "top-k", say`all`)}
-      {draw && field("top-p", "top-p", translates ? "1" : say`usual`)}
-      {draw && field("seed", "seed", "0")}
-      {draw && field("texts", "texts", "1")}
-      {!translates && field("tokens", "tokens", String(TOKENS))}
-    </div>
-  );
-  if (!folded) return ways;
-  return (
-    <details class="more-ways">
-      <summary>{say`more about how it is written`}</summary>
-      {ways}
-    </details>
   );
 }

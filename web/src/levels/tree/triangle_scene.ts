@@ -34,24 +34,23 @@ export function triangleScene(of: Triangle, palette: Palette, measure: Measure, 
     }
   }
   const size = rows * cell;
-  pen.items.push({ kind: "image", x, y, w: size, h: size, columns: rows, rows, pixels });
+  pen.items.push({ x, y, w: size, h: size, columns: rows, rows, pixels });
   // What the look-ahead mask leaves out is paper, and so are the rows that are not yet written.
   const stairs = [x, y];
   for (let row = 0; row < rows; row++) {
     stairs.push(x + (row + 1) * cell, y + row * cell, x + (row + 1) * cell, y + (row + 1) * cell);
   }
   const beyond = [...stairs.slice(2), x + size + 1, y + size, x + size + 1, y - 1, x + cell, y - 1];
-  pen.items.push({ kind: "polygon", points: beyond, fill: palette.paper });
+  pen.items.push({ points: beyond, fill: palette.paper });
   const edge = stairs.reduce((d, point, at) => `${d}${at === 0 ? "M" : at % 2 === 0 ? "L" : " "}${point}`, "");
   pen.line(edge, palette.quiet);
   const end = y + count * cell;
   pen.items.push({
-    kind: "path",
     d: `M${x} ${y + size}L${x} ${end}L${x + count * cell} ${end}L${x + size} ${y + size}`,
     ...AHEAD(palette),
   });
   pen.items.push({
-    ...{ kind: "rect", x: x - 1, y: y + step * cell - 1, w: size + 2, h: Math.max(cell, 2) + 2 },
+    ...{ x: x - 1, y: y + step * cell - 1, w: size + 2, h: Math.max(cell, 2) + 2 },
     ...{ stroke: palette.ink, line: 1 },
   });
   if (named) {

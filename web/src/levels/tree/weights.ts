@@ -7,7 +7,7 @@ import type { Side } from "../../record/record.ts";
 import type { Source } from "../../sources/source.ts";
 import { useFound } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
-import { option } from "./held.ts";
+import { option } from "./written/options.ts";
 
 export interface Chosen {
   readonly blocks: readonly string[];

@@ -109,9 +109,9 @@ function drawSide(board: Board, side: Side, query: number, head: number, x: numb
       else if (weights === null) dots += `M${cx + cell / 2 - 2} ${cy + cell / 2}h4`;
     });
   });
-  items.push({ kind: "path", d: lines, stroke: quiet, line: 1 }, { kind: "path", d: dots, stroke: ink, line: 3 });
+  items.push({ d: lines, stroke: quiet, line: 1 }, { d: dots, stroke: ink, line: 3 });
   frame(board, left, top + shown.indexOf(query) * cell, cell * shown.length, cell);
-  items.push({ kind: "rect", x: left, y: top, w: cell * shown.length, h: cell * shown.length, stroke: hair, line: 1 });
+  items.push({ x: left, y: top, w: cell * shown.length, h: cell * shown.length, stroke: hair, line: 1 });
   const word = (token: number): string => s.names.word(s.side, s.sentence, token).text;
   const seen = all.filter((key) => side.allowed(query, key));
   const line = drawLine(board, x, top + cell * shown.length + 24, [

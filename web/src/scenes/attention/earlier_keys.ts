@@ -34,7 +34,7 @@ export function drawEarlier(board: Board): number {
   const y = 24 + last + rows.length * HEIGHT;
   if (left > 0) {
     const text = say`${left} more numbers a word are not drawn`;
-    board.items.push({ kind: "text", x: LABEL, y: y + 20, text, size: 12, fill: look.palette.quiet });
+    board.items.push({ x: LABEL, y: y + 20, text, fill: look.palette.quiet });
   }
   return y + 28;
 }

@@ -2,6 +2,7 @@
 
 import { type Box, LINE, measureBox, namesColumns } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted, short } from "../../numbers/written.ts";
 import { heard, say } from "../../words/say.ts";
 import { type Board, boxOf, drawText, laidOut } from "../board/board.ts";
@@ -94,7 +95,7 @@ export function drawSplit(whole: Board): number {
   const heads = Math.min(s.heads, APART);
   const wide = Math.min(176, width / 4);
   const apart = (last: string, mark: string, words: boolean): Box[] =>
-    Array.from({ length: heads }, (_, head) => {
+    range(heads, (head) => {
       const room = Math.max(24, Math.min(most, (width - 108 - wide) / heads - 24));
       return boxOf(board, s.of(last), `${mark} ${head}`, { head, words: words && head === 0, most: room });
     });

@@ -68,12 +68,12 @@ export function drawMixing(board: Board): number {
   };
   keys.forEach((key, row) => {
     const y = top + row * ch + ch / 2 + 4;
-    items.push({ kind: "text", x: xv - SIGN / 2, y, text: "×", size: 14, fill: look.palette.quiet, align: "center" });
-    items.push({ kind: "text", x: xp - SIGN / 2, y, text: "=", size: 14, fill: look.palette.quiet, align: "center" });
+    items.push({ x: xv - SIGN / 2, y, text: "×", size: 14, fill: look.palette.quiet, align: "center" });
+    items.push({ x: xp - SIGN / 2, y, text: "=", size: 14, fill: look.palette.quiet, align: "center" });
     channels.forEach((channel, column) => {
       const box = { x: xp + column * cw + 0.5, y: top + row * ch + 0.5, w: cw - 1, h: ch - 1 };
       const product = part(key, channel);
-      if (key > given.key) items.push({ kind: "rect", ...box, fill: look.palette.faint });
+      if (key > given.key) items.push({ ...box, fill: look.palette.faint });
       else drawCell(items, look, box, "value", value.strength(product), product, short);
     });
   });
@@ -81,10 +81,10 @@ export function drawMixing(board: Board): number {
   if (next >= 0) {
     const place = { x: xp + (channels.length * cw) / 2, y: top + (next + (keys.length - next) / 2) * ch + 4 };
     const text = cut(say`not added yet`, channels.length * cw - 8, look.measure);
-    items.push({ kind: "text", ...place, text, size: 12, fill: look.palette.quiet, align: "center" });
+    items.push({ ...place, text, fill: look.palette.quiet, align: "center" });
   }
   const below = top + keys.length * ch + 10;
-  items.push({ kind: "rect", x: xp, y: below - 5, w: channels.length * cw, h: 1, fill: look.palette.ink });
+  items.push({ x: xp, y: below - 5, w: channels.length * cw, h: 1, fill: look.palette.ink });
   const last = given.key === value.size("key") - 1;
   channels.forEach((channel, column) => {
     let sum = 0;
@@ -99,7 +99,7 @@ export function drawMixing(board: Board): number {
     });
   }
   items.push({
-    ...{ kind: "text", x: xp - 8, y: below + ch / 2 + 4, size: 12, align: "right", fill: look.palette.text("value") },
+    ...{ x: xp - 8, y: below + ch / 2 + 4, align: "right", fill: look.palette.text("value") },
     text: last ? say`mixed value` : say`sum so far`,
     bold: true,
   });

@@ -3,32 +3,19 @@
 import { cut } from "../../draw/box.ts";
 import { Sheet } from "../../draw/sheet.ts";
 import { MissingTensor } from "../../formulas/evaluator.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
 import { grouped, power } from "../../numbers/written.ts";
-import { explainsPadded } from "../../record/commands.ts";
 import type { Side } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import { around, type Board, caption, drawGrid, drawText, drawWords, LABEL, laidOut } from "../board/board.ts";
-import { aloneOf, realPlaces } from "../recomputed/alone.ts";
+import { paddedSide, realPlaces } from "../board/reading.ts";
+import { aloneOf } from "../recomputed/alone.ts";
 
 /** More weights than this are not fetched for a proof. */
 const LARGEST = 30_000_000;
 const SHOWN = 6;
-
-/** The side of which some sentence is padded. */
-function paddedSide(s: Scout): Side | undefined {
-  return (["inputs", "decoder_inputs"] as const).find((side) => {
-    const real = s.fetch(`${side}.real`);
-    return real !== undefined && Array.from(real.data).some((each) => each === 0);
-  });
-}
-
-export function padded(s: Scout): string | null {
-  if (paddedSide(s) !== undefined) return null;
-  const what = s.sentences > 1 ? say`The sentences of this run are equally long` : say`This run has one sentence`;
-  return say`${what}, so nothing was filled up. Of two sentences of unequal length the shorter is filled up to the longer; this picture then shows what was filled in, the mask that hides it, and the sentence worked out again without it. Such a page is written by ${explainsPadded(s.names.run)}`;
-}
 
 export function readsAlone(s: Scout): string[] {
   const { formulas, weights } = s.names.run;
@@ -56,11 +43,9 @@ export function drawPadding(board: Board): number {
       const word = isReal ? s.names.word(side, sentence, token).text : "padding";
       const [x, fill] = [place * cw, sentence === s.sentence ? ink : quiet];
       items.push({
-        kind: "text",
         x: x + cw / 2,
         y: y + 14,
         text: cut(word, cw - 4, look.measure),
-        size: 12,
         fill: isReal ? fill : quiet,
         bold: isReal && sentence === s.sentence,
         align: "center",
@@ -96,7 +81,7 @@ function isPadded({ fetch }: Scout, side: Side, sentence: number): boolean {
 
 function firstPadded(s: Scout, side: Side): number {
   const count = s.fetch(`${side}.real`)?.shape[0] ?? 1;
-  return Array.from({ length: count }, (_, row) => row).find((row) => isPadded(s, side, row)) ?? 0;
+  return range(count).find((row) => isPadded(s, side, row)) ?? 0;
 }
 
 /** Cells that nobody looks at, so many under each other, each with its zero. */
@@ -108,11 +93,11 @@ function stripes({ items, look }: Board, x: number, top: number, w: number, h: n
       d += `M${from} ${top + row * h + (at - from)}L${to} ${top + row * h + (at - to)}`;
     }
   }
-  items.push({ kind: "path", d, stroke: look.palette.hair, line: 1 });
+  items.push({ d, stroke: look.palette.hair, line: 1 });
   for (let row = 0; row < count; row++) {
     const [cx, cy] = [x + w / 2, top + row * h + h / 2];
-    items.push({ kind: "rect", x: cx - 6, y: cy - 7, w: 12, h: 14, fill: look.palette.paper });
-    items.push({ kind: "text", x: cx, y: cy + 4, text: "0", size: 12, fill: look.palette.quiet, align: "center" });
+    items.push({ x: cx - 6, y: cy - 7, w: 12, h: 14, fill: look.palette.paper });
+    items.push({ x: cx, y: cy + 4, text: "0", fill: look.palette.quiet, align: "center" });
   }
 }
 
@@ -182,7 +167,7 @@ function drawProof(board: Board, side: Side, sentence: number, top: number): num
     ] as const;
     both.forEach(([label, drawn, row, at], order) => {
       const y = top + 10 + order * 30;
-      items.push({ kind: "text", x: 0, y: y + 16, text: label, size: 12, fill: quiet });
+      items.push({ x: 0, y: y + 16, text: label, fill: quiet });
       drawGrid(board, {
         sheet: drawn,
         base: [row, at, 0],

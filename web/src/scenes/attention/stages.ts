@@ -3,6 +3,7 @@
 import { cut } from "../../draw/box.ts";
 import { rounded } from "../../draw/scene.ts";
 import { unmarked } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted } from "../../numbers/written.ts";
 import type { StackSizes } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -33,7 +34,6 @@ export function drawStages(whole: Board): number {
   const gives = out === "" ? say`${stacks.at(-1)?.width ?? 0} numbers for each word` : out;
   const box = (x: number, y: number, w: number, h: number, text: string, small = ""): void => {
     items.push({
-      kind: "rect",
       x: x + 0.5,
       y: y + 0.5,
       w: w - 1,
@@ -43,7 +43,6 @@ export function drawStages(whole: Board): number {
       line: 1,
     });
     items.push({
-      kind: "text",
       x: x + w / 2,
       y: y + h / 2 + (small === "" ? 5 : -2),
       text,
@@ -54,11 +53,9 @@ export function drawStages(whole: Board): number {
     });
     if (small !== "")
       items.push({
-        kind: "text",
         x: x + w / 2,
         y: y + h / 2 + 15,
         text: small,
-        size: 12,
         fill: quiet,
         align: "center",
       });
@@ -68,7 +65,7 @@ export function drawStages(whole: Board): number {
     const gap = narrow ? 16 : 32;
     const room = (width - 2 * edge - (boxes.length + 1) * gap) / boxes.length;
     const middle = y + 28;
-    items.push({ kind: "text", x: 0, y: middle + 4, text: cut(given, edge - 8, look.measure), size: 12, fill: ink });
+    items.push({ x: 0, y: middle + 4, text: cut(given, edge - 8, look.measure), fill: ink });
     boxes.forEach(([text, small], place) => {
       const x = edge + gap + place * (room + gap);
       arrow(board, x - gap + 3, middle, x - 4, middle);
@@ -77,11 +74,9 @@ export function drawStages(whole: Board): number {
     const end = width - edge;
     arrow(board, end - gap + 3, middle, end - 4, middle);
     items.push({
-      kind: "text",
       x: end + 4,
       y: middle + 4,
       text: cut(gives, edge - 8, look.measure),
-      size: 12,
       fill: look.palette.text("hidden"),
       bold: true,
     });
@@ -158,7 +153,6 @@ function columns(board: Board, top: number, stacks: readonly StackSizes[]): numb
       const y = bottom - (layer + 1) * step;
       const name = outputs.find((each) => each.startsWith(`${side}.blocks.${layer}.`)) ?? "";
       items.push({
-        kind: "rect",
         x: x + 0.5,
         y: y + 0.5,
         w: wide - 1,
@@ -167,14 +161,13 @@ function columns(board: Board, top: number, stacks: readonly StackSizes[]): numb
         stroke: hair,
         line: 1,
       });
-      items.push({ kind: "text", x: x + 8, y: y + high / 2 + 4, text: say`block ${layer}`, size: 12, fill: ink });
-      if (layer > 0)
-        items.push({ kind: "path", d: `M${x + wide / 2} ${y + step}v${high - step}`, stroke: quiet, line: 1.5 });
+      items.push({ x: x + 8, y: y + high / 2 + 4, text: say`block ${layer}`, fill: ink });
+      if (layer > 0) items.push({ d: `M${x + wide / 2} ${y + step}v${high - step}`, stroke: quiet, line: 1.5 });
       const sheet = laidOut(s, name);
       const shown = Math.min(sheet.columns, Math.floor((wide - 76) / 14));
       drawGrid(board, {
         ...{ sheet, base: s.cell(name, { token }), x: x + 64, y: y + (high - 14) / 2, cw: 14, ch: 14, rows: [token] },
-        columns: Array.from({ length: shown }, (_, channel) => channel),
+        columns: range(shown),
       });
       if (side === "encoder" && layer === layers - 1) memory.push({ x: x + wide, y: y + high / 2 });
       const [from] = memory;
@@ -188,9 +181,8 @@ function columns(board: Board, top: number, stacks: readonly StackSizes[]): numb
             [x - 3, y + high / 2],
           ].map(([a = 0, b = 0]) => [a, b] as const),
         );
-        items.push({ kind: "path", d, stroke: look.palette.text("key"), line: 1.5 });
+        items.push({ d, stroke: look.palette.text("key"), line: 1.5 });
         items.push({
-          kind: "path",
           d: `M${x - 8} ${y + high / 2 - 4}l5 4l-5 4`,
           stroke: look.palette.text("key"),
           line: 1.5,
@@ -199,7 +191,7 @@ function columns(board: Board, top: number, stacks: readonly StackSizes[]): numb
     }
     const word = s.names.word(tokens, s.sentence, token).text;
     const text = cut(say`${side}, strips of ${word}`, wide, look.measure);
-    items.push({ kind: "text", x, y: bottom + 14, text, size: 12, fill: quiet });
+    items.push({ x, y: bottom + 14, text, fill: quiet });
   });
   return bottom + 32;
 }

@@ -1,6 +1,7 @@
 /** Two hidden words side by side: as the model computes them, and with zeros after the position is added. */
 
 import { Sheet } from "../../draw/sheet.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { percent } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -9,10 +10,6 @@ import { around, type Board, caption, drawGrid, drawLine, drawWords, laidOut } f
 import { twinsOf } from "../recomputed/zeroed.ts";
 
 const GAP = 40;
-
-export function notTwo({ hidden }: Scout): string | null {
-  return hidden.length > 1 ? null : say`Two hidden words of one sentence are compared: this sentence has fewer.`;
-}
 
 /** `both`: the second picture too. */
 export function drawTwins(board: Board, both: boolean): number {
@@ -36,7 +33,7 @@ function column(
 ): number {
   const { s, look, items } = board;
   const tokens = s.hidden.slice(0, 2);
-  items.push({ kind: "text", x, y: y + 14, text: title, size: 14, fill: look.palette.ink, bold: true });
+  items.push({ x, y: y + 14, text: title, size: 14, fill: look.palette.ink, bold: true });
   let down = y + 44;
   for (const [name, label] of [
     [s.embed("sum"), say`word + position`],
@@ -67,14 +64,14 @@ function column(
     const text = same ? say`the same` : say`different`;
     const fill = same ? look.palette.text("hidden") : look.palette.quiet;
     const beside = { x: x + 72 + channels.length * cw + 8, y: down + ch + 4 };
-    items.push({ kind: "text", ...beside, text, size: 12, fill, bold: same });
+    items.push({ ...beside, text, fill, bold: same });
     down += 2 * ch + 30;
   }
   return guesses(board, x, down + 2, other);
 }
 
 function equal(sheet: Sheet, base: readonly number[], [one = 0, two = 0]: readonly number[]): boolean {
-  return Array.from({ length: sheet.columns }, (_, channel) => channel).every((channel) => {
+  return range(sheet.columns).every((channel) => {
     return sheet.value(sheet.cell(base, one, channel)) === sheet.value(sheet.cell(base, two, channel));
   });
 }
@@ -97,7 +94,7 @@ function guesses(board: Board, x: number, y: number, other: ReadonlyMap<string, 
 }
 
 function likeliest(s: Scout, tensor: Tensor, place: number): string[] {
-  const shares = Array.from({ length: tensor.shape.at(-1) ?? 0 }, (_, id) => at(tensor, [place, id]));
+  const shares = range(tensor.shape.at(-1) ?? 0, (id) => at(tensor, [place, id]));
   const order = [...shares.keys()].sort((one, two) => (shares[two] ?? 0) - (shares[one] ?? 0));
   return order.slice(0, 2).map((id) => `${s.names.run.words.vocabulary[id] ?? id} ${percent(shares[id] ?? 0)}`);
 }

@@ -2,6 +2,7 @@
 
 import { cut } from "../../draw/box.ts";
 import { lastOf } from "../../formulas/names.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { counted, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -15,7 +16,7 @@ const ROW = 32;
 export function TWO_WORDS(s: Scout): Ask[] {
   const words = s.all.map((token) => s.names.word(s.side, s.sentence, token).text);
   const { query, key, head, block } = shared(s);
-  const counted = (count: number): string[] => Array.from({ length: count }, (_, each) => String(each));
+  const counted = (count: number): string[] => range(count, String);
   return [
     { label: say`the word that looks`, options: words, usual: query },
     { label: say`a word it looks at`, options: words, usual: key },
@@ -76,7 +77,7 @@ export function twoWordsTable(s: Scout, [query = 0, key = 0, head = 0, block = 0
     string,
   ];
   const size = s.size(value, "channel");
-  const channels = Array.from({ length: Math.min(CHANNELS, size) }, (_, channel) => channel);
+  const channels = range(Math.min(CHANNELS, size));
   const tokens = query === key ? [query] : [query, key];
   const products = tokens.map((token) => {
     const share = s.value(weights, { head, query, key: token });
@@ -116,7 +117,7 @@ export function drawTwoWords(board: Board): number {
   let y = 24;
   const label = (mark: string, text: string, role: Parameters<typeof look.palette.text>[0]): void => {
     const [bold, most] = [look.palette.text(role), left - 24];
-    items.push({ kind: "text", x: 0, y: y + 17, text: mark, size: 14, fill: bold, bold: true });
+    items.push({ x: 0, y: y + 17, text: mark, size: 14, fill: bold, bold: true });
     // Where there is no room beside the cells it stands on two lines.
     const words = text.split(" ");
     let first = words.shift() ?? "";
@@ -124,7 +125,7 @@ export function drawTwoWords(board: Board): number {
     const lines = words.length === 0 ? [first] : [first, words.join(" ")];
     lines.forEach((line, place) => {
       const below = y + (lines.length === 1 ? 16 : 10 + 13 * place);
-      items.push({ kind: "text", x: 20, y: below, text: cut(line, most, look.measure), size: 12, fill: quiet });
+      items.push({ x: 20, y: below, text: cut(line, most, look.measure), fill: quiet });
     });
   };
   const vectors = (mark: string, text: string, name: string): void => {
@@ -135,8 +136,8 @@ export function drawTwoWords(board: Board): number {
     y += ROW;
   };
   const heading = (text: string): void => {
-    items.push({ kind: "text", x: 0, y: y + 22, text, size: 12, fill: quiet, bold: true });
-    items.push({ kind: "rect", x: 0, y: y + 4, w: width, h: 1, fill: look.palette.hair });
+    items.push({ x: 0, y: y + 22, text, fill: quiet, bold: true });
+    items.push({ x: 0, y: y + 4, w: width, h: 1, fill: look.palette.hair });
     y += ROW;
   };
 
@@ -144,7 +145,7 @@ export function drawTwoWords(board: Board): number {
     const { text, hidden } = s.names.word(s.side, s.sentence, token);
     const fill = hidden ? look.palette.text("hidden") : look.palette.ink;
     const shown = look.measure(text, 18, true) > room - 16 ? cut(text, (room - 16) / 1.6, look.measure) : text;
-    items.push({ kind: "text", x: left + place * room, y: 16, text: shown, size: 18, fill, bold: true });
+    items.push({ x: left + place * room, y: 16, text: shown, size: 18, fill, bold: true });
   });
   const [input = s.embed("sum")] = s.operands(of("query"));
   vectors("x", s.names.title(input), input);

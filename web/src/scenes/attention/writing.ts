@@ -29,10 +29,10 @@ export function drawWriting(board: Board): number {
   const told = s.names.run.words[side][s.sentence] ?? [];
   const rows: { readonly base: readonly number[]; readonly ids: readonly number[] }[] = [];
   let other = 0;
-  const head = { y: 12, size: 12 as const, bold: true };
-  if (!narrow) items.push({ kind: "text", x: left - 36, text: say`so far`, align: "right", fill: quiet, ...head });
-  items.push({ kind: "text", x: left + 8, text: say`argmax`, fill: look.palette.text("hidden"), ...head });
-  items.push({ kind: "text", x: left + wide + 8, text: say`the next likeliest`, fill: quiet, ...head });
+  const head = { y: 12, bold: true };
+  if (!narrow) items.push({ x: left - 36, text: say`so far`, align: "right", fill: quiet, ...head });
+  items.push({ x: left + 8, text: say`argmax`, fill: look.palette.text("hidden"), ...head });
+  items.push({ x: left + wide + 8, text: say`the next likeliest`, fill: quiet, ...head });
   shown.forEach((step, order) => {
     const given: Given = all[step]?.given ?? {};
     const token = axis === "token" ? (given["token"] ?? 0) : (s.names.run.places[given["place"] ?? 0]?.[1] ?? 0);
@@ -52,29 +52,28 @@ export function drawWriting(board: Board): number {
     const at = narrow
       ? { x: 0, y: y - 8, align: "left" as const }
       : { x: left - 36, y: y + 22, align: "right" as const };
-    items.push({ kind: "text", ...at, text: cut(so(), most, look.measure), size: 14, fill: ink });
-    if (!narrow)
-      items.push({ kind: "text", x: left - 18, y: y + 22, text: "→", size: 14, fill: quiet, align: "center" });
+    items.push({ ...at, text: cut(so(), most, look.measure), size: 14, fill: ink });
+    if (!narrow) items.push({ x: left - 18, y: y + 22, text: "→", size: 14, fill: quiet, align: "center" });
 
     found.forEach(({ word, share }, place) => {
       const [x, first] = [left + place * wide, place === 0];
       const name = typeof word === "string" ? word : word.text;
       const [fill, bold] = [first ? look.palette.text("hidden") : ink, first];
       const room = wide - 32 - look.measure(share.text, 12, bold);
-      const base = { y: y + 21, size: 12 as const, bold, fill };
-      items.push({ kind: "text", x: x + 8, text: cut(name, room, look.measure), ...base });
-      items.push({ kind: "text", x: x + wide - 16, text: share.text, align: "right", ...base });
+      const base = { y: y + 21, bold, fill };
+      items.push({ x: x + 8, text: cut(name, room, look.measure), ...base });
+      items.push({ x: x + wide - 16, text: share.text, align: "right", ...base });
       const bar = { x: x + 8, y: y + 28, h: 5 };
-      items.push({ kind: "rect", ...bar, w: wide - 24, fill: look.palette.faint });
-      items.push({ kind: "rect", ...bar, w: (wide - 24) * share.value, fill: look.palette.fill("hidden") });
-      if (first) items.push({ kind: "rect", x: x + 0.5, y: y + 2.5, w: wide - 9, h: 37, stroke: ink, line: 1.5 });
+      items.push({ ...bar, w: wide - 24, fill: look.palette.faint });
+      items.push({ ...bar, w: (wide - 24) * share.value, fill: look.palette.fill("hidden") });
+      if (first) items.push({ x: x + 0.5, y: y + 2.5, w: wide - 9, h: 37, stroke: ink, line: 1.5 });
     });
 
     const best = found[0]?.word;
     if (told[token + 1] === undefined || typeof best !== "object" || best.text === text(token + 1)) return;
     other += 1;
     const says = cut(say`The text goes on with ${text(token + 1)}.`, width - left - 8, look.measure);
-    items.push({ kind: "text", x: left + 8, y: y + 53, text: says, size: 12, fill: quiet });
+    items.push({ x: left + 8, y: y + 53, text: says, fill: quiet });
   });
   panels.push({
     ...{ tensor: PROBABILITIES, x: left, y: words, w: wide * count, h: high * rows.length },

@@ -3,6 +3,7 @@
 import { type Box, cut, type Look, measureBox } from "../../draw/box.ts";
 import type { Item, Panel } from "../../draw/scene.ts";
 import { type Arrangement, Sheet, sheetOf } from "../../draw/sheet.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { inCell } from "../../numbers/written.ts";
 import type { Side } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -62,7 +63,7 @@ export function drawGrid({ items, panels, look }: Board, grid: Grid): void {
     along.forEach((column, c) => {
       const box = { x: x + c * cw + 0.5, y: y + r * ch + 0.5, w: cw - 1, h: ch - 1 };
       if (grid.shown?.(row, column) === false) {
-        items.push({ kind: "rect", ...box, fill: look.palette.faint });
+        items.push({ ...box, fill: look.palette.faint });
         return;
       }
       const { role, strength, value } = sheet.paint(cellAt(r, c), look.sentence);
@@ -96,11 +97,11 @@ export function drawCell(
   // Lighter than a brick without digits, so that they can be read.
   const digits = box.w >= DIGITS - 1;
   const shown = digits ? strength * 0.88 : strength;
-  items.push({ kind: "rect", ...box, fill: palette.cell(role, shown) });
+  items.push({ ...box, fill: palette.cell(role, shown) });
   const [x, y] = [box.x + box.w / 2, box.y + box.h / 2];
   const fill = palette.on(role, shown);
-  if (digits) items.push({ kind: "text", x, y: y + 4, text: write(value), size: 12, fill, align: "center" });
-  else if (value < 0 && strength > 0.02) items.push({ kind: "path", d: `M${x - 2} ${y}h4`, stroke: fill, line: 1 });
+  if (digits) items.push({ x, y: y + 4, text: write(value), fill, align: "center" });
+  else if (value < 0 && strength > 0.02) items.push({ d: `M${x - 2} ${y}h4`, stroke: fill, line: 1 });
 }
 
 /** Words beside rows, or turned above columns. */
@@ -118,7 +119,7 @@ export function drawWords(
     const { text, hidden } = s.names.word(of.side, of.sentence, token);
     const place = turned ? { x: x + step * (order + 0.5) + 4, y } : { x, y: y + step * (order + 0.5) + 4 };
     items.push({
-      ...{ kind: "text", ...place, text: cut(text, most, look.measure), size: 12, bold: hidden },
+      ...{ ...place, text: cut(text, most, look.measure), bold: hidden },
       fill: look.palette.text(hidden ? "hidden" : "residual"),
       ...(turned ? { turned: true } : { align: "right" as const }),
     });
@@ -133,7 +134,7 @@ export function drawLine({ items, look, width }: Board, x: number, y: number, pi
   for (const [text, fill, bold = false] of pieces) {
     const wide = look.measure(text, 14, bold);
     if (at > x && at + wide > width) [at, line] = [x, line + 20];
-    items.push({ kind: "text", x: at, y: line, text, size: 14, fill, bold });
+    items.push({ x: at, y: line, text, size: 14, fill, bold });
     at += wide;
   }
   return line + 20;
@@ -146,19 +147,19 @@ export function drawText(board: Board, x: number, y: number, text: string, fill 
 }
 
 export function caption({ items, look }: Board, x: number, y: number, text: string, role: Sheet["role"]): void {
-  items.push({ kind: "text", x, y, text, size: 12, fill: look.palette.text(role), bold: true });
+  items.push({ x, y, text, fill: look.palette.text(role), bold: true });
 }
 
 /** A frame around something that is looked at. */
 export function frame({ items, look }: Board, x: number, y: number, w: number, h: number): void {
-  items.push({ kind: "rect", x: x - 1, y: y - 1, w: w + 2, h: h + 2, stroke: look.palette.ink, line: 1.5 });
+  items.push({ x: x - 1, y: y - 1, w: w + 2, h: h + 2, stroke: look.palette.ink, line: 1.5 });
 }
 
 /** So many steps of an axis, with the one in hand among them. */
 export function around(place: number, size: number, count: number): number[] {
   const shown = Math.min(count, size);
   const first = Math.min(Math.max(place - Math.floor(shown / 2), 0), size - shown);
-  return Array.from({ length: shown }, (_, step) => first + step);
+  return range(shown, (step) => first + step);
 }
 
 /** A tensor as a sheet, laid out as usual or as asked for. */
@@ -214,6 +215,6 @@ export function arrow({ items, look }: Board, x: number, y: number, tx: number, 
   const bend = Math.max(8, (tx - x) / 2);
   const stroke = look.palette.quiet;
   const d = y === ty ? `M${x} ${y}H${tx}` : `M${x} ${y}C${x + bend} ${y} ${tx - bend} ${ty} ${tx} ${ty}`;
-  items.push({ kind: "path", d, stroke, line: 1.5 });
-  items.push({ kind: "path", d: `M${tx - 5} ${ty - 4}L${tx} ${ty}L${tx - 5} ${ty + 4}`, stroke, line: 1.5 });
+  items.push({ d, stroke, line: 1.5 });
+  items.push({ d: `M${tx - 5} ${ty - 4}L${tx} ${ty}L${tx - 5} ${ty + 4}`, stroke, line: 1.5 });
 }

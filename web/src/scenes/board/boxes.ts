@@ -3,6 +3,7 @@
 import type { Box } from "../../draw/box.ts";
 import { drawBox } from "../../draw/draw_box.ts";
 import type { Arrangement } from "../../draw/sheet.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted, grouped, short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
 import { arrow, type Board, boxOf, caption, drawText } from "./board.ts";
@@ -27,7 +28,7 @@ export function middle({ box, x, y }: Set): { left: number; right: number; y: nu
 }
 
 export function sign({ items, look }: Board, x: number, y: number, text: string): void {
-  items.push({ kind: "text", x, y: y + 6, text, size: 18, fill: look.palette.quiet, align: "center" });
+  items.push({ x, y: y + 6, text, size: 18, fill: look.palette.quiet, align: "center" });
 }
 
 /** Vectors times one table of weights: the table is drawn once, and dashed where it is expanded along the batch. */
@@ -46,7 +47,7 @@ export function drawShared(board: Board): number {
   for (let behind = Math.min(s.sentences, 4) - 1; behind > 0; behind--) {
     const [dx, dy] = [behind * look.step, -behind * look.step];
     const d = `M${left + dx} ${down + table.top + dy}h${table.w}v${table.h}`;
-    items.push({ kind: "path", d, stroke: look.palette.quiet, line: 1, dash: 3 });
+    items.push({ d, stroke: look.palette.quiet, line: 1, dash: 3 });
   }
   const w = put(board, table, left, down);
   caption(board, left + depth, down + table.top - depth - 2, "W_Q", "query");
@@ -56,7 +57,7 @@ export function drawShared(board: Board): number {
   const [rows = 1, columns = 1] = s.shape(s.weight(s.of("query")));
   const counts = say`${columns} × ${rows} = ${grouped(columns * rows)} weights, one table`;
   items.push({
-    ...{ kind: "text", y: down + table.top + table.h + 32, size: 12, fill: look.palette.quiet },
+    ...{ y: down + table.top + table.h + 32, fill: look.palette.quiet },
     x: Math.max(Math.min(w.x, width - look.measure(counts, 12)), 0),
     text: counts,
   });
@@ -72,7 +73,7 @@ function boxOfAll(board: Board, name: string, title: string, most: number): Box 
   const heads = Math.min(s.heads, 4);
   const one = boxOf(board, name, title, { layout, most: most / heads });
   const place = s.names.axes(name).indexOf("head");
-  const faces = Array.from({ length: heads }, (_, head) => ({
+  const faces = range(heads, (head) => ({
     ...(one.faces[0] ?? { dy: 0, title: "" }),
     base: (one.faces[0]?.base ?? []).map((index, axis) => (axis === place ? head : index)),
     dx: head * (one.w + 4),
@@ -111,7 +112,7 @@ export function drawProduct(board: Board): number {
 function moreHeads(board: Board, shown: number, x: number, y: number, items: Board["items"], fill: string): number {
   if (board.s.heads <= shown) return y;
   const text = say`and ${counted(board.s.heads - shown, "more head")} in the same way`;
-  items.push({ kind: "text", x, y: y + 12, text, size: 12, fill });
+  items.push({ x, y: y + 12, text, fill });
   return y + 24;
 }
 
@@ -168,7 +169,7 @@ export function drawRecap(whole: Board): number {
   const outSet = put(board, out, right + last, Math.max(0, y / 2 - out.top - out.h / 2));
   for (const z of zs) arrow(board, middle(z).right + 3, middle(z).y, outSet.x - 3, middle(outSet).y);
   items.push({
-    ...{ kind: "text", x: right + last / 2, y: middle(outSet).y + 4, size: 12, align: "right" },
+    ...{ x: right + last / 2, y: middle(outSet).y + 4, align: "right" },
     text: "W_O",
     fill: look.palette.quiet,
   });

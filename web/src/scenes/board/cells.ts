@@ -1,5 +1,6 @@
 /** Scores built cell by cell: queries at the left, keys above, a score where they meet. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { more, short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
 import { around, type Board, caption, drawGrid, drawLine, drawWords, frame, LABEL, laidOut } from "./board.ts";
@@ -43,11 +44,9 @@ export function drawCells(board: Board): number {
   });
   caption(board, left, y - 8, say`query, head ${given.head}`, "query");
   items.push({
-    kind: "text",
     x: x - 8,
     y: WORDS_ABOVE + 14,
     text: say`key`,
-    size: 12,
     fill: look.palette.text("key"),
     bold: true,
     align: "right",
@@ -86,7 +85,7 @@ function sumLine(
   const size = s.size(query, "channel");
   const [ink, quiet] = [look.palette.ink, look.palette.quiet];
   const shown = Math.min(size, 6);
-  const pieces = Array.from({ length: shown }, (_, channel) => {
+  const pieces = range(shown, (channel) => {
     const [one, two] = [s.value(query, { ...given, channel }), s.value(key, { ...given, channel })];
     return [
       [channel === 0 ? "" : " + ", quiet],

@@ -1,8 +1,11 @@
 /** A text as an encoder reads it: its tokens in a row, the blocks below them, the vector that each place leaves with. */
 
 import { Pen } from "../../draw/pen.ts";
+import type { Fetch } from "../../formulas/evaluator.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { counted } from "../../numbers/written.ts";
+import type { Side } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import { around, type Board, drawGrid, drawWords, laidOut } from "./board.ts";
@@ -132,11 +135,10 @@ export function drawReading(board: Board, { x, y, width, tokens: all, focus = 0,
   });
   for (let slot = 1; slot <= empty; slot++) {
     const d = `M${right - slot * step + 2} ${top + 1}h${step - 4}V${bottom - 1}h${4 - step}z`;
-    board.items.push({ kind: "path", d, stroke: quiet, line: 1, dash: 3 });
+    board.items.push({ d, stroke: quiet, line: 1, dash: 3 });
   }
   const place = { x: right - (SLOTS * step) / 2 + 4, y: y + WORDS - 6 };
-  if (slots !== undefined)
-    board.items.push({ kind: "text", ...place, text: slots, size: 12, fill: quiet, turned: true });
+  if (slots !== undefined) board.items.push({ ...place, text: slots, fill: quiet, turned: true });
   return { x, width, tokens, left: (token) => x + step * Math.max(tokens.indexOf(token), 0), step, bottom, right };
 }
 
@@ -152,4 +154,19 @@ export function drawRead(board: Board, read: Read, used: readonly number[], text
   const below = middle + 10 + board.look.measure(text, 12) > read.x + read.width;
   pen.text(below ? read.x : middle + 10, read.bottom + (below ? 36 : 20), text, quiet);
   return read.bottom + (below ? 46 : 30);
+}
+
+/** The places of a sentence that are no padding. */
+export function realPlaces(fetch: Fetch, side: Side, sentence: number): number[] {
+  const [real, ids] = [fetch(`${side}.real`), fetch(`${side}.ids`) ?? fetch(`${side}.vectors`)];
+  const all = range((real ?? ids)?.shape[1] ?? 0);
+  return real === undefined ? all : all.filter((token) => at(real, [sentence, token]) !== 0);
+}
+
+/** The side of which some sentence is padded. */
+export function paddedSide(s: Scout): Side | undefined {
+  return (["inputs", "decoder_inputs"] as const).find((side) => {
+    const real = s.fetch(`${side}.real`);
+    return real !== undefined && Array.from(real.data).some((each) => each === 0);
+  });
 }

@@ -1,5 +1,6 @@
 /** One vector as a strip of cells: a few of its numbers, or all of them on several lines. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import type { Given } from "../../scout/scout.ts";
 import { type Board, drawGrid, laidOut } from "./board.ts";
 
@@ -10,7 +11,7 @@ export function drawStrip(board: Board, name: string, given: Given, x: number, y
   const base = board.s.cell(name, given);
   const count = Math.min(most, sheet.columns, Math.max(1, Math.floor(w / 40)));
   const row = axis === null ? 0 : (base[sheet.axes.indexOf(axis)] ?? 0);
-  const columns = Array.from({ length: count }, (_, channel) => channel);
+  const columns = range(count);
   drawGrid(board, { sheet, base, x, y, cw: Math.min(48, w / count), ch: 24, rows: [row], columns });
   return count;
 }
@@ -48,10 +49,10 @@ export function drawAll(
     const [row, column] = [Math.floor(channel / along), channel % along];
     const { role, strength, value } = sheet.paint(cell(row, column), look.sentence);
     const [cx, cy] = [x + column * side + 0.5, y + row * side + 0.5];
-    items.push({ kind: "rect", x: cx, y: cy, w: side - 1, h: side - 1, fill: look.palette.cell(role, strength) });
+    items.push({ x: cx, y: cy, w: side - 1, h: side - 1, fill: look.palette.cell(role, strength) });
     const stroke = look.palette.on(role, strength);
     if (value < 0 && strength > 0.02)
-      items.push({ kind: "path", d: `M${cx + side / 2 - 2.5} ${cy + side / 2 - 0.5}h4`, stroke, line: 1 });
+      items.push({ d: `M${cx + side / 2 - 2.5} ${cy + side / 2 - 0.5}h4`, stroke, line: 1 });
   }
   panels.push({
     ...{ tensor: name, x, y, w: along * side, h: lines * side, rows: lines, columns: along, cell },

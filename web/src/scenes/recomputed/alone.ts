@@ -3,8 +3,10 @@
 import type { Fetch } from "../../formulas/evaluator.ts";
 import type { Names } from "../../formulas/names.ts";
 import { Recomputer, workOfRun } from "../../formulas/recompute.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import type { Formula, Side } from "../../record/record.ts";
+import { realPlaces } from "../board/reading.ts";
 
 /** Multiplications and additions that a picture may take: half a second on a slow machine. */
 const MOST_WORK = 100_000_000;
@@ -20,13 +22,6 @@ export interface Alone {
   readonly count: number;
   readonly blocks: number;
   readonly largest: number;
-}
-
-/** The places of a sentence that are no padding. */
-export function realPlaces(fetch: Fetch, side: Side, sentence: number): number[] {
-  const [real, ids] = [fetch(`${side}.real`), fetch(`${side}.ids`) ?? fetch(`${side}.vectors`)];
-  const all = Array.from({ length: (real ?? ids)?.shape[1] ?? 0 }, (_, token) => token);
-  return real === undefined ? all : all.filter((token) => at(real, [sentence, token]) !== 0);
 }
 
 const known = new WeakMap<Names, Map<number, Alone>>();
@@ -82,8 +77,6 @@ function part({ shape, data }: Tensor, sentence: number, places: readonly number
   const [rows = 1, tokens = 1, ...rest] = shape;
   const size = sizeOf(rest);
   const start = Math.min(sentence, rows - 1) * tokens * size;
-  const found = places.flatMap((place) =>
-    Array.from({ length: size }, (_, at) => data[start + place * size + at] ?? 0),
-  );
+  const found = places.flatMap((place) => range(size, (at) => data[start + place * size + at] ?? 0));
   return { shape: [1, places.length, ...rest], data: found };
 }

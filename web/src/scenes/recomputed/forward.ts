@@ -4,6 +4,7 @@ import type { Fetch } from "../../formulas/evaluator.ts";
 import type { Names } from "../../formulas/names.ts";
 import { MOST_WORK, recompute } from "../../formulas/recompute.ts";
 import { wholeTensor } from "../../formulas/whole.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf, type Tensor } from "../../numbers/safetensors.ts";
 import type { Formula, Rule } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -48,7 +49,7 @@ function computed(s: Scout): Other | null {
   if (sizeOf(shape) > MOST_CELLS || s.formula(s.of("may_look"))?.rule["custom"] !== undefined) return null;
   const forward = looksForward(s);
   const [queries = 1, keys = 1] = shape.slice(2);
-  const data = Array.from({ length: queries * keys }, (_, flat) => Number(flat % keys <= Math.floor(flat / keys)));
+  const data = range(queries * keys, (flat) => Number(flat % keys <= Math.floor(flat / keys)));
   const mask: Tensor = { shape: [queries, keys], data };
   const changed = (formula: Formula): Formula => {
     if (!formula.name.includes(".self_attention.")) return formula;

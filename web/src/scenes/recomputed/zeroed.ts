@@ -3,8 +3,8 @@
 import { type Fetch, isOperand } from "../../formulas/evaluator.ts";
 import { lastOf, type Names } from "../../formulas/names.ts";
 import { recompute } from "../../formulas/recompute.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at, type Tensor } from "../../numbers/safetensors.ts";
-import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 
 export interface Twins {
@@ -12,12 +12,6 @@ export interface Twins {
   readonly tensors: ReadonlyMap<string, Tensor>;
   /** The likeliest word at each hidden place of the sentence, with its probability there and at the place before. */
   readonly guesses: readonly { readonly text: string; readonly share: number; readonly other: number }[];
-}
-
-/** Why a model has no such run; null where it has. */
-export function zeroesNothing({ names: { run } }: Scout): string | null {
-  const sets = run.formulas.some(({ name, rule }) => name.endsWith(".embed.word") && isOperand(rule["masked_words"]));
-  return sets ? null : say`This model reads a hidden word as a token of its vocabulary: it sets no vector to zeros.`;
 }
 
 const known = new WeakMap<Names, Map<number, Twins>>();
@@ -60,7 +54,7 @@ function guessesIn(tensors: ReadonlyMap<string, Tensor>, names: Names, sentence:
   if (tensor === undefined || tensor.shape.length !== 2) return [];
   const places = names.run.places.flatMap(([row], place) => (row === sentence ? [place] : []));
   return places.map((place, order) => {
-    const shares = Array.from({ length: tensor.shape[1] ?? 0 }, (_, id) => at(tensor, [place, id]));
+    const shares = range(tensor.shape[1] ?? 0, (id) => at(tensor, [place, id]));
     const best = shares.indexOf(Math.max(...shares));
     const beside = places[order === 0 ? 1 : order - 1] ?? place;
     return {

@@ -1,6 +1,7 @@
 /** From the vectors of a text to what the model answers, beside the picture of a document. */
 
 import { Pen } from "../../draw/pen.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { heard, say } from "../../words/say.ts";
@@ -30,7 +31,7 @@ export const POOLED = {
 /** The labels of the text, the likeliest first, each with its probability; none where the model has none for a text. */
 export function labelsOf(s: Scout): Share[] {
   if (!s.has(PROBABILITIES)) return [];
-  const all = Array.from({ length: s.size(PROBABILITIES, "label") }, (_, label) => {
+  const all = range(s.size(PROBABILITIES, "label"), (label) => {
     const cell = s.cell(PROBABILITIES, { label, candidate: s.sentence });
     return {
       label: s.names.label(PROBABILITIES, "label", label, 0).text,
@@ -123,5 +124,5 @@ export function ownLabel(board: Board): Own {
 
 /** Where the second text begins. */
 function drawParting({ items, look }: Board, x: number, y: number, bottom: number): void {
-  items.push({ kind: "path", d: `M${x} ${y + 8}v62M${x} ${y + 98}V${bottom}`, stroke: look.palette.ink, line: 2 });
+  items.push({ d: `M${x} ${y + 8}v62M${x} ${y + 98}V${bottom}`, stroke: look.palette.ink, line: 2 });
 }

@@ -1,6 +1,7 @@
 /** Four ways to use one encoder: which of its vectors each of them reads, on the text of the run. */
 
 import { Pen } from "../../draw/pen.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { percent, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -80,7 +81,7 @@ export function answered(s: Scout, way: Way, from: number): string {
     const [first, last] = [0, 1].map((label) => word(best(passage, (token) => value(token, label))));
     return say`begins at ${first}, ends at ${last}`;
   }
-  const all = Array.from({ length: s.size(name, "label") }, (_, label) => label);
+  const all = range(s.size(name, "label"));
   const tags = labelled(s, passage).map((token) => {
     return `${word(token)} ${
       s.names.label(

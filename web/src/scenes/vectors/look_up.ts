@@ -1,5 +1,6 @@
 /** A word, its id, the row of the table of that number, and the vector that it is. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { sizeOf } from "../../numbers/safetensors.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -50,7 +51,6 @@ export function drawLookUp(board: Board): number {
 
   // The word and its number.
   items.push({
-    kind: "text",
     x: 0,
     y: 24,
     text,
@@ -61,9 +61,9 @@ export function drawLookUp(board: Board): number {
   const after = look.measure(text, 18, true) + 16;
   arrow(board, after, 18, after + 28, 18);
   const box = { x: after + 40, y: 4, w: 72, h: 28 };
-  items.push({ kind: "rect", ...box, stroke: look.palette.hair, line: 1 });
-  items.push({ kind: "text", x: box.x + 36, y: 24, text: String(id), size: 18, fill: ink, align: "center" });
-  items.push({ kind: "text", x: box.x + 84, y: 23, text: say`its id`, size: 12, fill: quiet });
+  items.push({ ...box, stroke: look.palette.hair, line: 1 });
+  items.push({ x: box.x + 36, y: 24, text: String(id), size: 18, fill: ink, align: "center" });
+  items.push({ x: box.x + 84, y: 23, text: say`its id`, fill: quiet });
   const cell = s.cell(ids, { token });
   panels.push({
     tensor: ids,
@@ -90,15 +90,14 @@ export function drawLookUp(board: Board): number {
     const left = narrow ? 112 : 152;
     const count = Math.min(channels, Math.floor((width - left - 24) / 42));
     const cw = Math.min(48, (width - left - 24) / count);
-    const columns = Array.from({ length: count }, (_, channel) => channel);
+    const columns = range(count);
     drawGrid(board, { sheet, base: [0, 0], x: left, y, cw, ch: 24, rows: shown, columns });
     shown.forEach((row, order) => {
       const name = s.names.run.words.vocabulary.length > 0 ? s.names.label(table, "row", row, s.sentence).text : "";
       const [fill, bold] = [row === place ? ink : quiet, row === place];
-      const at = { y: y + order * 24 + 16, size: 12 as const, fill, bold };
-      items.push({ kind: "text", x: 48, text: grouped(row), align: "right", ...at });
+      const at = { y: y + order * 24 + 16, fill, bold };
+      items.push({ x: 48, text: grouped(row), align: "right", ...at });
       items.push({
-        kind: "text",
         x: 56,
         text: [...spelled(name, (letter) => look.measure(letter, 12))].slice(0, narrow ? 7 : 13).join(""),
         ...at,
@@ -107,7 +106,6 @@ export function drawLookUp(board: Board): number {
     frame(board, left, y + shown.indexOf(place) * 24, count * cw, 24);
     if (count < channels)
       items.push({
-        kind: "text",
         x: left + count * cw + 8,
         y: y + shown.indexOf(place) * 24 + 16,
         text: "…",

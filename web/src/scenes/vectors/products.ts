@@ -1,6 +1,7 @@
 /** A vector of a text times other numbers, product by product: the largest ones, each followed to the run's own numbers. */
 
 import { Pen } from "../../draw/pen.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import { say } from "../../words/say.ts";
 import { type Board, drawCell, drawWords, laidOut } from "../board/board.ts";
@@ -21,7 +22,7 @@ export interface Product {
 /** All products, the largest first. */
 export function productsOf(board: Board, feature: Feature, weights: ArrayLike<number>, scale = 1): Product[] {
   const { s } = board;
-  const all = Array.from({ length: numbersOf(s, feature) }, (_, index): Product => {
+  const all = range(numbersOf(s, feature), (index): Product => {
     const addends = pooled(s, feature, index);
     const [value, weight] = [summed(addends) * scale, weights[index] ?? 0];
     return { index, addends, value, weight, product: value * weight };

@@ -1,6 +1,7 @@
 /** A word in two places: how alike its vectors are, layer by layer, and how far each block turns them. */
 
 import { Pen } from "../../draw/pen.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { short } from "../../numbers/written.ts";
 import { cosineOf } from "../../run/looks.ts";
@@ -8,7 +9,7 @@ import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import type { Ask } from "../board/ask.ts";
 import { around, type Board, drawGrid, drawText, laidOut } from "../board/board.ts";
-import { realPlaces } from "../recomputed/alone.ts";
+import { realPlaces } from "../board/reading.ts";
 import { channelIn, layerName, layerTitle, reader, vectorsIn, WORD_ASKED, widthOf } from "./vectors.ts";
 
 /** A token of one of the run's sentences. */
@@ -19,7 +20,7 @@ interface Place {
 }
 
 function placesOf(s: Scout): Place[] {
-  return Array.from({ length: s.sentences }, (_, sentence) => sentence).flatMap((sentence) =>
+  return range(s.sentences).flatMap((sentence) =>
     realPlaces(s.fetch, s.side, sentence).map((token) => {
       return { sentence, token, text: s.names.word(s.side, sentence, token).text };
     }),

@@ -1,6 +1,7 @@
 /** Six ways to take the vector of a word from the layers of a model, beside the scores that a document prints. */
 
 import { Pen } from "../../draw/pen.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import type { Strategy } from "../../record/record.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -95,7 +96,7 @@ function drawStack(
   layers.forEach((_, layer) => {
     const read = strategy?.layers.some(([number]) => number === layer) === true;
     const fill = read ? look.palette.fill("residual") : look.palette.faint;
-    items.push({ kind: "rect", x, y: y + step * (layers.length - 1 - layer), w, h: Math.max(step - 1.5, 1), fill });
+    items.push({ x, y: y + step * (layers.length - 1 - layer), w, h: Math.max(step - 1.5, 1), fill });
   });
 }
 
@@ -169,7 +170,7 @@ function drawAddends(
 export function strategiesTable(given: Scout, [token = 0]: readonly number[]): string[][] {
   const s = reader(given);
   const quoted = quotedOf(s, "six-strategies");
-  const first = Array.from({ length: Math.min(8, widthOf(s)) }, (_, channel) => channel);
+  const first = range(Math.min(8, widthOf(s)));
   const rows = named(s).map((name) => {
     const strategy = vectorsIn(s).strategies[name] ?? { layers: [], concat: false };
     const printed = quoted?.shares[name];

@@ -1,5 +1,6 @@
 /** What BERT is trained on and used for, in the order of the notes. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { at as numberAt } from "../../numbers/safetensors.ts";
 import { counted, percent, short } from "../../numbers/written.ts";
 import { answerReads, lastStates, missing, secondFrom, tokensOf, wayOf, written } from "../../scenes/board/reading.ts";
@@ -119,7 +120,7 @@ const looks: Step = {
   find(s) {
     const query = followed(s);
     const keys = s.seen.filter((key) => key !== query);
-    const all = Array.from({ length: s.heads }, (_, head) => keys.map((key) => ({ head, key, query }))).flat();
+    const all = range(s.heads, (head) => keys.map((key) => ({ head, key, query }))).flat();
     const share = (given: Given): number => s.value(s.of("weights"), given);
     const most = all.reduce(
       (one, two) => (share(two) > share(one) ? two : one),

@@ -1,5 +1,6 @@
 /** A stack that writes: nobody looks ahead, and one word follows the other. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { at } from "../../numbers/safetensors.ts";
 import { counted, power, short } from "../../numbers/written.ts";
 import { earlierOf, earlierReads, keysOf, tooLarge } from "../../scenes/recomputed/earlier.ts";
@@ -72,7 +73,7 @@ const looks = masking("looks", (s) => {
 
 const heads = masking("heads", (s) => {
   const { name, block, head, query, key } = livelyOf(s, false);
-  const all = Array.from({ length: Math.min(s.heads, 3) }, (_, head): Said[] => {
+  const all = range(Math.min(s.heads, 3), (head): Said[] => {
     const key = s.favourite(head, query, name);
     return [say`head ${head} looks most at `, s.word(key), " (", s.share(name, { head, query, key }), ")"];
   });

@@ -1,11 +1,14 @@
 /** From words to the vectors that enter the first block. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { counted } from "../../numbers/written.ts";
-import { twinsOf } from "../../scenes/recomputed/zeroed.ts";
 import { joined, listed, type Said } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import { held, type Step } from "../step.ts";
+
+// A page of a model that hides no words lacks it.
+const { twinsOf } = await import("../../scenes/masked.ts");
 
 const holes: Step = {
   key: "holes",
@@ -99,7 +102,7 @@ interface Pair {
 
 /** The two places whose position vectors are nearest to each other, and the two farthest apart, of the first words. */
 function distances(s: Scout, name: string): { near: Pair; far: Pair } {
-  const channels = Array.from({ length: s.size(name, "channel") }, (_, channel) => channel);
+  const channels = range(s.size(name, "channel"));
   const places = s.all.slice(0, 48);
   const vectors = places.map((token) => channels.map((channel) => s.value(name, { token, channel })));
   const pairs = places.flatMap((one) => {

@@ -1,6 +1,7 @@
 /** Step I of the slides: queries and keys, scores, the mask, the softmax. */
 
 import { explainCell } from "../../formulas/interpreter.ts";
+import { range } from "../../numbers/arithmetic.ts";
 import { counted, short } from "../../numbers/written.ts";
 import { joined, listed, type Said } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -14,7 +15,7 @@ const goal: Step = {
   lacks,
   find(s) {
     const { query, head } = s.example;
-    const favourites = Array.from({ length: Math.min(s.heads, 3) }, (_, each): Said[] => {
+    const favourites = range(Math.min(s.heads, 3), (each): Said[] => {
       const key = s.favourite(each);
       return [say`head ${each} looks most at `, s.word(key), " (", s.share(s.of("weights"), { head: each, key }), ")"];
     });

@@ -1,5 +1,6 @@
 /** Two stacks: one reads the source, the other writes the target and looks at what was read. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { counted, percent, short } from "../../numbers/written.ts";
 import { joined, type Puts, type Said } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -169,10 +170,7 @@ function aligned(s: Scout): Aligned {
   let [best, most]: [Aligned, number] = [{ name: s.crossing, head: 0, keys: [] }, -1];
   const last = crossings(s).at(-1) ?? s.crossing;
   const all = (query: number, key: number): number =>
-    Array.from({ length: s.size(last, "head") }, (_, head) => s.value(last, { head, query, key })).reduce(
-      (a, b) => a + b,
-      0,
-    );
+    range(s.size(last, "head"), (head) => s.value(last, { head, query, key })).reduce((a, b) => a + b, 0);
   const sought = writing.map((query) =>
     e.all.reduce((top, key) => (all(query, key) > all(query, top) ? key : top), e.all[0] ?? 0),
   );

@@ -1,5 +1,6 @@
 /** Steps II and III of the slides: what attention passes on, and the feed-forward network. */
 
+import { range } from "../../numbers/arithmetic.ts";
 import { counted } from "../../numbers/written.ts";
 import { joined, listed } from "../../scout/said.ts";
 import type { Scout } from "../../scout/scout.ts";
@@ -119,7 +120,7 @@ const forward: Step = {
   find(s) {
     const name = s.after("feed_forward.activated");
     const wide = s.size(name, "channel");
-    const numbers = Array.from({ length: wide }, (_, channel) => s.value(name, { channel }));
+    const numbers = range(wide, (channel) => s.value(name, { channel }));
     const silent = numbers.filter((number) => number === 0).length;
     return {
       variant: silent === 0 && "damped",

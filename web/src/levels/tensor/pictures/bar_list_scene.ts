@@ -21,15 +21,15 @@ export function barListScene(bars: readonly Bar[], { palette, measure }: Look, w
     const held = bar.mark !== "";
     const fill = held ? palette.text("hidden") : palette.ink;
     const text = cut(bar.label, left - 12, measure);
-    items.push({ kind: "text", x: left - 8, y: y + 18, text, size: 12, fill, bold: held, align: "right" });
+    items.push({ x: left - 8, y: y + 18, text, fill, bold: held, align: "right" });
     const area = { x: left, y: y + 4, w: Math.max(bar.share * wide, 1), h: ROW - 8 };
-    if (bar.tensor === "") items.push({ kind: "rect", ...area, stroke: palette.quiet });
-    else items.push({ kind: "rect", ...area, fill: held ? palette.fill("hidden") : palette.cell("hidden", 0.45) });
+    if (bar.tensor === "") items.push({ ...area, stroke: palette.quiet });
+    else items.push({ ...area, fill: held ? palette.fill("hidden") : palette.cell("hidden", 0.45) });
     const x = left + area.w + 8;
-    items.push({ kind: "text", x, y: y + 18, text: bar.digits, size: 12, fill: palette.ink });
+    items.push({ x, y: y + 18, text: bar.digits, fill: palette.ink });
     if (held) {
       const mark = cut(bar.mark, MARK, measure);
-      items.push({ kind: "text", x: x + measure(bar.digits, 12) + 12, y: y + 18, text: mark, size: 12, fill });
+      items.push({ x: x + measure(bar.digits, 12) + 12, y: y + 18, text: mark, fill });
     }
     if (bar.tensor === "") return;
     panels.push({

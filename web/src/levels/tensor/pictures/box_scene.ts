@@ -4,6 +4,7 @@ import { type Box, type Face, type Look, measureBox } from "../../../draw/box.ts
 import { drawBox } from "../../../draw/draw_box.ts";
 import type { Item, Panel, Scene } from "../../../draw/scene.ts";
 import type { Sheet } from "../../../draw/sheet.ts";
+import { range } from "../../../numbers/arithmetic.ts";
 import { say } from "../../../words/say.ts";
 
 /** How many heads stand beside each other, each as a square of its own. */
@@ -49,7 +50,7 @@ export function headsShown(sheet: Sheet, cell: readonly number[], most = BESIDE)
   const count = sheet.size(sheet.layout.sheets);
   const held = cell[sheet.axes.indexOf(sheet.layout.sheets ?? "")] ?? 0;
   const first = Math.min(Math.max(held - Math.floor(most / 2), 0), Math.max(count - most, 0));
-  return Array.from({ length: Math.min(count, most) }, (_, step) => first + step);
+  return range(Math.min(count, most), (step) => first + step);
 }
 
 function facesOf(

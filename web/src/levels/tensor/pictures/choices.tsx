@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { go, state } from "../../../address/state.ts";
 import type { Sheet } from "../../../draw/sheet.ts";
+import { range } from "../../../numbers/arithmetic.ts";
 import { say } from "../../../words/say.ts";
 import { placeIn } from "../grid_scene.ts";
 import { Twin } from "../twin.tsx";
@@ -50,10 +51,10 @@ export function Sentences({ sheet, cell, names, pick }: Context): VNode | null {
   const down = sheet.axes.indexOf(along);
   return (
     <div class="sentences">
-      {Array.from({ length: count }, (_, sentence) => (
+      {range(count, (sentence) => (
         <p class="line" data-front={cell[axis] === sentence}>
           <span class="away">{cell[axis] === sentence ? say`in front` : say`behind`}</span>
-          {Array.from({ length: words }, (_, token) => {
+          {range(words, (token) => {
             const { text, hidden } = names.word(side, sentence, token);
             const at = cell.map((index, place) => (place === axis ? sentence : place === down ? token : index));
             return (
@@ -78,8 +79,7 @@ export function placesOf(sheet: Sheet): number[][] {
   return sheet.axes
     .slice(0, -1)
     .reduce<number[][]>(
-      (found, axis) =>
-        found.flatMap((cell) => Array.from({ length: sheet.size(axis) }, (_, index) => [...cell, index])),
+      (found, axis) => found.flatMap((cell) => range(sheet.size(axis), (index) => [...cell, index])),
       [[]],
     );
 }

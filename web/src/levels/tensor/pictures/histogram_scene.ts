@@ -79,11 +79,11 @@ export function histogramScene(sheet: Sheet, given: Counted, palette: Palette, w
     const h = count === 0 ? 0 : Math.max((count / most) * TALL, 2);
     const area = { x: LEFT + order * wide + 0.5, y: floor - h, w: Math.max(wide - 1, 1), h };
     const fill = order === held ? palette.fill(sheet.role) : palette.cell(sheet.role, 0.45);
-    items.push({ kind: "rect", ...area, fill });
+    items.push({ ...area, fill });
     if (order === held && count > 0) {
       const x = Math.min(Math.max(area.x + wide / 2, 24), width - 24);
       const text = String(count);
-      items.push({ kind: "text", x, y: area.y - 6, text, size: 12, fill: palette.ink, bold: true, align: "center" });
+      items.push({ x, y: area.y - 6, text, fill: palette.ink, bold: true, align: "center" });
     }
     if (cell === null) return;
     panels.push({
@@ -93,14 +93,14 @@ export function histogramScene(sheet: Sheet, given: Counted, palette: Palette, w
       find: () => (order === held ? [0, 0] : null),
     });
   });
-  items.push({ kind: "path", d: `M${LEFT} ${floor + 0.5}H${width - LEFT}`, stroke: palette.quiet, line: 1 });
+  items.push({ d: `M${LEFT} ${floor + 0.5}H${width - LEFT}`, stroke: palette.quiet, line: 1 });
   const y = floor + 18;
-  const text = { kind: "text", y, size: 12, fill: palette.quiet } as const;
+  const text = { y, fill: palette.quiet } as const;
   items.push({ ...text, x: LEFT, text: short(low) });
   items.push({ ...text, x: width - LEFT, text: short(high), align: "right" });
   const middle = across(0);
   if (low < 0 && high > 0 && middle > 64 && middle < width - 64) {
-    items.push({ kind: "path", d: `M${middle} ${TOP}V${floor}`, stroke: palette.quiet, line: 1, dash: 3 });
+    items.push({ d: `M${middle} ${TOP}V${floor}`, stroke: palette.quiet, line: 1, dash: 3 });
     items.push({ ...text, x: middle, text: "0", align: "center" });
   }
   return { width, height: floor + BOTTOM, items, panels };

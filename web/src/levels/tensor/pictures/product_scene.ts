@@ -117,6 +117,6 @@ function frameColumns(
     if (panel === undefined || found == null) continue;
     const { x, w } = frameOf(panel, 0, found[1]);
     const frame = { x: x - 1, y: panel.y - 1, w: w + 2, h: panel.h + 2 };
-    items.push({ kind: "rect", ...frame, stroke: look.palette.ink, line: 1.5 });
+    items.push({ ...frame, stroke: look.palette.ink, line: 1.5 });
   }
 }

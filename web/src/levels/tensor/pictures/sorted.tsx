@@ -1,6 +1,7 @@
 /** The numbers of one place, the largest first, with the right word marked and the others added up. */
 
 import { lastOf } from "../../../formulas/names.ts";
+import { range } from "../../../numbers/arithmetic.ts";
 import { grouped, more, short } from "../../../numbers/written.ts";
 import { say } from "../../../words/say.ts";
 import { type Bar, barListScene } from "./bar_list_scene.ts";
@@ -42,7 +43,7 @@ function sortedBars(context: Context): { bars: Bar[]; says: string } {
   const right = rightEntry(context, cell);
   const axis = sheet.axes.at(-1) ?? "";
   const at = (entry: number): number[] => [...cell.slice(0, -1), entry];
-  const values = Array.from({ length: sheet.size(axis) }, (_, entry) => sheet.value(at(entry)));
+  const values = range(sheet.size(axis), (entry) => sheet.value(at(entry)));
   const value = (entry: number): number => values[entry] ?? 0;
   const order = values.map((_, entry) => entry).sort((one, two) => value(two) - value(one));
   const rank = right === null ? -1 : order.indexOf(right);
@@ -51,11 +52,11 @@ function sortedBars(context: Context): { bars: Bar[]; says: string } {
   const shares = lastOf(sheet.name) === "probabilities";
   // Scores have no zero of their own: bars begin at the lowest that is listed.
   const lowest = shares ? 0 : Math.min(...first.map(value));
-  const range = shares ? 1 : Math.max(...first.map(value)) - lowest || 1;
+  const spread = shares ? 1 : Math.max(...first.map(value)) - lowest || 1;
   const label = (entry: number): string => names.label(sheet.name, axis, entry, cell[0] ?? 0).text;
   const bars = first.map((entry): Bar => {
     const mark = entry !== right ? "" : rank < LISTED ? say`right` : say`right, ${ordinal(rank + 1)}`;
-    const share = (value(entry) - lowest) / range;
+    const share = (value(entry) - lowest) / spread;
     return { label: label(entry), digits: short(value(entry)), share, mark, tensor: sheet.name, cell: at(entry) };
   });
   const rest = order.filter((entry) => !first.includes(entry));

@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import type { Sheet } from "../../../../draw/sheet.ts";
 import { isOperand } from "../../../../formulas/evaluator.ts";
 import { spoken } from "../../../../formulas/names.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { at as numberAt, type Tensor } from "../../../../numbers/safetensors.ts";
 import { counted, short } from "../../../../numbers/written.ts";
 import { say } from "../../../../words/say.ts";
@@ -89,7 +90,7 @@ function rateOf(
   position: (token: number) => number,
 ): number {
   const [own] = placeIn(sheet, cell);
-  const rows = [own, ...Array.from({ length: sheet.rows }, (_, row) => row)];
+  const rows = [own, ...range(sheet.rows)];
   const row = rows.find((each) => position(each) > 0);
   return row === undefined ? 0 : turn(sheet.cell(cell, row, pair)).angle / position(row);
 }
@@ -122,8 +123,8 @@ function dialsOf({ sheet, cell, sentence }: Context, turn: (cell: readonly numbe
   const at = (down: number, along: number): number[] => sheet.cell(cell, top + down, left + along);
   const word = (down: number): string => sheet.names.label(sheet.name, sheet.layout.rows ?? "", down, sentence).text;
   return {
-    words: Array.from({ length: rows }, (_, down) => word(top + down)),
-    pairs: Array.from({ length: columns }, (_, along) => left + along),
+    words: range(rows, (down) => word(top + down)),
+    pairs: range(columns, (along) => left + along),
     turn: (down, along) => turn(at(down, along)),
     cell: at,
     place: (of) => [placeIn(sheet, of)[0] - top, (placeIn(sheet, of)[1] % half) - left],

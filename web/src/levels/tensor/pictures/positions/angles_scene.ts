@@ -38,13 +38,13 @@ export function dialsScene(dials: Dials, sheet: Sheet, { palette, measure }: Loo
   const { words, pairs } = dials;
   pairs.forEach((pair, column) => {
     const x = LEFT + (column + 0.5) * DIAL;
-    items.push({ kind: "text", x, y: TOP - 8, text: String(pair), size: 12, fill: palette.quiet, align: "center" });
+    items.push({ x, y: TOP - 8, text: String(pair), fill: palette.quiet, align: "center" });
   });
-  items.push({ kind: "text", x: LEFT - 8, y: TOP - 8, text: say`pair`, size: 12, fill: palette.quiet, align: "right" });
+  items.push({ x: LEFT - 8, y: TOP - 8, text: say`pair`, fill: palette.quiet, align: "right" });
   words.forEach((word, row) => {
     const y = TOP + (row + 0.5) * DIAL;
     const text = cut(word, LEFT - 12, measure);
-    items.push({ kind: "text", x: LEFT - 8, y: y + 4, text, size: 12, fill: palette.ink, align: "right" });
+    items.push({ x: LEFT - 8, y: y + 4, text, fill: palette.ink, align: "right" });
     pairs.forEach((_, column) => {
       drawDial(LEFT + (column + 0.5) * DIAL, y, dials.turn(row, column), sheet.role, palette, items);
     });
@@ -78,13 +78,13 @@ function drawDial(
     return `${(x + Math.cos(direction) * length).toFixed(2)} ${(y - Math.sin(direction) * length).toFixed(2)}`;
   };
   const circle = `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0`;
-  items.push({ kind: "path", d: circle, stroke: palette.hair, line: 1 });
+  items.push({ d: circle, stroke: palette.hair, line: 1 });
   const turned = angle % (2 * Math.PI);
   if (Math.abs(turned) > 0.02) {
     const [inner, large] = [radius * 0.5, Math.abs(turned) > Math.PI ? 1 : 0];
     const d = `M${to(before, inner)}A${inner} ${inner} 0 ${large} ${turned > 0 ? 0 : 1} ${to(before + turned, inner)}`;
-    items.push({ kind: "path", d, stroke: palette.quiet, line: 1, dash: 2 });
+    items.push({ d, stroke: palette.quiet, line: 1, dash: 2 });
   }
-  items.push({ kind: "path", d: `M${x} ${y}L${to(before, radius)}`, stroke: palette.quiet, line: 1 });
-  items.push({ kind: "path", d: `M${x} ${y}L${to(after, radius)}`, stroke: palette.text(role), line: 2.5 });
+  items.push({ d: `M${x} ${y}L${to(before, radius)}`, stroke: palette.quiet, line: 1 });
+  items.push({ d: `M${x} ${y}L${to(after, radius)}`, stroke: palette.text(role), line: 2.5 });
 }

@@ -2,6 +2,7 @@
 
 import { toNumber } from "../../../../address/links.ts";
 import type { Sheet } from "../../../../draw/sheet.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { short } from "../../../../numbers/written.ts";
 import { say } from "../../../../words/say.ts";
 import { type Context, type Kind, ruleOf } from "../kind.ts";
@@ -55,7 +56,7 @@ function cellOfDistance(
 function biasOf({ sheet, store, names }: Context, head: number, distance: number): Strips {
   const formula = names.formulas.get(sheet.name);
   const work = formula === undefined ? null : worked(formula, store);
-  const distances = Array.from({ length: 2 * FAR + 1 }, (_, step) => step - FAR);
+  const distances = range(2 * FAR + 1, (step) => step - FAR);
   const shown = shownOf(sheet.size("head"), head);
   return {
     strips: shown.map((each) => {

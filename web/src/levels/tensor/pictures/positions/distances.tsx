@@ -1,6 +1,7 @@
 /** How far positions are from each other: every pair as a field of colours. */
 
 import { state } from "../../../../address/state.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { say } from "../../../../words/say.ts";
 import { Choice, optionOf } from "../choices.tsx";
 import type { Context, Kind } from "../kind.ts";
@@ -36,7 +37,7 @@ export const distances: Kind = {
       ...{ down: say`positions`, along: say`positions` },
       value: (row: number, column: number) => compared(encoding, row, column, measure),
     };
-    const terms = Array.from({ length: encoding.width }, (_, channel) => {
+    const terms = range(encoding.width, (channel) => {
       const [a, b] = [encoding.factor(one, channel), encoding.factor(two, channel)];
       const value = measure === "distance" ? (a.value - b.value) ** 2 : a.value * b.value;
       return { what: say`channel ${channel}`, factors: [a, b], value };
@@ -72,7 +73,7 @@ function Growth({ context, encoding }: { context: Context; encoding: Encoding })
   const [, tokens = 0, width = 0] = sum?.shape ?? [];
   const at = (token: number, channel: number): number => sum?.data[(sentence * tokens + token) * width + channel] ?? 0;
   const far = (one: number, two: number): number => compared({ at, width }, one, two, "distance");
-  const looked = Array.from({ length: Math.max(tokens - 2, 0) }, (_, token) => token);
+  const looked = range(Math.max(tokens - 2, 0));
   const farther = looked.filter((token) => far(token, token + 1) > far(token, token + 2)).length;
   return (
     <Correction number="C-10">

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { state } from "../../../../address/state.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { short } from "../../../../numbers/written.ts";
 import { heard, say } from "../../../../words/say.ts";
 import { Choice, optionOf } from "../choices.tsx";
@@ -36,7 +37,7 @@ export function heldIn(encoding: Encoding, { sheet, cell }: Context): [number, n
   const last = encoding.width - 1;
   if (position !== undefined && channel !== undefined) return [position, Math.min(channel, last)];
   const token = cell[sheet.axes.indexOf("token")] ?? 0;
-  const all = Array.from({ length: encoding.positions }, (_, at) => at);
+  const all = range(encoding.positions);
   return [all.find((at) => encoding.token(at) === token) ?? 0, Math.min(cell.at(-1) ?? 0, last)];
 }
 
@@ -88,7 +89,7 @@ export function TwoLayouts({ sheet, store, sentence }: Context): VNode | null {
   const [paper, other] = ["paper", "tensor2tensor"].map((layout) => {
     const encoding = encodingOf(sheet, store, sentence, { layout, width: 4 });
     if (encoding?.kind !== "waves") return null;
-    return Array.from({ length: 4 }, (_, channel) => short(encoding.at(1, channel), 4)).join("  ");
+    return range(4, (channel) => short(encoding.at(1, channel), 4)).join("  ");
   });
   if (paper == null) return null;
   return (

@@ -36,17 +36,17 @@ export function fieldScene(field: Field, { palette, measure }: Look, width: numb
     most = Math.max(most, Math.abs(value));
   }
   for (const [at, value] of values.entries()) pixels.set([...signed(palette, value / most), 255], at * 4);
-  const items: Item[] = [{ kind: "image", x: LEFT, y: TOP, w, h, columns, rows, pixels }];
+  const items: Item[] = [{ x: LEFT, y: TOP, w, h, columns, rows, pixels }];
   const [every, across] = [Math.ceil(14 / (h / rows)), Math.ceil((measure("000", 12) + 8) / (w / columns))];
-  const [size, fill] = [12, palette.quiet] as const;
+  const fill = palette.quiet;
   for (let row = 0; row < rows; row++) {
     const text = cut(field.row(row), LEFT - 12, measure);
     const y = TOP + ((row + 0.5) * h) / rows + 4;
-    if (row % every === 0) items.push({ kind: "text", x: LEFT - 8, y, text, size, fill, align: "right" });
+    if (row % every === 0) items.push({ x: LEFT - 8, y, text, fill, align: "right" });
   }
   for (let column = 0; column < columns; column += across) {
     const x = LEFT + ((column + 0.5) * w) / columns;
-    items.push({ kind: "text", x, y: TOP - 6, text: field.column(column), size, fill, align: "center" });
+    items.push({ x, y: TOP - 6, text: field.column(column), fill, align: "center" });
   }
   const y = TOP + h + 28;
   drawLegend(palette, most, y, say`${field.down} downwards, ${field.along} to the right`, items);
@@ -72,10 +72,10 @@ function drawLegend(palette: Palette, most: number, y: number, said: string, ite
   for (let step = 0; step < steps; step++) {
     pixels.set([...signed(palette, (step * 2) / (steps - 1) - 1), 255], step * 4);
   }
-  const [size, fill] = [12, palette.quiet] as const;
+  const fill = palette.quiet;
   const x = LEFT + 48;
-  items.push({ kind: "text", x: x - 6, y, text: short(-most, 2), size, fill, align: "right" });
-  items.push({ kind: "image", x, y: y - 10, w, h: 12, columns: steps, rows: 1, pixels });
-  items.push({ kind: "text", x: x + w + 6, y, text: short(most, 2), size, fill });
-  items.push({ kind: "text", x: LEFT, y: y + 20, text: said, size, fill });
+  items.push({ x: x - 6, y, text: short(-most, 2), fill, align: "right" });
+  items.push({ x, y: y - 10, w, h: 12, columns: steps, rows: 1, pixels });
+  items.push({ x: x + w + 6, y, text: short(most, 2), fill });
+  items.push({ x: LEFT, y: y + 20, text: said, fill });
 }

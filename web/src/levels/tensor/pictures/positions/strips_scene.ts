@@ -2,6 +2,7 @@
 
 import { cut, type Look } from "../../../../draw/box.ts";
 import type { Item, Panel, Scene } from "../../../../draw/scene.ts";
+import { range } from "../../../../numbers/arithmetic.ts";
 import { short } from "../../../../numbers/written.ts";
 
 export interface Strip {
@@ -30,8 +31,8 @@ export const CURVES = 8;
 
 /** Which of many curves are drawn: some, evenly spaced, with the one in hand. */
 export function shownOf(count: number, held: number): number[] {
-  if (count <= CURVES) return Array.from({ length: count }, (_, each) => each);
-  const even = Array.from({ length: CURVES }, (_, step) => Math.round((step * (count - 1)) / (CURVES - 1)));
+  if (count <= CURVES) return range(count);
+  const even = range(CURVES, (step) => Math.round((step * (count - 1)) / (CURVES - 1)));
   const nearest = even.reduce((one, two) => (Math.abs(two - held) < Math.abs(one - held) ? two : one));
   return even.map((each) => (each === nearest ? held : each));
 }
@@ -47,30 +48,28 @@ export function stripsScene(given: Strips, { palette, measure }: Look, width: nu
   const [top, bottom] = [ROOM, ROOM + strips.length * TALL];
   if (given.step >= 0) {
     const x = LEFT + (given.step + 0.5) * wide;
-    items.push({ kind: "path", d: `M${x} ${top}V${bottom}`, stroke: palette.hair, line: 1 });
+    items.push({ d: `M${x} ${top}V${bottom}`, stroke: palette.hair, line: 1 });
   }
   strips.forEach((strip, order) => {
     const y = top + order * TALL;
     const middle = y + TALL / 2;
     const high = (value: number): number => middle - (value / size) * (TALL / 2 - 4);
     const [x, end] = [LEFT, LEFT + wide * steps.length];
-    items.push({ kind: "path", d: `M${x} ${middle}H${end}`, stroke: palette.hair, line: 1 });
+    items.push({ d: `M${x} ${middle}H${end}`, stroke: palette.hair, line: 1 });
     const points = strip.curve.map((value, at) => `${x + (at / fine + 0.5) * wide} ${high(value).toFixed(1)}`);
     const stroke = strip.held ? palette.ink : palette.text("residual");
-    items.push({ kind: "path", d: `M${points.join("L")}`, stroke, line: strip.held ? 2 : 1 });
+    items.push({ d: `M${points.join("L")}`, stroke, line: strip.held ? 2 : 1 });
     strip.dots.forEach((value, step) => {
       if (value === null) return;
       const side = step === given.step && strip.held ? 7 : 5;
       const [cx, cy] = [x + (step + 0.5) * wide, high(value)];
-      items.push({ kind: "rect", x: cx - side / 2, y: cy - side / 2, w: side, h: side, fill: stroke });
+      items.push({ x: cx - side / 2, y: cy - side / 2, w: side, h: side, fill: stroke });
     });
     const text = cut(strip.label, LEFT - 12, measure);
     items.push({
-      kind: "text",
       x: LEFT - 8,
       y: middle + 4,
       text,
-      size: 12,
       fill: stroke,
       align: "right",
       bold: strip.held,
@@ -86,7 +85,7 @@ export function stripsScene(given: Strips, { palette, measure }: Look, width: nu
     });
   });
   const [first, last] = [top, top + TALL];
-  const scale = { kind: "text", x: LEFT + wide * steps.length + 6, size: 12, fill: palette.quiet } as const;
+  const scale = { x: LEFT + wide * steps.length + 6, fill: palette.quiet } as const;
   items.push({ ...scale, y: first + 12, text: short(size, 2) }, { ...scale, y: last - 2, text: short(-size, 2) });
   drawSteps(given, { palette, measure }, wide, bottom, items);
   return { width, height: bottom + 24, items, panels };
@@ -105,11 +104,9 @@ function drawSteps(
   steps.forEach((text, step) => {
     if (step % every !== 0) return;
     items.push({
-      kind: "text",
       x: LEFT + (step + 0.5) * wide,
       y: y + 16,
       text,
-      size: 12,
       fill: palette.quiet,
       align: "center",
     });

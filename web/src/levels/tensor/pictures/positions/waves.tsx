@@ -1,5 +1,6 @@
 /** Channels of position vectors as curves over the positions. */
 
+import { range } from "../../../../numbers/arithmetic.ts";
 import { say } from "../../../../words/say.ts";
 import type { Kind } from "../kind.ts";
 import { encodingIn, heldIn, OneNumber, Settings, TwoLayouts } from "./encoding.tsx";
@@ -49,12 +50,12 @@ function wavesOf(encoding: Encoding, position: number, channel: number): Strips 
   const { positions, kind } = encoding;
   const fine = kind === "waves" && positions <= 128 ? FINE : 1;
   const channels = shownOf(encoding.width, channel);
-  const steps = Array.from({ length: positions }, (_, step) => step);
+  const steps = range(positions);
   return {
     strips: channels.map((each) => ({
       label: say`channel ${each}`,
       held: each === channel,
-      curve: Array.from({ length: (positions - 1) * fine + 1 }, (_, at) => encoding.at(at / fine, each)),
+      curve: range((positions - 1) * fine + 1, (at) => encoding.at(at / fine, each)),
       dots: steps.map((step) => (encoding.own && encoding.token(step) >= 0 ? encoding.at(step, each) : null)),
     })),
     steps: steps.map(String),

@@ -1,28 +1,13 @@
 /** On a live page: a text is written, rewritten from one of its words, or gone back to. */
 
-import { signal } from "@preact/signals";
-import { go, state } from "../../address/state.ts";
-import type { Session } from "../../edit/session/session.ts";
-import type { Store } from "../../run/store.ts";
-import { isServed } from "../../sources/served.ts";
-import { say } from "../../words/say.ts";
-import { asksIn, type Branch, branches, optionsOf, withBranch } from "./branches.ts";
-import { playing, problem, searchFor, withOption } from "./held.ts";
-import type { Line } from "./line.ts";
-import type { Search } from "./search.ts";
-
-export interface Writing {
-  readonly busy: boolean;
-  /** Why it could not be written; what was there before stays. */
-  readonly wrong: string;
-  /** Asks for it once more. */
-  readonly again: (() => void) | null;
-}
-
-const QUIET: Writing = { busy: false, wrong: "", again: null };
-
-/** What is being written, or why it could not be. */
-export const writing = signal<Writing>(QUIET);
+import { go, state } from "../../../address/state.ts";
+import type { Session } from "../../../edit/session/session.ts";
+import { isServed } from "../../../sources/served.ts";
+import { say } from "../../../words/say.ts";
+import { type Branch, branches, branchOf, continued, optionsOf, withBranch } from "../written/branches.ts";
+import type { Line } from "../written/line.ts";
+import { isStill, playing, QUIET, withOption, writing } from "../written/options.ts";
+import { problem, searchFor } from "./searching.ts";
 
 export interface Ask {
   /** Another text; left out: the one that is there. */
@@ -31,21 +16,6 @@ export interface Ask {
   /** The step that is shown then; left out: the first that was not there before. */
   readonly step?: number;
   readonly plays?: boolean;
-}
-
-/** What a branch continues: the same text of the same model. */
-export function continued(store: Store, text: string): string {
-  return JSON.stringify([store.names.run.title, text]);
-}
-
-export function isOf({ of }: Branch, store: Store): boolean {
-  return of.startsWith(JSON.stringify([store.names.run.title]).slice(0, -1));
-}
-
-/** The branch of a search, and of one of its answers. */
-export function branchOf(of: string, search: Search, options: readonly string[], answer = 0): Branch | null {
-  const last = search.node(search.record.answers[answer]);
-  return last === undefined ? null : { of, ids: search.readWhole(last), search, options: asksIn(options) };
 }
 
 /** Writes, shows what was written, and has its run made. */
@@ -108,9 +78,4 @@ export function goBack(session: Session, branch: Branch, step: number): void {
   writing.value = QUIET;
   const options = optionsOf(branch, state.value.options);
   show(session, state.value.sentence, branch.search.record.text, branch.ids, options, step);
-}
-
-/** Whether the system asks for less motion. */
-export function isStill(): boolean {
-  return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }

@@ -1,7 +1,7 @@
 /** The search for an answer as the page has it: `look/texts/tree.py` writes it. */
 
-import { written } from "../../numbers/letters.ts";
-import { say } from "../../words/say.ts";
+import { written } from "../../../numbers/letters.ts";
+import { say } from "../../../words/say.ts";
 
 export type Fate =
   | "kept"

@@ -2,14 +2,12 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import { state } from "../../address/state.ts";
-import { useSession } from "../../edit/session/context.ts";
-import { isServed } from "../../sources/served.ts";
-import { useStore } from "../../views/hooks.ts";
-import { say } from "../../words/say.ts";
-import { type Written, withOption } from "./held.ts";
-import { write, writing } from "./rewriting.ts";
-import type { Search } from "./search.ts";
+import { state } from "../../../address/state.ts";
+import { useSession } from "../../../edit/session/context.ts";
+import { say } from "../../../words/say.ts";
+import { type Written, withOption, writing } from "../written/options.ts";
+import type { Search } from "../written/search.ts";
+import { write } from "./rewriting.ts";
 
 const WORDS: Readonly<Record<Written, readonly [label: string, button: string]>> = {
   text: [say`begin with`, say`write`],
@@ -22,14 +20,12 @@ export function Writer(props: {
   readonly search: Search | null;
   /** Whether what was written last is still waited for: a turn stands behind it. */
   readonly waits: boolean;
-}): VNode | null {
+}): VNode {
   const { written, search, waits } = props;
-  const { source } = useStore();
   const session = useSession();
   const { sentence } = state.value;
   const chats = written === "reply";
   const [typed, setTyped] = useState<string | null>(null);
-  if (!isServed(source)) return null;
   const now = session.text("text", sentence) ?? "";
   const text = typed ?? (chats ? "" : now);
   const before = search === null || search.record.answers.length === 0 ? [] : [now, search.record.answer.trim()];

@@ -1,6 +1,7 @@
 /** What was written so far, rewritten from some of its words: branches that one can go back to. */
 
 import { signal } from "@preact/signals";
+import type { Store } from "../../../run/store.ts";
 import { shared } from "./line.ts";
 import type { Search } from "./search.ts";
 
@@ -54,4 +55,19 @@ export function rowsOf(all: readonly Branch[], of: string): Row[] {
     rows.push({ branch, from, depth: parent === undefined ? 0 : parent.depth + 1 });
   }
   return rows;
+}
+
+/** What a branch continues: the same text of the same model. */
+export function continued(store: Store, text: string): string {
+  return JSON.stringify([store.names.run.title, text]);
+}
+
+export function isOf({ of }: Branch, store: Store): boolean {
+  return of.startsWith(JSON.stringify([store.names.run.title]).slice(0, -1));
+}
+
+/** The branch of a search, and of one of its answers. */
+export function branchOf(of: string, search: Search, options: readonly string[], answer = 0): Branch | null {
+  const last = search.node(search.record.answers[answer]);
+  return last === undefined ? null : { of, ids: search.readWhole(last), search, options: asksIn(options) };
 }

@@ -1,6 +1,6 @@
 /** The text on the stage: its tokens, how many of them the run has read, and what was looked at in each step. */
 
-import { parseChanges } from "../../edit/changes/changes.ts";
+import { parseChanges } from "../../../edit/changes/changes.ts";
 import type { Node, Search } from "./search.ts";
 
 export interface Line {
@@ -64,14 +64,14 @@ export function lineOf(search: Search | null, { read, target, begun, answer, liv
   return { ids, covered: shared(ids, own), given: Math.max(1, kept - (starts ? begun : 0)), kept, end };
 }
 
-/** Whether a text of these tokens has chosen the node: it has all that stands before it. */
-function chose(search: Search, node: Node, ids: readonly number[]): boolean {
+/** Whether a text of these tokens, or a run in which the decoder reads them, has chosen the node: it has all that stands before it. */
+export function chose(search: Search, node: Node, ids: readonly number[]): boolean {
   const before = search.readBefore(node);
   return shared(before, ids) === before.length;
 }
 
 /** The step in which a node was chosen, counted by the tokens before it, less one. */
-function stepOf(search: Search, node: Node): number {
+export function stepOf(search: Search, node: Node): number {
   return search.readBefore(node).length - 1;
 }
 

@@ -1,0 +1,20 @@
+"""What services read that show a link: elements of the head of a page."""
+
+from __future__ import annotations
+
+from html import escape
+
+
+def meta(title: str, said: str, *, picture: str = "", alt: str = "", place: str = "") -> str:
+    """A page's title and a sentence about it; the address of its picture, which is a PNG of 1200 x 630 dots, and what
+    that shows; and its own address, where it has one.
+    """
+    told = {"og:type": "website", "og:site_name": "glassformer", "og:title": title, "og:description": said}
+    if picture:
+        told |= {"og:image": picture, "og:image:type": "image/png", "og:image:alt": alt or said}
+        told |= {"og:image:width": "1200", "og:image:height": "630"}
+    told |= {"og:url": place} if place else {}
+    lines = [f'<meta property="{name}" content="{escape(text)}">' for name, text in told.items()]
+    lines += [f'<meta name="description" content="{escape(said)}">']
+    lines += [f'<meta name="twitter:card" content="{"summary_large_image" if picture else "summary"}">']
+    return "\n".join(lines)
