@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-REHGSSGX.js";import"./chunk-OWJKLFV2.js";import"./chunk-DB7S7H6P.js";import"./chunk-RSWBGVJB.js";import"./chunk-I37WX5CZ.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
