@@ -19,12 +19,16 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-MISSING = "there is no Chromium: apt-get install chromium"
+PROGRAMS = ("chromium-headless-shell", "chromium")
+"""The first that is installed is taken. The shell is the same engine without the windows, menus and extensions of a
+browser, which `chromium --headless` starts too: a page takes a quarter less processor time.
+"""
+MISSING = f"there is no Chromium: apt-get install {PROGRAMS[0]}"
 
 
 def path() -> str | None:
     """Where Chromium is; None where it is not installed."""
-    return shutil.which("chromium")
+    return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 @contextmanager
