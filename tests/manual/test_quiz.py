@@ -143,7 +143,7 @@ def test_a_folder_is_needed() -> None:
         run(["worksheets"])
 
 
-@pytest.mark.skipif(path() is None, reason=MISSING)
+@pytest.mark.skipif(path(shell=True) is None, reason=MISSING)
 def test_a_sheet_as_pdf(tmp_path: Path) -> None:
     found = write(tmp_path, ())
     assert [file.name for file in found] == ["quiz.html", "quiz.pdf"]
@@ -164,7 +164,7 @@ def test_each_view_of_the_quiz_and_the_plans_opens(tmp_path: Path, monkeypatch: 
     places += [(file or "slides.html", place) for file, place in PLACE.findall(TEACHING.split("## The slides")[1])]
     for command in wanted.values():
         assert main([*shlex.split(command)[1:], "--quiet"]) == 0
-    with chromium() as browser:
+    with chromium(shell=True) as browser:
         page = browser.new_page()
         for file, place in places:
             page.goto("about:blank")

@@ -22,9 +22,9 @@ pytest.importorskip("zensical")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
-    if path() is None:
+    if path(shell=True) is None:
         pytest.skip(MISSING)
-    with chromium() as opened:
+    with chromium(shell=True) as opened:
         yield opened
 
 

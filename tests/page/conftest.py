@@ -35,9 +35,9 @@ def _loosely_packed() -> Iterator[None]:
 def browser() -> Iterator[Browser]:
     """Headless Chromium; skips where it or its driver is not installed."""
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
-    if path() is None:
+    if path(shell=True) is None:
         pytest.skip(MISSING)
-    with chromium() as opened:
+    with chromium(shell=True) as opened:
         yield opened
 
 

@@ -15,7 +15,7 @@ from glassformer.api.trace import Trace, trace
 from glassformer.look.trace.cell import Words
 from tests.contracts.families import Row
 from tests.look.rows import row_named, slides_trace
-from tests.page.watched import click, place_of, turn, until, watched
+from tests.page.watched import click, place_of, reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -52,7 +52,8 @@ def opened(browser: Browser) -> Iterator[Page]:
 
 def show(page: Page, file: Path, address: str = "") -> None:
     """Open the page of a file at an address of its own."""
-    page.goto("about:blank")
+    if page.url.partition("#")[0] == file.as_uri():  # of which the browser would else change the address alone
+        page.goto("about:blank")
     page.goto(f"{file.as_uri()}#{address}")
     page.wait_for_selector(".frame")
 
@@ -139,7 +140,7 @@ WEIGHTS = "encoder.blocks.0.self_attention.weights"
 
 
 def test_a_number_leads_home_to_a_word_and_a_weight(opened: Page, slides_page: Path) -> None:
-    show(opened, slides_page, f"level=number&tensor={WEIGHTS}&cell=0,1,1,0")
+    reach(opened, slides_page, f"level=number&tensor={WEIGHTS}&cell=0,1,1,0")
     attention = "encoder.blocks.0.self_attention"
     chain = (
         (f"{attention}.masked", "0,1,1,0"),

@@ -17,7 +17,7 @@ from glassformer.bundled.texts import slides, slides_model
 from tests.page.serving import desk_of, small_model
 from tests.page.test_browser import show
 from tests.page.test_server_browser import serving
-from tests.page.watched import place_of, turn, until, watched
+from tests.page.watched import place_of, reach, turn, until, watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -70,7 +70,7 @@ def run_code(code: str) -> dict[str, Any]:
 def test_a_word_is_masked_and_a_look_forbidden_and_the_copied_code_gives_the_shown_numbers(
     window: Page, demo_page: Path
 ) -> None:
-    show(window, demo_page, f"tensor={WEIGHTS}&cell=0,1,2,0")
+    reach(window, demo_page, f"tensor={WEIGHTS}&cell=0,1,2,0")
     window.locator("button.word", has_text="summer").click()
     window.get_by_role("button", name="Mask", exact=True).click()
     assert listed(window, 1) == ["text 1: summer → [MASK]"]
@@ -98,7 +98,7 @@ def test_a_word_is_masked_and_a_look_forbidden_and_the_copied_code_gives_the_sho
 
 
 def test_the_address_holds_the_changes_and_back_undoes_them(window: Page, demo_page: Path) -> None:
-    show(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,1,0")
+    reach(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,1,0")
     before = place_of(window)
     window.keyboard.press("h")
     assert listed(window, 1) == ["head 0 off, encoder block 0, self-attention"]
@@ -119,7 +119,7 @@ def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_told(
     window: Page, demo_page: Path, demo: Trace
 ) -> None:
     name = f"{ATTENTION}.query"
-    show(window, demo_page, f"level=number&tensor={name}&cell=0,0,0,0")
+    reach(window, demo_page, f"level=number&tensor={name}&cell=0,0,0,0")
     window.locator(".set input").focus()
     window.keyboard.type("−2,5")  # a true minus sign and a comma
     window.keyboard.press("Enter")
@@ -132,7 +132,7 @@ def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_told(
 
 
 def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(window: Page, demo_page: Path) -> None:
-    show(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,4,3&changes=forbid,{ATTENTION},0,0,4,3")
+    reach(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,4,3&changes=forbid,{ATTENTION},0,0,4,3")
     assert listed(window, 1) == ["better → summer forbidden in head 0, encoder block 0, self-attention"]
     window.locator("button.word", has_text="She").click()
     window.get_by_role("button", name="Word after").click()
@@ -156,7 +156,7 @@ def test_what_an_address_says_wrongly_is_told_and_the_page_stands(window: Page, 
 
 def test_zeroing_after_the_position_makes_two_words_the_same(window: Page, demo_page: Path) -> None:
     steps = ";".join(f"set,encoder.embed.sum,0,{place}" for place in ("0.1", "0.2", "1.3", "2.4"))
-    show(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,1,0&changes={steps}")
+    reach(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,1,0&changes={steps}")
     listed(window, 4)
     for word in range(15):
         assert shown(window, "head.probabilities", f"0,{word}") == shown(window, "head.probabilities", f"1,{word}")
@@ -247,7 +247,7 @@ def dragged(page: Page, start: str, end: str, *, shift: bool = False) -> None:
 def test_a_number_and_a_row_are_dragged_onto_another_word(window: Page, demo_page: Path, demo: Trace) -> None:
     name = f"{ATTENTION}.query"
     grid = f"level=tensor&tensor={name}&cell="
-    show(window, demo_page, f"{grid}0,0,1,0")
+    reach(window, demo_page, f"{grid}0,0,1,0")
     dragged(window, f"{grid}0,0,1,0", f"{grid}0,0,3,2")
     listed(window, 1)
     patched = demo.intervene(gf.set_number(name, (0, 0, 3, 2), float(demo[name][0, 0, 1, 0])))
@@ -274,7 +274,7 @@ def test_a_number_and_a_row_are_dragged_onto_another_word(window: Page, demo_pag
 def test_a_row_of_another_sentence_is_put_in_by_keys(window: Page, demo_page: Path, demo: Trace) -> None:
     name = f"{ATTENTION}.value"
     wide = demo[name].shape[-1]
-    show(window, demo_page, f"level=tensor&tensor={name}&cell=1,0,2,1")
+    reach(window, demo_page, f"level=tensor&tensor={name}&cell=1,0,2,1")
     window.locator("main canvas[tabindex]").last.focus()
     window.keyboard.press("c")
     turn(window, f"level=tensor&tensor={name}&cell=0,0,0,0", anew=False)
@@ -294,7 +294,7 @@ def test_a_row_of_another_sentence_is_put_in_by_keys(window: Page, demo_page: Pa
 
 def test_a_drag_that_is_left_changes_nothing_and_a_click_stays_a_click(window: Page, demo_page: Path) -> None:
     grid = f"level=tensor&tensor={ATTENTION}.query&cell="
-    show(window, demo_page, f"{grid}0,0,1,0")
+    reach(window, demo_page, f"{grid}0,0,1,0")
     to, at = middle_of(window, f"{grid}0,0,3,2"), middle_of(window, f"{grid}0,0,1,0")
     window.mouse.move(*at)
     window.mouse.down()

@@ -57,7 +57,7 @@ def elements(svg: Path) -> list[ElementTree.Element]:
 
 @pytest.mark.parametrize("level", ["block", "tensor", "number"])
 def test_a_picture_holds_what_the_view_shows(window: Page, slides_page: Path, level: str, tmp_path: Path) -> None:
-    show(window, slides_page, f"level={level}&tensor={NAME}&cell=0,1,1,0")
+    reach(window, slides_page, f"level={level}&tensor={NAME}&cell=0,1,1,0")
     window.wait_for_selector("canvas")
     svg, png = saved(window, "SVG", tmp_path), saved(window, "PNG", tmp_path)
     assert svg.name == ("slides-encoder.blocks.0.svg" if level == "block" else f"slides-{NAME}-0.1.1.0.svg")
@@ -101,7 +101,7 @@ def test_a_saved_picture_runs_nothing_and_fetches_nothing(window: Page, tmp_path
 
 def test_numbers_are_saved_as_the_trace_has_them(window: Page, slides_page: Path, tmp_path: Path) -> None:
     found = slides_trace(dtype=torch.float32)
-    show(window, slides_page, AT)
+    reach(window, slides_page, AT)
     window.wait_for_selector("article")
     tensors = saved(window, "safetensors", tmp_path)
     assert tensors.name == f"slides-{NAME}.safetensors"
@@ -138,7 +138,7 @@ def test_every_tensor_is_saved_bit_for_bit(browser: Browser, dtype: torch.dtype,
 def test_a_saved_page_opens_where_it_was_left_and_saves_itself_again(
     window: Page, slides_page: Path, tmp_path: Path
 ) -> None:
-    show(window, slides_page, AT)
+    reach(window, slides_page, AT)
     window.wait_for_selector("article")
     once = saved(window, "HTML file", tmp_path)
     assert once.name == "slides.html"
@@ -153,7 +153,7 @@ def test_a_saved_page_opens_where_it_was_left_and_saves_itself_again(
 
 
 def test_the_menu_is_walked_through_by_keys(window: Page, slides_page: Path) -> None:
-    show(window, slides_page, AT)
+    reach(window, slides_page, AT)
     window.wait_for_selector("article")
     address = window.evaluate("location.href")
     window.keyboard.press("s")

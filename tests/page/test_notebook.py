@@ -32,7 +32,7 @@ NAME = f"{ATTENTION}.weights"
 EVIL = "</iframe></script><img src=x onerror=\"document.title='broken'\"> &quot;"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
     """A window without a network, in which nothing may go wrong."""
     with watched(browser, height=900, offline=True) as page:

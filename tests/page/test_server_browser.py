@@ -40,7 +40,7 @@ def serving(desk: Desk, model: str = "slides", texts: tuple[str, ...] = SENTENCE
             thread.join()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
     """A window in which nothing may go wrong."""
     with watched(browser) as page:

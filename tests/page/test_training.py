@@ -27,7 +27,7 @@ from tests.page.serving import desk_of, served
 from tests.page.test_page import blocks
 from tests.page.test_server_browser import serving
 from tests.page.together import try_each
-from tests.page.watched import until, watched
+from tests.page.watched import reach, until, watched
 from tests.run.conftest import prose
 from tests.run.runs import recipe
 
@@ -56,12 +56,17 @@ def file(run: Path) -> Path:
     return page
 
 
-@pytest.fixture
-def page(browser: Browser, file: Path) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def window(browser: Browser) -> Iterator[Page]:
     with watched(browser, offline=True, reduced_motion="no-preference") as window:
-        window.goto(f"{file.as_uri()}#level=training")
-        window.wait_for_selector(".training .scrubber")
         yield window
+
+
+@pytest.fixture
+def page(window: Page, file: Path) -> Page:
+    reach(window, file, "level=training")
+    window.wait_for_selector(".training .scrubber")
+    return window
 
 
 def put(page: Page, place: int) -> None:

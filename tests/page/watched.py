@@ -15,28 +15,54 @@ WAIT = 120_000
 """Milliseconds after which any waiting fails: a machine may be busy with much else."""
 
 
+# Looks every 10 ms by the date: a test may have stopped the other clock of the page. What is read of an element that is
+# not drawn at this moment is not yet true.
+_UNTIL = """async ([given, wait]) => {
+  const holds = () => {
+    try {
+      const found = (EXPRESSION);
+      return Boolean(typeof found === "function" ? found(given) : found);
+    } catch (error) {
+      if (error instanceof TypeError && error.message.includes("of null")) return false;
+      throw error;
+    }
+  };
+  const end = Date.now() + wait;
+  while (!holds()) {
+    if (Date.now() > end) return false;
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  return true;
+}"""
+
+
 def until(page: Page, expression: str | Callable[[], object], given: object = None) -> None:
     """Ask until the expression of the page, or the function of ours, holds.
 
     Playwright's own `wait_for_function` evaluates its text again inside the page when the first answer is no, and the
-    page's content policy forbids that: whether such a test passed was a matter of speed.
+    page's content policy forbids that: whether such a test passed was a matter of speed. Here the page compiles the
+    expression once, and asks itself: each question from here would cost several processes a message.
     """
     end = time.monotonic() + WAIT / 1000
-    while not (_evaluated(page, expression, given) if isinstance(expression, str) else expression()):
+    if isinstance(expression, str):
+        assert _holds(page, expression, given, end), f"not true after {WAIT // 1000} s: {expression}"
+        return
+    while not expression():
         assert time.monotonic() < end, f"not true after {WAIT // 1000} s: {expression}"
         page.wait_for_timeout(10)
 
 
-def _evaluated(page: Page, expression: str, given: object) -> object:
-    """What the page answers; None where it reads an element that is not drawn at this moment."""
+def _holds(page: Page, expression: str, given: object, end: float) -> bool:
+    """Whether it comes to hold, asked again on the page that follows where this one is left."""
     from playwright.sync_api import Error
 
-    try:
-        return page.evaluate(expression, given)
-    except Error as error:
-        if "of null" in error.message:
-            return None
-        raise
+    asked = _UNTIL.replace("EXPRESSION", expression)
+    while True:
+        try:
+            return bool(page.evaluate(asked, [given, max(0.0, end - time.monotonic()) * 1000]))
+        except Error as error:
+            if "context was destroyed" not in error.message or time.monotonic() > end:
+                raise
 
 
 def at_rest(page: Page) -> None:
