@@ -46,6 +46,16 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_waits_for_the_disk() -> Iterator[None]:
+    """No test cuts the power, and what a killed process has written is with the system. Other processes do wait: those
+    of test_atomic.py and of the kills among them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Modules and collected tests stay to the end: no collector needs to search them, and each training calls it."""
     if len(sys.modules) > item.config.stash.get(FROZEN, 0) + MANY:
