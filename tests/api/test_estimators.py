@@ -45,8 +45,8 @@ CALLED = [
 
 TEXTS = [f"{SENTENCES[number % 5]} {'good' if number % 2 else 'bad'} {number}" for number in range(24)]
 LABELS = np.array(["plus" if number % 2 else "minus" for number in range(24)])
+# Of the trainings one begins with a linear probe, which takes two seconds.
 TINY = {"train.steps": 2, "train.compile": "off", "train.precision": "float32", "tune.probe": False}
-PROBED = {**TINY, "tune.probe": True}  # as users have it; a layer that is fitted first takes a second
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def fitted(name: str, folder: Path) -> Any:
     if name == "TextFeatures":
         return gf.TextFeatures(folder).fit(TEXTS)
     if name == "TextClassifier":
-        return gf.TextClassifier(folder, settings=PROBED, batch=4).fit(TEXTS, LABELS)
+        return gf.TextClassifier(folder, settings=TINY, batch=4).fit(TEXTS, LABELS)
     return gf.Tagger(folder, settings=TINY, batch=4).fit(WORDS, TAGS)
 
 
@@ -152,7 +152,7 @@ def test_features_are_those_of_the_model(folder: Path) -> None:
 
 
 def test_a_classifier_learns_and_answers_as_the_commands_do(folder: Path) -> None:
-    settings = {**PROBED, "train.steps": 80, "task.pooling": "max"}
+    settings = {**TINY, "tune.probe": True, "train.steps": 80, "task.pooling": "max"}
     classifier = gf.TextClassifier(folder, settings=settings, batch=8, learning_rate=1e-2, validation=0.2)
     classifier.fit(TEXTS, LABELS)
     assert classifier.classes_.tolist() == ["minus", "plus"]
