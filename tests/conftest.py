@@ -24,8 +24,10 @@ THIRD_PARTY_WARNINGS = (
     r"ignore:.*torch\.jit\.script.*:DeprecationWarning",
 )
 
-# So many modules more than when the collector was last told what stays: torch's compiler, Playwright.
+# When the collector is told again what stays: after so many more modules, as of torch's compiler and Playwright, or so
+# many more tests: what these have left, caches of torch and reports, grows to a third of a million objects.
 FROZEN, MANY = pytest.StashKey[int](), 200
+SINCE, OFTEN = pytest.StashKey[int](), 50
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,13 +48,25 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_waits_for_the_disk() -> Iterator[None]:
+    """No test cuts the power, and what a killed process has written is with the system. Other processes do wait: those
+    of test_atomic.py and of the kills among them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Modules and collected tests stay to the end: no collector needs to search them, and each training calls it."""
-    if len(sys.modules) > item.config.stash.get(FROZEN, 0) + MANY:
+    stash = item.config.stash
+    stash[SINCE] = stash.get(SINCE, OFTEN) + 1
+    if stash[SINCE] > OFTEN or len(sys.modules) > stash[FROZEN] + MANY:
         gc.collect()
         gc.freeze()
         gc.enable()
-        item.config.stash[FROZEN] = len(sys.modules)
+        stash[FROZEN], stash[SINCE] = len(sys.modules), 0
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parents[1] / "glassformer"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -43,15 +44,28 @@ def module_of(path: Path) -> str:
     return ".".join(steps[:-1] if steps[-1] == "__init__" else steps)
 
 
+class Read(NamedTuple):
+    """What the tests ask of a text: what imports in it, or may, and calls anything else; its string constants."""
+
+    nodes: tuple[ast.Import | ast.ImportFrom | ast.Call, ...]
+    texts: frozenset[str]
+
+
 @cache
-def importing(source: str) -> list[ast.Import | ast.ImportFrom | ast.Call]:
-    """What imports in a text, or may: kept, since to parse all files takes seconds and several tests ask."""
-    return [each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Import | ast.ImportFrom | ast.Call)]
+def read(source: str) -> Read:
+    """Kept, since to parse all files and to go through their trees takes seconds and several tests ask."""
+    nodes, texts = list[ast.Import | ast.ImportFrom | ast.Call](), set[str]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Call):
+            nodes.append(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+    return Read(tuple(nodes), frozenset(texts))
 
 
 def imports(source: str, module: str, *, package: bool) -> Iterator[tuple[int, str]]:
     """Line and target of each import of ours, those inside functions and type-checking blocks too."""
-    for node in importing(source):
+    for node in read(source).nodes:
         if isinstance(node, ast.Import):
             for name in node.names:
                 if name.name.split(".")[0] == "glassformer":
@@ -70,7 +84,7 @@ def imports(source: str, module: str, *, package: bool) -> Iterator[tuple[int, s
 
 def lazy_imports(source: str) -> Iterator[tuple[int, str]]:
     """Modules of ours named in text, as `importlib.import_module("glassformer.look")` does."""
-    for node in importing(source):
+    for node in read(source).nodes:
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute | ast.Name)

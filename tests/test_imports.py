@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.imports import FILES, PACKAGE, ROOMS, circles, edges, imports, lazy_imports, module_of, sources
+from tests.imports import FILES, PACKAGE, ROOMS, circles, edges, imports, lazy_imports, module_of, read, sources
 
 ALONE: dict[str, tuple[str, ...]] = {
     "look.formulas": ("base", "config", "look.formulas"),
@@ -192,9 +192,7 @@ def named(source: str) -> list[str]:
     """Tasks and verbs that a file names as a whole text of its own."""
     from glassformer.tasks import TASKS, VERBS
 
-    names = {*TASKS, *VERBS} - WORDS_TOO
-    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
-    return sorted({text for text in texts if isinstance(text, str) and text in names})
+    return sorted(({*TASKS, *VERBS} - WORDS_TOO) & read(source).texts)
 
 
 def test_only_tasks_name_a_task_or_a_verb() -> None:
@@ -220,11 +218,12 @@ SECTIONS = ("section", "task", "teacher", "student")
 
 def asked_by_name(source: str) -> list[str]:
     """Settings that a file asks a `[task]` table for by their names, where the table may lack them."""
-    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
     return [
         ast.unparse(call)
-        for call in calls
-        if ast.unparse(call.func) in ("getattr", "hasattr")
+        for call in read(source).nodes
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id in ("getattr", "hasattr")
         and isinstance(call.args[1], ast.Constant)
         and ast.unparse(call.args[0]).split(".")[-1] in SECTIONS
     ]

@@ -4,6 +4,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 NARROWEST, USUAL, WIDEST = 40, 80, 120
 
@@ -21,10 +22,14 @@ def screen_width() -> int:
 
 def columns_of(text: str) -> int:
     """How many columns a text takes: two for a wide character, none for one that is written over another."""
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+@cache
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:

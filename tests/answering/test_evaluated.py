@@ -15,6 +15,8 @@ from tests.contracts.tasks import TASKS, Row
 
 NAMES = ("classify", "classify several", "regress", "choose", "tag", "answer", "translate", "chat", "annotated-masks")
 ROWS = [row for row in TASKS if row.name in NAMES]
+# An answer of theirs is compared in test_engines.py; their figures are means of it.
+LONG = ("classify several", "regress")
 # Probabilities and numbers of the engines are within 1e-4 of torch's, and so are their means and logarithms near 1.
 ENGINES = 1e-4
 
@@ -35,9 +37,20 @@ def numbers(found: Any, path: str = "") -> dict[str, Any]:
     return {path: found}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def trained(row: Row, folder: Path) -> gf.Model:
+    """One layer: following a run of it is what takes the time of a conversion."""
+    recipe = row.recipe(folder)
+    recipe["model"]["settings"] |= {"layers": 1}
+    recipe["train"] |= {"steps": 2, "evaluate_every": 2}
+    return gf.train(recipe, out=folder / "run", progress=NoProgress())
+
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, id=row.name, marks=pytest.mark.long if row.name in LONG else ()) for row in ROWS],
+)
 def test_figures_are_those_of_torch(row: Row, tmp_path: Path) -> None:
-    model = gf.train(row.recipe(tmp_path), out=tmp_path / "run", progress=NoProgress())
+    model = trained(row, tmp_path)
     if row.name == "answer":  # its threshold is a score of these rows, and so a tie
         model.task = model.measured_as.model_copy(update={"threshold": -9.0})
     ours = evaluate(model, baselines=False)
@@ -61,7 +74,7 @@ def test_figures_are_those_of_torch(row: Row, tmp_path: Path) -> None:
 
 def test_auto_measures_few_rows_with_torch(tmp_path: Path) -> None:
     row = next(each for each in ROWS if each.name == "classify")
-    model = gf.train(row.recipe(tmp_path), out=tmp_path / "run", progress=NoProgress())
+    model = trained(row, tmp_path)
     model.engine = "auto"
     assert "engine" not in evaluate(model, baselines=False).report
     assert choice.known_of(model).answered == "torch"
@@ -69,7 +82,7 @@ def test_auto_measures_few_rows_with_torch(tmp_path: Path) -> None:
 
 def test_what_an_engine_cannot_do_is_measured_by_torch(tmp_path: Path) -> None:
     row = next(each for each in ROWS if each.name == "classify")
-    model = gf.train(row.recipe(tmp_path), out=tmp_path / "run", progress=NoProgress())
+    model = trained(row, tmp_path)
     model.engine = "ctranslate2"
     said = list[str]()
     model.tell = said.append

@@ -21,10 +21,10 @@ def test_the_demo_shows_what_it_promises_and_can_be_run_again(
     monkeypatch.setattr(demo, "ENGLISH_MINUTES", 0.01)
     monkeypatch.setattr(demo, "CORPUS_CHARACTERS", 60_000)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(demo, "show_story", lambda console: None)  # shown below
     demo.run(tmp_path)
     first = capsys.readouterr().out
-    # Of the models that are kept; what does not depend on them, and their pages, are made once.
-    monkeypatch.setattr(demo, "show_story", lambda console: None)
+    # Of the models that are kept; their pages are made once.
     monkeypatch.setattr(demo, "write_pages", lambda *folders: [])
     demo.run(tmp_path)
     again = capsys.readouterr().out
@@ -46,6 +46,8 @@ def test_the_demo_shows_what_it_promises_and_can_be_run_again(
 def test_a_broken_promise_is_said_and_ends_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(demo, "show_story", lambda console: None)
+    monkeypatch.setattr(demo, "write_pages", lambda *folders: [])
     monkeypatch.setattr(demo, "SLIDES_STEPS", (1, 2))
     monkeypatch.setattr(demo, "ENGLISH_MINUTES", 1e-4)
     monkeypatch.setattr(demo, "CORPUS_CHARACTERS", 60_000)

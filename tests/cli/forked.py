@@ -4,12 +4,11 @@ Called as `python forked.py FOLDER`: cases from FOLDER/cases.json, what came of 
 """
 
 import gc
-import importlib
+import io
 import json
 import os
-import pkgutil
 import sys
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TextIO, TypedDict
 
@@ -60,8 +59,16 @@ def begin(case: Case, place: Path) -> None:
 
 
 def fork_all(folder: Path) -> bool:
-    """Whether this is a process that has a case to run; the first one returns when all have ended."""
-    for number, case in enumerate(json.loads((folder / "cases.json").read_text())):
+    """Whether this is a process that has a case to run; the first one returns when all have ended.
+
+    Help is shown first, in processes that load no more than it needs; so they end sooner.
+    """
+    cases: list[Case] = json.loads((folder / "cases.json").read_text())
+    loaded = False
+    for number, case in sorted(enumerate(cases), key=lambda each: not light(each[1])):
+        if not (loaded or light(case)):
+            load(cases)
+            loaded = True
         place = folder / str(number)
         process = os.fork()
         if process == 0:
@@ -72,15 +79,23 @@ def fork_all(folder: Path) -> bool:
     return False
 
 
-if __name__ == "__main__":
-    import glassformer
-    from glassformer.cli.__main__ import run
+def light(case: Case) -> bool:
+    return case["words"][-1] in ("--help", "--version")
 
-    # What each would wait for; what an extra needs is imported where it is used.
-    for module in pkgutil.walk_packages(glassformer.__path__, "glassformer."):
-        with suppress(ImportError):
-            importlib.import_module(module.name)
 
+def load(cases: list[Case]) -> None:
+    """What the others would wait for: the first of them is run here."""
+    from glassformer.cli.__main__ import main
+
+    words = next(case["words"] for case in cases if not light(case))
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        main(words)
+    gc.collect()
     gc.freeze()  # so that no process goes through all of this again as it ends
+
+
+if __name__ == "__main__":
     if fork_all(Path(sys.argv[1])):
+        from glassformer.cli.__main__ import run
+
         run()

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,16 +116,13 @@ def test_pipes_and_devices_are_no_files(run: Run, trained: Path, text_file: Path
     assert list(tmp_path.iterdir()) == [pipe]
 
 
-def test_what_the_shell_makes_of_a_command_is_read(trained: Path) -> None:
-    words = [sys.executable, "-m", "glassformer", "fill", str(trained), "--json", "--file"]
+def test_what_the_shell_makes_of_a_command_is_read(run: Run, trained: Path) -> None:
     reader, writer = os.pipe()
     os.write(writer, b"a [MASK]\nb [MASK]\n")
     os.close(writer)
-    done = subprocess.run(
-        [*words, f"/dev/fd/{reader}"], pass_fds=[reader], capture_output=True, text=True, check=False, timeout=600
-    )
+    done = run("fill", trained, "--json", "--file", f"/dev/fd/{reader}")
     os.close(reader)
-    assert (done.returncode, len(done.stdout.splitlines())) == (0, 2), done.stderr
+    assert (done.code, len(done.records)) == (0, 2), done.err
 
 
 def test_streams_are_only_those_of_the_shell(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.streams import is_utf8
 from glassformer.cli.verbs import VERBS
-from tests.cli.conftest import Done, Run
+from tests.cli.conftest import STORY, Done, Run
 from tests.cli.forked import Case
 
 KNOWN = [verb for group in VERBS.values() for verb in group]
@@ -52,14 +52,15 @@ def output_cases(trained: Path, text: Path, folder: Path) -> dict[str, Case]:
 
 
 def other_cases(trained: Path, folder: Path) -> dict[str, Case]:
-    explain, fill = ("explain", trained, "a [MASK]"), ("fill", trained, "a [MASK] ж")
+    noted = ("fill", trained, f"{STORY} [MASK]")  # longer than the model reads, which is noted
+    fill = ("fill", trained, "a [MASK] ж")
     every = [("--help",), ("fill", trained, "a [MASK]", "--json")]
     return {
         **{f"{words[0]} to {kind}": case(*words, stdout=kind) for words in every for kind in STREAMS},
-        "whole": case(*explain),
-        "no notes": case(*explain, stderr="closed"),
-        "full notes": case(*explain, stderr="full"),
-        "nothing": case(*explain, stderr="gone", stdout="full"),
+        "whole": case(*noted),
+        "no notes": case(*noted, stderr="closed"),
+        "full notes": case(*noted, stderr="full"),
+        "nothing": case(*noted, stderr="gone", stdout="full"),
         "to a file": case(*fill, "--json", "--out", folder / "a", stdin="closed", stdout="closed", stderr="closed"),
         "from nowhere": case("fill", trained, "-", stdin="closed"),
         "plain ascii": case(*fill, encoding="ascii"),

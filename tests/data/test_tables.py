@@ -39,7 +39,7 @@ MRPC = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
         ("sick/SICK_trial.txt", ("1", "4"), form("\t", SICK), 500),
         ("sts_benchmark/stsb-en-train.csv", ("0", "2"), form(",", 3, quoted=True), 5749),
         ("tatoeba_en_fr/test.tsv", ("0", "1"), form("\t", 2), 3455),
-        ("tatoeba_en_fr/train.tsv.gz", ("0",), form("\t", 2), 162_066),
+        pytest.param("tatoeba_en_fr/train.tsv.gz", ("0",), form("\t", 2), 162_066, marks=pytest.mark.long),
     ],
 )
 def test_how_the_data_sets_are_written(

@@ -83,6 +83,7 @@ def test_no_name_is_measured(files: list[str], tmp_path: Path, monkeypatch: pyte
         return solutions(task, start, part, number, *more)
 
     monkeypatch.setattr(module, "solutions", spy)
+    monkeypatch.setattr(module, "_FITTING", 0.0)
     prepared(tmp_path, validation_files=[str(tmp_path / name) for name in files])
     start = gf.load(tmp_path / "start")
     named = [name for name in NAMES.values() if name is not None]
@@ -104,14 +105,15 @@ def test_names_are_read_within_the_seconds_of_the_records(tmp_path: Path, monkey
 
     def spy(*values: Any) -> Any:
         seconds.append(values[-1])
-        time.sleep(0.5)
+        time.sleep(0.05)
         return read_states(*values)
 
     monkeypatch.setattr(module, "read_states", spy)
+    monkeypatch.setattr(module, "_FITTING", 0.0)
     prepared(tmp_path)
     assert len(seconds) == 2
     assert seconds[0] == module._SECONDS * module._OTHERS
-    assert seconds[1] <= module._SECONDS - 0.5
+    assert seconds[1] <= module._SECONDS - 0.05
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,12 @@ def prepared(folder: Path, **more: Any) -> Prepared:
     return prepare_run(resolve(recipe(folder, **more)), folder / "run", NoProgress())
 
 
+@pytest.fixture
+def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first steps of each fit alone, for what does not ask how good a layer is."""
+    monkeypatch.setattr(module, "_FITTING", 0.0)
+
+
 def test_the_layer_is_the_logistic_regression_of_scikit_learn(tmp_path: Path) -> None:
     """The same objective on the same standardized vectors: of the strengths one gives these probabilities."""
     made = prepared(tmp_path)
@@ -79,6 +85,7 @@ def test_the_layer_is_the_logistic_regression_of_scikit_learn(tmp_path: Path) ->
     assert min(apart) < 2e-3  # ours stops after 60 steps in float32
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_run_that_only_gets_worse_ends_with_the_layer_that_it_began_with(tmp_path: Path) -> None:
     settings = recipe(tmp_path, learning_rate=5.0)
     model = gf.train(settings, out=tmp_path / "run", progress=NoProgress())
@@ -94,6 +101,7 @@ def test_a_run_that_only_gets_worse_ends_with_the_layer_that_it_began_with(tmp_p
     assert all(torch.equal(model.module.state_dict()[name], frozen[name]) for name in same)
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path) -> None:
     gf.train(recipe(tmp_path), out=tmp_path / "run", progress=NoProgress())
     before = (tmp_path / "run" / FILE).read_bytes()
@@ -143,6 +151,7 @@ def test_every_task_with_a_head_for_it_begins_below_its_baseline(row: Any, tmp_p
     assert without.probe is None
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_refused_run_leaves_no_layer_and_a_new_one_reads_none(tmp_path: Path) -> None:
     settings = recipe(tmp_path)
     with refused(ConfigError, got="nothing"):
@@ -191,6 +200,7 @@ def test_one_row_of_each_label_has_a_layer_of_finite_numbers(tmp_path: Path) -> 
     assert few.weight.isfinite().all()
 
 
+@pytest.mark.usefixtures("briefly")
 def test_the_same_recipe_goes_on_and_another_pooling_is_refused(tmp_path: Path) -> None:
     settings = recipe(tmp_path, steps=1)
     gf.train(settings, out=tmp_path / "run", progress=NoProgress())

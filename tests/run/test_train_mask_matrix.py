@@ -3,6 +3,8 @@
 Q query tokens · K key tokens
 """
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -42,13 +44,14 @@ NAMED = {"code": " & window(0)", "stated": " & causal & visible", "pairs": " & v
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[Reading, gf.Model]:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Reading], gf.Model]:
+    """A model of each reading that a test asks for."""
     folder = tmp_path_factory.mktemp("readings")
     texts = [" ".join(CYCLE[(start + i) % 8] for i in range(length)) for start in range(8) for length in range(3, 10)]
     file = folder / "texts.txt"
     file.write_text("\n\n".join(texts * 4), encoding="utf-8")
     more = {"data.files": [str(file)], "data.validation_files": [str(file)]}  # measured with other words masked
-    return {reading: train(reading, folder / reading, {**TINY, **more}) for reading in get_args(Reading)}
+    return cache(lambda reading: train(reading, folder / reading, {**TINY, **more}))
 
 
 def train(reading: str, out: Path, settings: dict[str, object]) -> gf.Model:
@@ -58,9 +61,9 @@ def train(reading: str, out: Path, settings: dict[str, object]) -> gf.Model:
 
 
 @pytest.mark.long
-def test_the_more_a_reading_shows_the_less_is_lost(trained: dict[Reading, gf.Model]) -> None:
+def test_the_more_a_reading_shows_the_less_is_lost(trained: Callable[[Reading], gf.Model]) -> None:
     """A word that sees itself alone knows no more than the frequencies; the first word of a text has none before it."""
-    scores = {reading: model.metrics["scores"] for reading, model in trained.items()}
+    scores = {reading: trained(reading).metrics["scores"] for reading in get_args(Reading)}
     assert scores["code"]["loss"] == pytest.approx(scores["code"]["unigram_loss"], abs=0.1)
     assert scores["stated"]["loss"] < scores["code"]["loss"] - 1.0
     assert scores["pairs"]["loss"] < scores["stated"]["loss"] - 0.05
@@ -68,9 +71,9 @@ def test_the_more_a_reading_shows_the_less_is_lost(trained: dict[Reading, gf.Mod
 
 @pytest.mark.parametrize("reading", get_args(Reading))
 def test_a_saved_model_looks_as_the_matrix_allows_in_every_layer(
-    trained: dict[Reading, gf.Model], reading: Reading, tmp_path: Path
+    trained: Callable[[Reading], gf.Model], reading: Reading, tmp_path: Path
 ) -> None:
-    trained[reading].save(tmp_path / "model")
+    trained(reading).save(tmp_path / "model")
     model = gf.load(tmp_path / "model")
     assert model.info()["sizes"]["encoder"]["attention_mask"].removeprefix("padding & document_mask") == NAMED[reading]
     trace = model.trace("[MASK] beta gamma [MASK] epsilon")
@@ -86,9 +89,9 @@ def test_a_saved_model_looks_as_the_matrix_allows_in_every_layer(
 
 @pytest.mark.parametrize(("reading", "beta"), [("code", False), ("stated", False), ("pairs", True)])
 def test_a_first_word_is_known_from_the_word_after_it_alone(
-    trained: dict[Reading, gf.Model], reading: Reading, beta: bool
+    trained: Callable[[Reading], gf.Model], reading: Reading, beta: bool
 ) -> None:
-    best = trained[reading].fill("[MASK] gamma delta").masks[0].guesses[0]
+    best = trained(reading).fill("[MASK] gamma delta").masks[0].guesses[0]
     assert (best.word == "beta" and best.probability > 0.5) is beta
 
 

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from tests.training.several import Begin
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def begin() -> Iterator[Begin]:
     """Begins processes in a folder, one for each of the works."""
-    from tests.training.several import Group, server  # half a second
+    from tests.training.several import Group, server  # half a second; its process loads torch and trains once
 
     with server() as process:
         yield lambda folder, *works: Group(process, folder, works)
