@@ -1,4 +1,4 @@
-"""The tables of kills and of fuzzing (docs/security/index.md), of many rows with Ray (docs/scale/ray.md) and of serving (docs/measured/bench.md)."""
+"""Tables: kills and fuzzing (docs/security/index.md), rows with Ray (docs/scale/ray.md), serving (docs/measured/bench.md)."""
 
 from __future__ import annotations
 
