@@ -1,4 +1,4 @@
-"""Tables: kills and fuzzing (docs/security/index.md), rows with Ray (docs/scale/ray.md), serving (docs/measured/bench.md)."""
+"""Tables of kills and fuzzing (docs/security), of rows with Ray (docs/scale) and of serving (docs/measured/bench.md)."""
 
 from __future__ import annotations
 
