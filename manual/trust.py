@@ -1,4 +1,4 @@
-"""Tables of kills and fuzzing (docs/security), of rows with Ray (docs/scale) and of serving (docs/measured/bench.md)."""
+"""Tables: kills and fuzzing (docs/security), rows with Ray (docs/scale), serving (docs/measured/bench.md)."""
 
 from __future__ import annotations
 
