@@ -28,7 +28,6 @@ _PUBLISH = (
     "web server can serve it, and it opens from disk. A page has at most 3 MB unless --megabytes is given.  [default: "
     "none]"
 )
-_LANGUAGE = "With --publish: language of the site, en or de."
 _ADDRESS = "With --publish: web address of the site, which link previews need to show its pictures.  [default: none]"
 
 
@@ -52,7 +51,7 @@ def explore(
     no_browser: Annotated[bool, typer.Option("--no-browser", help=_NO_BROWSER)] = False,
     publish: Annotated[Path | None, typer.Option("--publish", metavar="FOLDER", help=_PUBLISH)] = None,
     address: Annotated[str | None, typer.Option("--address", metavar="URL", help=_ADDRESS)] = None,
-    language: Annotated[str, typer.Option("--language", metavar="CODE", help=_LANGUAGE)] = "en",
+    language: options.PageLanguage = "en",
     megabytes: options.Megabytes = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)] = False,
     json: Annotated[bool, json_option("The record has the address of the page, and no browser is opened.")] = False,

@@ -68,7 +68,7 @@ _MEGABYTES = (
 Megabytes = Annotated[int | None, typer.Option("--megabytes", min=1, help=_MEGABYTES)]
 PageLanguage = Annotated[
     str,
-    typer.Option("--language", metavar="CODE", help="With --html: language of the page, en or de."),
+    typer.Option("--language", metavar="CODE", help="Language of the written page or site, en or de."),
 ]
 HTML = (
     "Write an HTML page that traces every number back to its inputs. An existing file is replaced only if glassformer "
