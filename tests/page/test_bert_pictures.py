@@ -22,6 +22,7 @@ from tests.page.judged import judged, needs_axe
 from tests.page.test_browser import same
 from tests.page.together import try_each
 from tests.page.watched import click, reach, until
+from tests.translators import translating
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -153,6 +154,16 @@ def test_another_word_looks_by_keys_alone(window: Page, files: dict[str, Path]) 
     until(window, "location.hash.includes('cell=0,0,2,0')")
     window.keyboard.press("Enter")
     window.locator("article").wait_for()
+
+
+def test_the_other_stack_of_a_pair_keeps_its_mask(window: Page, tmp_path: Path) -> None:
+    """It has another number of tokens, for which the mask of this one has no numbers."""
+    pair = translating(double=False).trace("She likes the summer.")
+    encoder, decoder = (pair[f"{stack}.blocks.0.self_attention.may_look"].shape[-1] for stack in ("encoder", "decoder"))
+    assert decoder > encoder
+    pair.to_html(tmp_path / "pair.html")
+    draw(window, tmp_path / "pair.html", "directions")
+    assert len(table(window)) == 1 + encoder
 
 
 @needs_axe

@@ -51,8 +51,10 @@ function computed(s: Scout): Other | null {
   const [queries = 1, keys = 1] = shape.slice(2);
   const data = range(queries * keys, (flat) => Number(flat % keys <= Math.floor(flat / keys)));
   const mask: Tensor = { shape: [queries, keys], data };
+  const [stack] = s.of("weights").split(".");
   const changed = (formula: Formula): Formula => {
-    if (!formula.name.includes(".self_attention.")) return formula;
+    // Of a pair of stacks the other one has another number of tokens, and keeps its mask.
+    if (!formula.name.startsWith(`${stack}.`) || !formula.name.includes(".self_attention.")) return formula;
     return { ...formula, rule: turned(formula.rule, forward) };
   };
   const found = new Map<string, Tensor>();

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-W7ZSIIOB.js";import"./chunk-6O2D3EED.js";import"./chunk-CKB2AWFW.js";import"./chunk-TYGJP6XI.js";import"./chunk-E44MYADH.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
