@@ -12,6 +12,7 @@ import io
 import json
 import re
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,9 @@ def main(*asked: str) -> None:
             continue
         text = chapter.read_text(encoding="utf-8")
         if run:
-            chapter.write_text(with_outputs(text, run_blocks(text, chapter.name)), encoding="utf-8")
+            with tempfile.TemporaryDirectory() as own, contextlib.chdir(own):  # a block may write files
+                text = with_outputs(text, run_blocks(text, chapter.name))
+            chapter.write_text(text, encoding="utf-8")
         (NOTEBOOKS / f"{chapter.stem}.ipynb").write_text(notebook_text(chapter), encoding="utf-8")
         print(chapter.name)
 

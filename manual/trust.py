@@ -74,8 +74,8 @@ def fuzz() -> str:
     ]
     head = ["fuzzer", "cases", "hours of one core", "parts with a failure"]
     left = HOURS - row["hours"]
-    told = f"{left:.1f} of {HOURS} hours are still to be done. " if left > 0 else ""
-    return f"{table(head, lines)}\n\n{told}{made_by(row)}"
+    rest = f"{left:.1f} of {HOURS} hours are still to be done. " if left > 0 else ""
+    return f"{table(head, lines)}\n\n{rest}{made_by(row)}"
 
 
 def serving() -> str:

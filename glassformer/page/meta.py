@@ -9,12 +9,12 @@ def meta(title: str, said: str, *, picture: str = "", alt: str = "", place: str 
     """A page's title and a sentence about it; the address of its picture, which is a PNG of 1200 x 630 dots, and what
     that shows; and its own address, where it has one.
     """
-    told = {"og:type": "website", "og:site_name": "glassformer", "og:title": title, "og:description": said}
+    properties = {"og:type": "website", "og:site_name": "glassformer", "og:title": title, "og:description": said}
     if picture:
-        told |= {"og:image": picture, "og:image:type": "image/png", "og:image:alt": alt or said}
-        told |= {"og:image:width": "1200", "og:image:height": "630"}
-    told |= {"og:url": place} if place else {}
-    lines = [f'<meta property="{name}" content="{escape(text)}">' for name, text in told.items()]
+        properties |= {"og:image": picture, "og:image:type": "image/png", "og:image:alt": alt or said}
+        properties |= {"og:image:width": "1200", "og:image:height": "630"}
+    properties |= {"og:url": place} if place else {}
+    lines = [f'<meta property="{name}" content="{escape(text)}">' for name, text in properties.items()]
     lines += [f'<meta name="description" content="{escape(said)}">']
     lines += [f'<meta name="twitter:card" content="{"summary_large_image" if picture else "summary"}">']
     return "\n".join(lines)

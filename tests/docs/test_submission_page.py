@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.cli.__main__ import main
+from manual import book
 from manual.book import NOTEBOOKS, notebook_text, pages, run_blocks, with_outputs
 from manual.stage import DOCS
 from tests.manual.blocks import to_run
@@ -24,6 +25,20 @@ def test_its_notebook_is_made_from_it() -> None:
     code = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     assert len(code) == len(to_run(PAGE, ("python",)))
     assert re.findall(r"(?<![\w.])/(?:home|root|tmp|work|usr|Users)/", text) == []
+
+
+def test_what_a_page_writes_is_not_left_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, here = tmp_path / "page.md", tmp_path / "here"
+    here.mkdir()
+    page.write_text(
+        '```python\nfrom pathlib import Path\nprint(Path("x.csv").write_text("ab"))\n```\n\n```text\n?\n```\n'
+    )
+    monkeypatch.setattr(book, "pages", lambda: [page])
+    monkeypatch.setattr(book, "NOTEBOOKS", tmp_path)
+    monkeypatch.chdir(here)
+    book.main("run")
+    assert "```text\n2\n```" in page.read_text()
+    assert list(here.iterdir()) == []
 
 
 @pytest.mark.long
