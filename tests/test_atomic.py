@@ -1,8 +1,10 @@
 """Atomic writes: a process is killed between any two steps, and the next one finds the old files or the new ones."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,34 +16,66 @@ OLD = {"key": "old key", "one": "old one", "two": "old two"}
 NEW = {"key": "new key", "one": "new one"}  # and no "two" any more
 BESIDE = {"mine": "not of this kind"}
 
-# Dies before the n-th thing it does to the file system, as if it was switched off: Python tells of each beforehand.
-KILLED = """
-import os, sys
+# For each line of standard input a process forked from this one, so that none has to start Python: it dies before the
+# n-th thing it does to the file system, as if it was switched off. Python tells of each beforehand.
+PROGRAM = """
+import json, os, sys, traceback
 from pathlib import Path
 from glassformer.base.atomic import atomic_write, remove, replace_files
 
-place, moment, seen = Path(sys.argv[1]), int(sys.argv[2]), 0
-
-def step(event, arguments):
-    global seen
-    if event == "open" or event.startswith("os.") and event not in ("os.listdir", "os.scandir"):
-        if seen == moment:
-            os._exit(9)
-        seen += 1
+seen = 0
 
 def fill(folder):
     for name in ("key", "one"):
         (folder / name).write_text(f"new {name}")
 
-sys.addaudithook(step)
+def live(does, place, moment):
+    def step(event, arguments):
+        global seen
+        if event == "open" or event.startswith("os.") and event not in ("os.listdir", "os.scandir"):
+            if seen == moment:
+                os._exit(9)
+            seen += 1
+
+    program, names = compile(does, "does", "exec"), {**globals(), "place": Path(place)}
+    sys.addaudithook(step)
+    exec(program, names)
+
+for line in sys.stdin:
+    process = os.fork() if hasattr(os, "fork") else 0
+    if process == 0:
+        try:
+            live(*json.loads(line))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
 """
+KilledAt = Callable[[int, Path, str], bool]
 
 
-def killed_at(moment: int, place: Path, does: str) -> bool:
-    """Whether the process lived to its end."""
-    done = subprocess.run([sys.executable, "-c", KILLED + does, str(place), str(moment)], check=False)
-    assert done.returncode in (0, 9)
-    return done.returncode == 0
+@pytest.fixture(scope="module")
+def killed_at() -> Iterator[KilledAt]:
+    """Whether a process that is to die at a moment has lived to its end, by the place and what it does there."""
+    command = [sys.executable, "-c", PROGRAM]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        asks, answers = program.stdin, program.stdout
+
+        def killed(moment: int, place: Path, does: str) -> bool:
+            line = json.dumps([does, str(place), moment]) + "\n"
+            if hasattr(os, "fork"):
+                asks.write(line)
+                asks.flush()
+                code = int(answers.readline())
+            else:
+                code = subprocess.run(command, input=line, text=True, check=False).returncode
+            assert code in (0, 9)
+            return code == 0
+
+        yield killed
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -54,7 +88,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
-def test_the_files_of_a_folder_are_replaced_all_at_once(tmp_path: Path) -> None:
+def test_the_files_of_a_folder_are_replaced_all_at_once(killed_at: KilledAt, tmp_path: Path) -> None:
     seen = []
     for moment in range(100):
         folder = tmp_path / str(moment)
@@ -81,7 +115,7 @@ def test_the_files_of_a_folder_are_replaced_all_at_once(tmp_path: Path) -> None:
     assert {False, True} == set(seen)
 
 
-def test_one_that_is_killed_while_it_mends_what_another_left_loses_nothing(tmp_path: Path) -> None:
+def test_one_that_is_killed_while_it_mends_what_another_left_loses_nothing(killed_at: KilledAt, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     write(folder, OLD)
     does = f"with replace_files(place, {NAMES!r}) as folder: fill(folder)"
@@ -95,7 +129,7 @@ def test_one_that_is_killed_while_it_mends_what_another_left_loses_nothing(tmp_p
     assert {path.name for path in folder.iterdir()} == {*NEW}
 
 
-def test_a_new_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_new_folder_is_there_whole_or_not_at_all(killed_at: KilledAt, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     seen = set()
     for moment in range(100):
@@ -113,7 +147,7 @@ def test_a_new_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+def test_an_older_file_stays_until_the_new_one_is_whole(killed_at: KilledAt, tmp_path: Path) -> None:
     target = tmp_path / "file"
     for moment in range(100):
         target.write_text("old")

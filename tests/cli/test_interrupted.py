@@ -1,29 +1,67 @@
 """A command that is stopped tells in one sentence what is saved and how to go on."""
 
-import os
 import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from glassformer.training.loop import fit
+from glassformer.training.record import Step
 from glassformer.training.stopping import Interrupted
+from tests.cli.conftest import Done, Run
 
-Run = Callable[..., Any]
+STOPS = pytest.mark.parametrize(("wish", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(("wish", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wish: signal.Signals, code: int) -> None:
-    command = [sys.executable, "-m", "glassformer", "train", "masked-lm", str(text_file), "--steps", "1000"]
-    command += ["--size", "tiny", "--vocabulary", "160", "--length", "24", "--batch", "2", "--threads", "1"]
-    command += ["--set", "train.compile=off"]
+def small_training(text_file: Path) -> list[str]:
+    words = ["train", "masked-lm", str(text_file), "--steps", "1000", "--size", "tiny", "--vocabulary", "160"]
+    return [*words, "--length", "24", "--batch", "2", "--threads", "1", "--set", "train.compile=off"]
+
+
+def is_saved_and_says_how_to_go_on(done: Done, code: int, folder: Path) -> None:
+    assert (done.code, done.out) == (code, "")
+    assert "everything is saved in runs/masked-lm" in done.err
+    assert "Traceback" not in done.err
+    again = done.err.splitlines()[-1].removeprefix("continue with: ")
+    assert again.startswith("glassformer train masked-lm")
+    assert again.endswith("--out runs/masked-lm --resume")
+    assert list((folder / "checkpoints").glob("step-*"))
+    assert not (folder / "glassformer.json").exists()
+
+
+@STOPS
+def test_ctrl_c_saves_and_says_how_to_go_on(
+    run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wish: signal.Signals, code: int
+) -> None:
+    def sent_one(*arguments: Any, **options: Any) -> Iterator[Step]:
+        for step in fit(*arguments, **options):
+            yield step
+            if step.step == 1:
+                signal.raise_signal(wish)
+
+    words = small_training(text_file)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["glassformer", *words])
+    monkeypatch.setattr("glassformer.run.train.fit", sent_one)
+    before = signal.getsignal(wish)
+    is_saved_and_says_how_to_go_on(run(*words), code, tmp_path / "runs" / "masked-lm")
+    assert signal.getsignal(wish) == before
+
+
+@pytest.mark.long
+@STOPS
+def test_so_does_a_process_of_its_own(text_file: Path, tmp_path: Path, wish: signal.Signals, code: int) -> None:
     started = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+        [sys.executable, "-m", "glassformer", *small_training(text_file)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert started.stderr is not None
     for line in started.stderr:
@@ -31,15 +69,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(text_file: Path, tmp_path: Path, wis
             started.send_signal(wish)
             break
     out, err = started.communicate(timeout=600)
-    assert (started.returncode, out) == (code, "")
-    assert "everything is saved in runs/masked-lm" in err
-    assert "Traceback" not in err
-    again = err.splitlines()[-1].removeprefix("continue with: ")
-    assert again.startswith("glassformer train masked-lm")
-    assert again.endswith("--out runs/masked-lm --resume")
-    folder = tmp_path / "runs" / "masked-lm"
-    assert list((folder / "checkpoints").glob("step-*"))
-    assert not (folder / "glassformer.json").exists()
+    is_saved_and_says_how_to_go_on(Done(started.returncode, out, err), code, tmp_path / "runs" / "masked-lm")
 
 
 @pytest.mark.parametrize(
