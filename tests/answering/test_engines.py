@@ -236,7 +236,7 @@ def test_eight_bits_are_only_used_where_they_are_asked_for(cache: Path) -> None:
 
 def enlarged(folder: Path) -> str:
     """A small encoder with matrices so large that the rounding to 8 bits shows in the fourth digit of a cosine."""
-    model = model_for("masked-lm", {}, layers=2)
+    model = model_for("masked-lm", {})
     with torch.no_grad():
         for weight in model.module.parameters():
             weight.mul_(3.0 if weight.dim() > 1 else 1.0)
@@ -268,12 +268,12 @@ def test_an_encoder_of_eight_bits_says_how_far_its_numbers_are(name: str, tmp_pa
     ],
 )
 def test_matrices_have_seven_bits_without_vnni(
-    name: str, floor: float, two_layers: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, floor: float, encoder: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cache may be shared by machines: what one of them has converted is not opened by the other."""
     import onnx
 
-    name, texts, here = name or two_layers, sentences(32), features() or frozenset()
+    name, texts, here = name or encoder, sentences(32), features() or frozenset()
     ours, largest, found = gf.load(name, engine="torch").embed(texts), dict[Path, int](), list[Any]()
     for its in (frozenset({"avx2"}), VNNI, None):
         monkeypatch.setattr(reading, "features", lambda its=its: its)

@@ -12,11 +12,6 @@ import pytest
 import torch
 import transformers
 from torch import Tensor, nn
-from transformers import modeling_rope_utils
-from transformers.models.llama import modeling_llama
-from transformers.models.marian import modeling_marian
-from transformers.models.modernbert import modeling_modernbert
-from transformers.models.t5 import modeling_t5
 
 from glassformer.config import ModelConfig
 from glassformer.convert.families import FAMILY_TABLES, full_names, parameter_shapes
@@ -154,6 +149,12 @@ def their_gradients(reference: nn.Module, model: Transformer) -> dict[str, Tenso
 
 def in_float64(patch: pytest.MonkeyPatch) -> None:
     """Replace exactly those lines of the reference that compute in float32 whatever the model's type is."""
+    from transformers import modeling_rope_utils  # these take three seconds, where nothing is compared too
+    from transformers.models.llama import modeling_llama
+    from transformers.models.marian import modeling_marian
+    from transformers.models.modernbert import modeling_modernbert
+    from transformers.models.t5 import modeling_t5
+
     # T5LayerNorm.forward: `variance = hidden_states.to(torch.float32).pow(2).mean(...)`
     patch.setattr(modeling_t5.T5LayerNorm, "forward", _rms)
     # LlamaRMSNorm.forward: `hidden_states = hidden_states.to(torch.float32)`
@@ -192,6 +193,8 @@ class _Doubled:
 
 def _stretched(config: Any, positions: Tensor, size: int, layer_type: str | None = None) -> tuple[Tensor, Tensor]:
     """Each row by itself, for ours stretches a text by its own length and theirs by the longest of the batch."""
+    from transformers import modeling_rope_utils
+
     table = config.rope_parameters if layer_type is None else config.rope_parameters[layer_type]
     if table["rope_type"] == "default":
         return _turns(positions, size, table["rope_theta"])

@@ -22,7 +22,7 @@ import pytest
 from glassformer.base.errors import GlassformerError
 
 SEED = int(os.environ.get("GLASSFORMER_FUZZ_SEED", "0"))
-SECONDS, FEW = float(os.environ.get("GLASSFORMER_FUZZ_SECONDS", "0")), 80
+SECONDS, FEW = float(os.environ.get("GLASSFORMER_FUZZ_SECONDS", "0")), 40
 LONG = 600.0
 # What one call may take.
 MOST_SECONDS, MOST_KILOBYTES = 10, 2_000_000

@@ -126,7 +126,7 @@ def test_integrated_gradients_are_those_of_many_small_steps(name: str) -> None:
     assert result.value == pytest.approx(float(found[result.goal][cell]), abs=CLOSE)
     shares = dict.fromkeys(result.of, 0.0)
     starts = without_words(found)
-    steps = 100
+    steps = 50
     for step in range(steps):
         place = {key: start + (step + 0.5) / steps * (found[key] - start) for key, start in starts.items()}
         moved: dict[str, float] = {}

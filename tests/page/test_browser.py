@@ -193,13 +193,14 @@ def test_of_a_tensor_named_without_a_cell_the_first_number_is_in_hand(
     until(opened, lambda: f"{first:.3f}" in shown.first.inner_text())
 
 
-def test_every_number_of_the_page_is_worked_out_again(opened: Page, slides_page: Path) -> None:
-    show(opened, slides_page)
+def test_every_number_of_the_page_is_worked_out_again(browser: Browser, slides_page: Path) -> None:
     found = slides_trace(dtype=torch.float32)
     count = sum(tensor.numel() for tensor in found.values())
-    told = opened.locator(f'.foot [data-checked="{count}"]')
-    told.wait_for()
-    assert told.get_attribute("data-holds") == "true"
+    with watched(browser, offline=True, idles=True) as page:
+        show(page, slides_page)
+        told = page.locator(f'.foot [data-checked="{count}"]')
+        told.wait_for()
+        assert told.get_attribute("data-holds") == "true"
 
 
 def test_words_that_look_like_html_stay_words(opened: Page, tmp_path: Path) -> None:

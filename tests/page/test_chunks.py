@@ -87,7 +87,7 @@ def asked_by(page: Page) -> list[str]:
 
 
 def test_a_live_page_begins_with_its_core_and_has_the_rest_before_it_is_clicked(browser: Browser, address: str) -> None:
-    with watched(browser) as page:
+    with watched(browser, idles=True) as page:
         asked = asked_by(page)
         page.goto(address)
         page.wait_for_selector(".frame")

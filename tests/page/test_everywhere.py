@@ -93,7 +93,7 @@ def test_each_level_is_a_view_at_every_address(model: str, megabytes: int, brows
     trace = opened.trace(TEXTS[model])
     trace.to_html(tmp_path / "page.html", megabytes=megabytes)
     assert (tmp_path / "page.html").stat().st_size <= megabytes * 1_000_000
-    with watched(browser, offline=True) as page:
+    with watched(browser, offline=True, idles=True) as page:
         page.goto((tmp_path / "page.html").as_uri())
         page.wait_for_selector(".frame")
         wrong = page.evaluate(_WALK.replace("WAIT", str(WAIT)), addresses(trace))

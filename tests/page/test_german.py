@@ -84,7 +84,7 @@ def test_a_site_is_in_the_language_that_it_was_asked_for(
 def test_the_home_page_of_a_server_and_what_it_refuses_are_in_the_language_that_was_chosen(
     browser: Browser, german: dict[str, str]
 ) -> None:
-    with serving(desk_of()) as address, watched(browser, fails=True) as page:
+    with serving(desk_of()) as address, watched(browser, fails=True, idles=True) as page:
         page.goto(f"{address}home")
         until(page, "document.querySelector('[data-card]') === null")
         assert page.locator("h1").inner_text() == TITLE
@@ -113,7 +113,7 @@ def test_the_home_page_of_a_server_and_what_it_refuses_are_in_the_language_that_
 
 
 def test_a_refusal_is_in_the_language_of_the_page(browser: Browser, german: dict[str, str]) -> None:
-    with serving(desk_of()) as address, watched(browser, fails=True) as page:
+    with serving(desk_of()) as address, watched(browser, fails=True, idles=True) as page:
         page.goto(f"{address}#language=de")
         page.wait_for_selector(".rail")
         page.keyboard.press("s")

@@ -133,7 +133,7 @@ def reversed_page(demo: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="module")
 def unguarded(browser: Browser) -> Iterator[Page]:
     """A window that takes the changed words, which the policy of the page does not know."""
-    with watched(browser, offline=True, bypass_csp=True) as page:
+    with watched(browser, offline=True, bypass_csp=True, idles=True) as page:
         page.add_init_script(f"({DRAWN})()")
         yield page
 

@@ -201,7 +201,7 @@ def test_levels_zoom_and_a_number_flies(browser: Browser, demo_page: Path, motio
         assert all(0 < each["long"] <= LONGEST_MOVE for each in told)
         return {each["what"] for each in told}, [each["letters"] for each in told if each["letters"] is not None]
 
-    with watched(browser, offline=True, bypass_csp=True, reduced_motion=motion) as page:
+    with watched(browser, offline=True, bypass_csp=True, reduced_motion=motion, idles=True) as page:
         page.add_init_script(_MOVED)
         page.goto(f"{demo_page.as_uri()}#level=tensor&tensor={WEIGHTS}&cell=0,1,1,0")
         page.wait_for_selector("main canvas")

@@ -35,7 +35,7 @@ EVIL = "</iframe></script><img src=x onerror=\"document.title='broken'\"> &quot;
 @pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
     """A window without a network, in which nothing may go wrong."""
-    with watched(browser, height=900, offline=True) as page:
+    with watched(browser, height=900, offline=True, idles=True) as page:
         yield page
 
 

@@ -76,7 +76,7 @@ def test_such_words_stay_words_in_the_page(browser: Browser, tmp_path: Path) -> 
         found.to_html(file, title=title)
         file.read_bytes().decode("utf-8")
     wrong: list[str] = []
-    with watched(browser, offline=True) as page:
+    with watched(browser, offline=True, idles=True) as page:
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
         page.on("request", lambda request: None if request.url.startswith("file:") else wrong.append(request.url))
         for level in ("model", "heads", "head", "block", "tensor", "number"):

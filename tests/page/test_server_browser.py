@@ -43,7 +43,7 @@ def serving(desk: Desk, model: str = "slides", texts: tuple[str, ...] = SENTENCE
 @pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
     """A window in which nothing may go wrong."""
-    with watched(browser) as page:
+    with watched(browser, idles=True) as page:
         yield page
 
 

@@ -249,7 +249,7 @@ def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser,
         "<!doctype html><title>host</title><body>"
         f'<script src="{site.name}/embed.js" data-page="slides.html" data-place="level=number"></script>'
     )
-    with watched(browser, offline=True) as page:
+    with watched(browser, offline=True, idles=True) as page:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto((site / "index.html").as_uri())

@@ -127,6 +127,7 @@ def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path)
             assert (found.task.section, found.start) == (known.task.section, known.start)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_task_with_a_head_for_it_begins_below_its_baseline(row: Any, tmp_path: Path) -> None:
     start = model_for("masked-lm", {}, width=24, heads=3).save(tmp_path / "start")

@@ -34,7 +34,7 @@ TINY = {
     "tokenizer.kind": "words",
     "tokenizer.vocabulary": 20,
     "train.minutes": None,
-    "train.steps": 150,
+    "train.steps": 100,
     "train.learning_rate": 1e-2,
     "train.precision": "float32",
 }

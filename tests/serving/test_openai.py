@@ -1,11 +1,12 @@
 """An existing client, the package `openai`, asks for vectors, completions and chat."""
 
+from __future__ import annotations
+
 import base64
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import openai
 import pytest
 from starlette.testclient import TestClient
 
@@ -13,6 +14,9 @@ import glassformer as gf
 from glassformer.api.model import Model
 from tests.serving.servers import close, listening, served_by
 from tests.talkers import talking
+
+if TYPE_CHECKING:
+    import openai
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +26,8 @@ def talker() -> gf.Model:
 
 @pytest.fixture(scope="module")
 def api(bundled: dict[str, Model], talker: gf.Model) -> Iterator[openai.OpenAI]:
+    import openai  # a second, which only these tests need
+
     models = {name: bundled[name] for name in ("sentences", "writer", "chat")}
     with listening(served_by({**models, "talker": talker}, "a-key")) as address:
         yield openai.OpenAI(base_url=f"{address}/v1", api_key="a-key", max_retries=0)
@@ -121,6 +127,8 @@ def test_a_reply_is_that_of_chat_streamed_or_not(
 def test_a_system_message_is_read_by_a_decoder_and_refused_where_none_is_read(
     api: openai.OpenAI, talker: gf.Model
 ) -> None:
+    import openai
+
     messages: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."}]
     found = api.chat.completions.create(model="talker", messages=messages, max_tokens=6)
     assert found.choices[0].message.content == talker.chat(["Hi."], system="Be brief.", max_tokens=6).reply
@@ -151,6 +159,8 @@ UNSUPPORTED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("of", "asked", "word"), UNSUPPORTED)
 def test_what_is_not_supported_is_refused_by_name(api: openai.OpenAI, of: str, asked: Any, word: str) -> None:
+    import openai
+
     kind: Any = api
     for step in of.split("."):
         kind = getattr(kind, step)
@@ -168,6 +178,8 @@ def test_what_asks_for_nothing_is_let_through(api: openai.OpenAI) -> None:
 
 
 def test_models_are_listed_and_others_are_not_found(api: openai.OpenAI) -> None:
+    import openai
+
     assert [model.id for model in api.models.list()] == ["sentences", "writer", "chat", "talker"]
     with pytest.raises(openai.NotFoundError):
         api.embeddings.create(model="gpt", input="a")
@@ -179,6 +191,8 @@ def test_models_are_listed_and_others_are_not_found(api: openai.OpenAI) -> None:
 
 
 def test_a_prompt_that_does_not_fit_is_refused_and_not_cut(api: openai.OpenAI) -> None:
+    import openai
+
     for call in (
         lambda: api.completions.create(model="writer", prompt="It was a day. " * 300),
         lambda: api.chat.completions.create(model="chat", messages=[{"role": "user", "content": "Hi there. " * 300}]),

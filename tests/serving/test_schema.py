@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.generation import GenerationMode
 from starlette.testclient import TestClient
 
 from glassformer.api.model import Model
@@ -38,13 +36,17 @@ def test_the_document_is_whole(small: TestClient) -> None:
     assert all(path in page for path in document["paths"])
 
 
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_requests_at_random_are_answered_or_refused(small: TestClient, mode: GenerationMode) -> None:
+@pytest.mark.parametrize("valid", [True, False])
+def test_requests_at_random_are_answered_or_refused(small: TestClient, valid: bool) -> None:
+    import schemathesis
+    from schemathesis.generation import GenerationMode
+
+    mode = GenerationMode.POSITIVE if valid else GenerationMode.NEGATIVE
     schema = schemathesis.openapi.from_dict(small.get("/openapi.json").json())
     statuses = set()
     for result in schema.get_all_operations():
         operation: Any = result.ok()  # type: ignore[union-attr]
-        if mode is GenerationMode.NEGATIVE and not operation.body:
+        if not valid and not operation.body:
             continue  # there is nothing to send
 
         @settings(
@@ -65,4 +67,4 @@ def test_requests_at_random_are_answered_or_refused(small: TestClient, mode: Gen
 
         ask()
     assert 400 in statuses
-    assert (200 in statuses) == (mode is GenerationMode.POSITIVE)
+    assert (200 in statuses) == valid

@@ -19,8 +19,8 @@ from tests.training.runs import train as train_toy
 from tests.training.several import Begin
 from tests.training.toy import Toy
 
-# The rows of these show what the others share: all cut a step alike.
-USUAL = {"masked-lm", "tag"}
+# This row shows what the others share: all cut a step alike. Muon and a moving average are those of test_shared.py.
+USUAL = {"tag"}
 FLOAT64 = {"precision": "float64", "threads": 1}
 
 
