@@ -125,29 +125,44 @@ def _answer(arguments: Sequence[str]) -> int:
         check_torch()
     import typer
 
-    from glassformer.cli.terminal.help import helped
-    from glassformer.cli.terminal.outputs import checking_outputs
     from glassformer.cli.terminal.screen import note
 
     # Typer's versions contain click under different names; its base error is found through one that all of them export.
     wrong_usage: type[Exception] = typer.BadParameter.__mro__[2]
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     command = _command(verb)
-    lists: Mapping[str, Any] = {}
     if verb in ("train", "plan") and "--help" in rest:
         from glassformer.cli.train.training_options import help_of_task
 
         command, lists = help_of_task(command, rest)
-    whole = _quietly(checking_outputs(command))
-    app.command(cls=helped(whole, verb, lists))(_reporting_interrupts(whole))
+        typed = _parser(verb, command, lists)
+    else:
+        typed = _typed(verb, command)
     try:
         with told(note):
-            code = app(args=list(rest), prog_name=f"glassformer {verb}", standalone_mode=False)
+            code = typed(args=list(rest), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
         raise _readable(verb, error, options_of(command)) from None
     except DataError as error:
         raise _advised(_with_its_columns(error, command), inspect.signature(command).parameters) from None
     return code if isinstance(code, int) else DONE
+
+
+@functools.cache
+def _typed(verb: str, command: Callable[..., None]) -> Any:
+    """The parser of a verb, built once where a process runs several commands."""
+    return _parser(verb, command, {})
+
+
+def _parser(verb: str, command: Callable[..., None], lists: Mapping[str, Any]) -> Any:
+    import typer
+
+    from glassformer.cli.terminal.help import helped
+    from glassformer.cli.terminal.outputs import checking_outputs
+
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    whole = _quietly(checking_outputs(command))
+    app.command(cls=helped(whole, verb, lists))(_reporting_interrupts(whole))
+    return typer.main.get_command(app)
 
 
 def verb_and_rest(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:

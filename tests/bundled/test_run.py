@@ -15,49 +15,60 @@ from glassformer.cli.train import demo_run as demo
 from glassformer.cli.verbs import VERBS
 
 
-def test_the_demo_shows_what_it_promises_and_can_be_run_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo on less text and for a shorter time, without the story, which is shown below."""
     monkeypatch.setattr(demo, "ENGLISH_MINUTES", 0.01)
     monkeypatch.setattr(demo, "CORPUS_CHARACTERS", 60_000)
+    monkeypatch.setattr(demo, "show_story", lambda console: None)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(demo, "show_story", lambda console: None)  # shown below
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("short")
+def test_the_demo_shows_what_it_promises(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     demo.run(tmp_path)
-    first = capsys.readouterr().out
-    # Of the models that are kept; their pages are made once.
-    monkeypatch.setattr(demo, "write_pages", lambda *folders: [])
-    demo.run(tmp_path)
-    again = capsys.readouterr().out
-
-    for shown in (first, again):
-        assert right(shown, "two heads (the slides)") == 4
-        assert right(shown, "two heads, zeroed after the position is added") < 4
-        assert "Promise kept: all four masked words are right." in shown
-        assert demo.promise_of_english(scores_of(tmp_path / "english")).sentence in shown
-        commands = [shlex.split(line) for line in shown.splitlines() if line.startswith("  glassformer ")]
-        assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "translate", "train"}
-        assert demo.promise_of_translation(demo.TRANSLATION).sentence in shown
-        assert any(word.endswith("[head=1,query=likes,key=She]") for words in commands for word in words)
-        assert {words[1] for words in commands} <= {verb for group in VERBS.values() for verb in group}
-    # The second time shows the models of the first: every number of the tables is the same.
-    assert tables(again) == tables(first)
+    shown = capsys.readouterr().out
+    assert right(shown, "two heads (the slides)") == 4
+    assert right(shown, "two heads, zeroed after the position is added") < 4
+    assert "Promise kept: all four masked words are right." in shown
+    is_whole(shown, tmp_path)
 
 
-def test_a_broken_promise_is_said_and_ends_with_1(
+@pytest.mark.usefixtures("short")
+def test_a_broken_promise_is_said_and_ends_with_1_and_the_demo_can_be_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "show_story", lambda console: None)
-    monkeypatch.setattr(demo, "write_pages", lambda *folders: [])
     monkeypatch.setattr(demo, "SLIDES_STEPS", (1, 2))
     monkeypatch.setattr(demo, "ENGLISH_MINUTES", 1e-4)
-    monkeypatch.setattr(demo, "CORPUS_CHARACTERS", 60_000)
-    assert main(["demo", "--out", str(tmp_path)]) == 1
-    slides, english = capsys.readouterr().err.splitlines()[-2:]
-    assert slides.startswith("glassformer: Promise broken: ")
-    assert slides.endswith(" of the slides' four masked words are right, all four were promised.")
-    assert english == f"glassformer: {demo.promise_of_english(scores_of(tmp_path / 'english')).sentence}"
+    tables_of = []
+    for _ in range(2):
+        assert main(["demo", "--out", str(tmp_path)]) == 1
+        shown = capsys.readouterr()
+        is_whole(shown.out, tmp_path)
+        assert right(shown.out, "two heads (the slides)") < 4
+        slides, english = shown.err.splitlines()[-2:]
+        assert slides.startswith("glassformer: Promise broken: ")
+        assert slides.endswith(" of the slides' four masked words are right, all four were promised.")
+        assert english == f"glassformer: {demo.promise_of_english(scores_of(tmp_path / 'english')).sentence}"
+        tables_of.append(tables(shown.out))
+        assert all((tmp_path / name).stat().st_size > 100_000 for name in ("slides.html", "english.html"))
+        # Pages are of the models that are kept: made once here.
+        monkeypatch.setattr(demo, "write_pages", lambda *folders: [])
+    # The second time shows the models of the first: every number of the tables is the same.
+    assert tables_of[0] == tables_of[1] != []
     assert load(tmp_path / "slides").metrics["steps"] == 2  # it went on for as long as it may
     assert load(tmp_path / "english").has_tokenizer
+
+
+def is_whole(shown: str, out: Path) -> None:
+    """All promises are told, and the commands to go on with are commands."""
+    assert demo.promise_of_english(scores_of(out / "english")).sentence in shown
+    commands = [shlex.split(line) for line in shown.splitlines() if line.startswith("  glassformer ")]
+    assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "translate", "train"}
+    assert demo.promise_of_translation(demo.TRANSLATION).sentence in shown
+    assert any(word.endswith("[head=1,query=likes,key=She]") for words in commands for word in words)
+    assert {words[1] for words in commands} <= {verb for group in VERBS.values() for verb in group}
 
 
 @pytest.mark.long

@@ -23,7 +23,6 @@ from tests.damage import flipped_bits
 from tests.refusals import refused
 from tests.training.toy import toy_model
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 TENSORS: dict[str, dict[str, Tensor]] = {"model": {"a": torch.arange(3.0), "b": torch.tensor(2.0)}, "average": {}}
 
 
@@ -233,30 +232,22 @@ def test_shared_weights_are_written_once() -> None:
 
 def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path: Path) -> None:
     """The system refuses to write files of more than 60 kB, as a full disk refuses to write at all."""
-    code = """
-import json, resource, signal, sys
-from pathlib import Path
-import torch
-from glassformer.base.errors import CheckpointError
-from glassformer.training.checkpoint import Checkpoints
-torch.set_num_threads(1)
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-checkpoints = Checkpoints(Path(sys.argv[1]), keep=1)
-checkpoints.save(1, {"model": {"a": torch.ones(100)}}, {})
-resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
-try:
-    checkpoints.save(2, {"model": {"a": torch.ones(100)}, "optimizer": {"a": torch.ones(100_000)}}, {})
-except CheckpointError as error:
-    print(error)
-    checkpoints.save(3, {"model": {"a": torch.full((100,), 3.0)}}, {})
-"""
-    if not hasattr(signal, "SIGXFSZ"):
-        pytest.skip("this system has no limit on the size of files")
-    seen = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=REPOSITORY, capture_output=True, text=True)
-    assert seen.returncode == 0, seen.stderr
-    assert seen.stdout.startswith(f"the checkpoint of step 2 could not be written to {tmp_path}; got ")
-    assert "too large" in seen.stdout
-    assert "step-00000001 is whole" in seen.stdout
+    resource = pytest.importorskip("resource", reason="this system has no limit on the size of files")
+    checkpoints = Checkpoints(tmp_path, keep=1)
+    checkpoints.save(1, {"model": {"a": torch.ones(100)}}, {})
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1][1]))
+    try:
+        with pytest.raises(CheckpointError) as caught:
+            checkpoints.save(2, {"model": {"a": torch.ones(100)}, "optimizer": {"a": torch.ones(100_000)}}, {})
+        checkpoints.save(3, {"model": {"a": torch.full((100,), 3.0)}}, {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before[1])
+        signal.signal(signal.SIGXFSZ, before[0])
+    said = str(caught.value)
+    assert said.startswith(f"the checkpoint of step 2 could not be written to {tmp_path}; got ")
+    assert "too large" in said
+    assert "step-00000001 is whole" in said
     assert names(tmp_path) == ["step-00000003"]
 
 

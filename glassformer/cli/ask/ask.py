@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 from glassformer.cli.ask.decoding_options import CHATTING, DECODING, WRITING
@@ -19,6 +20,7 @@ _UNNAMED = {
 }
 
 
+@cache
 def asking(verb: str) -> Callable[..., None]:
     entry = VERBS[verb]
     columns = entry.columns
