@@ -3,7 +3,7 @@
 import copy
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,22 @@ def prepared_for(row: Row, folder: Path) -> Prepared:
     return prepare_run(resolve(row.recipe(folder)), folder / "run", NoProgress())
 
 
+Made = Callable[[Row], Prepared]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """What is prepared for a row, once for all tests that change nothing of it: they train a copy of the model."""
+    known: dict[str, Prepared] = {}
+
+    def prepared_once(row: Row) -> Prepared:
+        if row.name not in known:
+            known[row.name] = prepared_for(row, tmp_path_factory.mktemp("prepared"))
+        return known[row.name]
+
+    return prepared_once
+
+
 @pytest.fixture(scope="module", params=TASKS, ids=[row.name for row in TASKS])
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, gf.Model, Path]:
     """Each task's model after its six steps, and its folder."""
@@ -60,8 +76,8 @@ def gradients(model: Transformer) -> dict[str, torch.Tensor]:
 
 
 @EVERY
-def test_what_was_learned_is_known_again_when_it_is_measured(row: Row, tmp_path: Path) -> None:
-    prepared = prepared_for(row, tmp_path)
+def test_what_was_learned_is_known_again_when_it_is_measured(row: Row, made: Made) -> None:
+    prepared = made(row)
     if not isinstance(prepared.task, TableTask):
         pytest.skip("only records are compared with those of training")
     source: Any = prepared.feed.source
@@ -76,8 +92,8 @@ def test_what_was_learned_is_known_again_when_it_is_measured(row: Row, tmp_path:
 @pytest.mark.sampled(9)
 @EVERY
 @pytest.mark.parametrize("parts", [2, 3, 8])
-def test_parts_of_a_step_give_the_gradient_of_the_whole(row: Row, parts: int, tmp_path: Path) -> None:
-    prepared = prepared_for(row, tmp_path)
+def test_parts_of_a_step_give_the_gradient_of_the_whole(row: Row, parts: int, made: Made) -> None:
+    prepared = made(row)
     settings = prepared.recipe.train.model_copy(update={"precision": "float64"})
     found = []
     for count in (1, parts):
@@ -98,9 +114,9 @@ def test_parts_of_a_step_give_the_gradient_of_the_whole(row: Row, parts: int, tm
 
 @pytest.mark.sampled(6)
 @EVERY
-def test_rows_that_only_fill_the_shape_change_nothing(row: Row, tmp_path: Path) -> None:
-    prepared = prepared_for(row, tmp_path)
-    model = prepared.module.double().eval()
+def test_rows_that_only_fill_the_shape_change_nothing(row: Row, made: Made) -> None:
+    prepared = made(row)
+    model = copy.deepcopy(prepared.module).double().eval()
     each = prepared.feed.source.rows_of_each
     batch = prepared.feed.source.batch(*_first(3), shape=(3 * each, *row.lengths))
     filled = prepared.feed.source.batch(*_first(3), shape=(7 * each, *row.lengths))
@@ -115,9 +131,9 @@ def _first(count: int) -> tuple[Any, Any]:
 
 
 @EVERY
-def test_an_evaluation_has_the_mean_loss_of_the_examples(row: Row, tmp_path: Path) -> None:
-    prepared = prepared_for(row, tmp_path)
-    model, source = prepared.module.double(), prepared.feed.source
+def test_an_evaluation_has_the_mean_loss_of_the_examples(row: Row, made: Made) -> None:
+    prepared = made(row)
+    model, source = copy.deepcopy(prepared.module).double(), prepared.feed.source
     found = TaskFeed(prepared.task, source, batch=4).evaluate(model)["loss"]
     assert math.isfinite(found)
     if "loss" in prepared.task.evaluate_in_training(model, source).flat():
@@ -220,10 +236,10 @@ def test_compiled_it_learns_as_eager_does(row: Row, tmp_path: Path) -> None:
         assert (gradient - of_fused[name]).abs().max() < 1e-5, name  # float32, fused in another order
 
 
-def test_two_losses_have_counts_of_their_own(tmp_path: Path) -> None:
+def test_two_losses_have_counts_of_their_own(made: Made) -> None:
     """The masked words of a pair are counted apart from its label."""
     row = next(each for each in TASKS if each.task == "bert")
-    batch = prepared_for(row, tmp_path).feed.batch(0)
+    batch = made(row).feed.batch(0)
     assert batch.counts["next_sentence"] == 8
     assert batch.counts["masked_words"] == int((batch.labels["masked_words"] >= 0).sum()) > 8
 
