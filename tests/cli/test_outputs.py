@@ -67,7 +67,7 @@ def test_each_path_of_the_command_line_is_known_as_read_or_written() -> None:
                 assert (verb, name) in READ | FOLDERS
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("verb", "option"), WALK)
 def test_nothing_in_use_is_overwritten(run: Run, places: Path, verb: str, option: str) -> None:
     before = content(places)

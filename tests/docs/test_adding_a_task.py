@@ -14,7 +14,8 @@ import pytest
 
 FOLDER = Path("glassformer") / "tasks" / "labels" / "word_order"
 MOST_LINES = 150
-# Several commands and the same question in Python, for the price of one start.
+TEXT = "she likes the house and he sees a river 2"
+# The training, several commands and the same question in Python, for the price of one start.
 PROGRAM = """
 import contextlib, io, json, sys
 import glassformer as gf
@@ -72,9 +73,18 @@ def run(place: Path, arguments: Sequence[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def trained(place: Path) -> Path:
+def printed(place: Path) -> list[Any]:
+    """What the commands print that ask the model which the page trains, and what Python answers."""
+    backwards = " ".join(TEXT.split()[::-1])
+    asked = [[TEXT, "--json"], [backwards, "--json"], ["--file", "texts.jsonl", "--json"], [TEXT]]
+    commands = [["train", "word-order.toml", "--out", "run"], *(["order", "run", *words] for words in asked)]
+    lines = python(place, ["-c", PROGRAM, json.dumps([commands, TEXT])]).splitlines()
+    return [json.loads(line) for line in lines][1:]
+
+
+@pytest.fixture(scope="module")
+def trained(place: Path, printed: list[Any]) -> Path:
     """The folder of the model that the page trains."""
-    run(place, ["train", "word-order.toml", "--out", "run"])
     return place / "run"
 
 
@@ -118,14 +128,9 @@ def test_it_is_trained_with_intervals_and_a_verdict(trained: Path) -> None:
     assert 'model.ask("order", ' in card
 
 
-def test_its_verb_answers_on_the_command_line_and_in_python(place: Path, trained: Path) -> None:
-    text = "she likes the house and he sees a river 2"
-    backwards = " ".join(text.split()[::-1])
-    asked = [[text, "--json"], [backwards, "--json"], ["--file", "texts.jsonl", "--json"], [text]]
-    commands = [["order", "run", *words] for words in asked]
-    found = [json.loads(line) for line in python(place, ["-c", PROGRAM, json.dumps([commands, text])]).splitlines()]
-    one, other, many, plain, in_python = found
-    assert (record(one)["text"], record(one)["label"]) == (text, "in order")
+def test_its_verb_answers_on_the_command_line_and_in_python(printed: list[Any]) -> None:
+    one, other, many, plain, in_python = printed
+    assert (record(one)["text"], record(one)["label"]) == (TEXT, "in order")
     assert record(other)["label"] == "out of order"
     lines = many.splitlines()
     assert sum(json.loads(line)["label"] == "in order" for line in lines) > 0.9 * len(lines)
