@@ -36,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell has it for what runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # children that are sent one would not end
     gc.disable()  # until the first test: modules and items that are made by then stay
+    gc.set_threshold(10_000)  # then it looks less often: a training, which leaves most, calls it anyway
     for warning in THIRD_PARTY_WARNINGS:
         config.addinivalue_line("filterwarnings", warning)
 
