@@ -268,12 +268,12 @@ def test_an_encoder_of_eight_bits_says_how_far_its_numbers_are(name: str, tmp_pa
     ],
 )
 def test_matrices_have_seven_bits_without_vnni(
-    name: str, floor: float, encoder: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, floor: float, two_layers: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cache may be shared by machines: what one of them has converted is not opened by the other."""
     import onnx
 
-    name, texts, here = name or encoder, sentences(32), features() or frozenset()
+    name, texts, here = name or two_layers, sentences(32), features() or frozenset()
     ours, largest, found = gf.load(name, engine="torch").embed(texts), dict[Path, int](), list[Any]()
     for its in (frozenset({"avx2"}), VNNI, None):
         monkeypatch.setattr(reading, "features", lambda its=its: its)
