@@ -280,10 +280,9 @@ class SearchIndex:
         """
         if self._sentences is None:
             return np.array(self._vectors[row])
-        width = self._vectors.shape[1]
-        question = np.zeros(width, np.float32) if near is None else np.asarray(near, np.float32)
-        ((place,),) = (self._nearest_of(np.array([row]), question)[1],)
-        return np.array(self._vectors[place]) if place >= 0 else np.zeros(width, np.float32)
+        question = np.zeros(self.facts.width, np.float32) if near is None else np.asarray(near, np.float32)
+        place = int(self._nearest_of(np.array([row]), question)[1][0])
+        return np.array(self._vectors[place]) if place >= 0 else np.zeros(self.facts.width, np.float32)
 
     def _text(self, row: int) -> tuple[str, Any]:
         """A text of the index and its id."""
