@@ -10,9 +10,7 @@ _FIRST, _MOST = 10.0, 600.0
 
 
 class Counting:
-    """A number of things, how many of them come in a second, and where their `total` is known the time left: call it
-    with each number that was just done. `show` is given the sentence about it, each time.
-    """
+    """Call it with each number of things done; `show` gets a sentence with the count, the speed and the time left."""
 
     def __init__(self, what: str, done: int, total: int | None, show: Callable[[Counting], None]) -> None:
         self._what, self._before, self._now, self._began = what, done, done, time.monotonic()

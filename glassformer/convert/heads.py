@@ -23,9 +23,7 @@ _TOLD = ("dropout", "several", "spans")
 
 @dataclass(frozen=True)
 class LabelUse:
-    """What the labels of a model are for: what their head answers (None where nobody says), their names, and whether
-    `several` hold at once.
-    """
+    """What the head's labels are for (None where nobody says), their names, and whether `several` hold at once."""
 
     head: HeadUse | None = None
     labels: tuple[str, ...] = ()

@@ -105,9 +105,7 @@ class Only(_Row):
 
 @dataclass(frozen=True)
 class Unused(_Row):
-    """Keys that say nothing about the model's numbers. `told`: a report names those that a file has, which need not be
-    where what they say is kept or known in another way.
-    """
+    """Keys that do not affect the model's numbers. `told`: a report names them, unless they are kept elsewhere."""
 
     keys: tuple[str, ...]
     reason: str
@@ -118,9 +116,7 @@ SettingRow = Setting | Joint | Only | Unused
 
 
 def read_values(rows: Sequence[SettingRow], values: Values, *, where: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Keywords for the family function, and the reason for each key left aside. Raises CheckpointError for a key that
-    no row knows and for a value that we do not have.
-    """
+    """Keywords for the family function, and why keys were left out; CheckpointError for unknown keys or values."""
     keywords: dict[str, Any] = {}
     aside: dict[str, str] = {}
     known: dict[str, SettingRow] = {}

@@ -142,9 +142,7 @@ DERIVED_TOLERANCE = 1e-5
 
 
 def expand(rows: Sequence[TensorRow], shapes: Shapes) -> list[Same]:
-    """The rows that meet a parameter of this model, one for each, with the layer numbers filled in. Raises ConfigError
-    for a parameter that no row names: theirs has no such tensor.
-    """
+    """A row for each parameter of this model, with layer numbers; ConfigError for one that no row names."""
     found: list[Same] = []
     for row in rows:
         if isinstance(row, Same):

@@ -258,9 +258,7 @@ class Loop:
             self.rows[row] = waiting.sentences[each]
 
     def begin(self) -> list[Finished]:
-        """The next sentences go through the encoder, their prompts through the decoder, and their first tokens are
-        chosen.
-        """
+        """Encode the next sentences, run their prompts through the decoder, and choose the first tokens."""
         most = min(self.slots, TOGETHER)
         sentences = [Sentence(request) for request in islice(self.requests, most)]
         if len(sentences) < most:

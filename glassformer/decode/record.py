@@ -73,9 +73,7 @@ class Node:
 
 
 class Chosen(NamedTuple):
-    """One step of the search: each candidate [R, C] with what was decided about it, and which go on, [R, B]: tensors;
-    lists of one row.
-    """
+    """A step of the search: what was decided about each candidate [R, C], and which go on, [R, B]."""
 
     total: Any
     parent: Any

@@ -19,9 +19,7 @@ from glassformer.decode.words import IdsOf
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the loop: the requests that it answered, and those in its rows with their hypotheses, which change
-    with the next step.
-    """
+    """A step of the loop: the requests it answered, and those in its rows, whose hypotheses change next."""
 
     finished: list[Finished]
     rows: Sequence[Sentence | None] = ()

@@ -6,9 +6,7 @@ from html import escape
 
 
 def meta(title: str, said: str, *, picture: str = "", alt: str = "", place: str = "") -> str:
-    """A page's title and a sentence about it; the address of its picture, which is a PNG of 1200 x 630 dots, and what
-    that shows; and its own address, where it has one.
-    """
+    """A page's title and description, the address and text of its picture (1200 × 630 PNG), and its own address."""
     properties = {"og:type": "website", "og:site_name": "glassformer", "og:title": title, "og:description": said}
     if picture:
         properties |= {"og:image": picture, "og:image:type": "image/png", "og:image:alt": alt or said}

@@ -162,9 +162,7 @@ def _filled(
 
 
 class Columns:
-    """Where each row of a `SlotCache` keeps its tokens: which columns the newest ones are written to, and how many
-    columns, `width`, there are.
-    """
+    """Columns of a `SlotCache`: how many there are (`width`), and which hold the newest tokens of each row."""
 
     def __init__(self) -> None:
         self.width = 0
@@ -179,9 +177,7 @@ class Columns:
             self.width = wanted
 
     def flat(self, shape: torch.Size) -> Tensor:
-        """The places [R * G * S] of the newest tokens in a buffer [R * G * C, ...] that was [R, G, C, ...]: all
-        attentions write to the same ones.
-        """
+        """Places [R * G * S] of the newest tokens in a flat buffer [R * G * C, ...], for all attentions."""
         if self._flat is None or self._flat[0] is not self.newest or self._flat[1] != shape:
             rows = torch.arange(shape[0] * shape[1], device=self.newest.device).view(shape[0], shape[1], 1)  # [R, G, 1]
             self._flat = self.newest, shape, (rows * shape[2] + self.newest[:, None]).flatten()

@@ -187,9 +187,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class OnnxExport:
-    """What was written and how it was checked. `bytes` are those of each graph; `left_behind`: what is not exported, in
-    sentences.
-    """
+    """What was written and how it was checked; `bytes` of each graph; `left_behind`: what it lacks, in words."""
 
     head: str
     inputs: tuple[str, ...]

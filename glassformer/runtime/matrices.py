@@ -108,9 +108,7 @@ _MEASURED_OUTPUTS, _MEASURED_BYTES = 8192, 1 << 25
 
 
 class LaidOut:
-    """x Wᵀ + b of few rows in float32, equal to `F.linear` up to rounding; all else is left to `F.linear`, and the
-    numbers of rows that are not `faster`: those up to each of _MEASURED_ROWS.
-    """
+    """x Wᵀ + b in float32, laid out for numbers of rows where that is `faster`; all else by `F.linear`."""
 
     def __init__(self, weight: Tensor, faster: Sequence[bool] = (True,) * len(_MEASURED_ROWS)) -> None:
         """`weight` [O, I] in float32, on a processor."""
@@ -130,9 +128,7 @@ class LaidOut:
 
 @contextmanager
 def laid_out(model: Transformer) -> Iterator[None]:
-    """Within, those large matrices of the stack that writes are laid out whose product is faster so on this processor,
-    in float32.
-    """
+    """Inside, large matrices of the stack that writes are laid out where that is faster, in float32."""
     layers: list[tuple[Projection | VocabularyHead, Tensor]] = [
         (layer, layer.weight) for layer in model.output_stack.modules() if isinstance(layer, Projection)
     ]
@@ -157,9 +153,7 @@ def laid_out(model: Transformer) -> Iterator[None]:
 
 
 def laid_out_is_faster(outputs: int, inputs: int) -> tuple[bool, ...]:
-    """Whether oneDNN's product with a matrix [O, I] that is laid out is faster than torch's own, for each of
-    _MEASURED_ROWS.
-    """
+    """For each of _MEASURED_ROWS, whether oneDNN's product with a laid-out matrix [O, I] beats torch's own."""
     outputs = min(outputs, _MEASURED_OUTPUTS)
     made: list[tuple[Tensor, LaidOut]] = []
 

@@ -21,9 +21,7 @@ _LEAST = 1.05
 
 
 def fastest(what: str, ways: Mapping[str, Callable[[], object]]) -> str:
-    """The name of the fastest way to do `what`; the first is the usual one, and is taken unless another is clearly
-    faster. Where nothing can be kept, nothing is measured: the usual one is taken.
-    """
+    """The fastest of `ways` to do `what`; the first unless another is clearly faster, or nothing can be kept."""
     import torch  # not at the top: what imports this may answer without torch
 
     usual = next(iter(ways))

@@ -99,9 +99,7 @@ ALONE = Processes()
 
 
 class Several(Processes):
-    """Processes that a launcher has begun. A process that ends with a sentence leaves it in the `store`, where the
-    others find it when their connection to it breaks.
-    """
+    """Processes begun by a launcher; one that ends with an error leaves its sentence in the `store`."""
 
     def __init__(self, number: int, count: int, store: Store, *, restarted: bool) -> None:
         super().__init__(number, count, restarted=restarted)

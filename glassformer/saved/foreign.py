@@ -26,9 +26,7 @@ LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
 
 
 def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
-    """The model in a Hugging Face folder (`hub:owner/name` is fetched), and a report of what was not used. Raises
-    CheckpointError, MissingExtraError.
-    """
+    """The model of a folder or `hub:owner/name`, and what was not used; CheckpointError, MissingExtraError."""
     folder = Path(path)
     if str(path).startswith(HUB):
         from glassformer.convert.hub import fetch
@@ -63,9 +61,7 @@ def use_of(model: Artefact) -> LabelUse:
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
-    """Write a folder that `transformers` loads with the same outputs; returns what is not exported, in sentences.
-    Raises ConfigError, CheckpointError, also where a model would be overwritten.
-    """
+    """Write a folder for `transformers`; returns what is not exported. Raises ConfigError, CheckpointError."""
     refuse_a_model(directory, "an export")
     model.needs_weights("an export")
     state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}

@@ -19,9 +19,7 @@ _GOLDEN, _TOLERANCE = (math.sqrt(5) - 1) / 2, 1e-4
 
 
 def fitted_temperature(log_loss: Callable[[float], float]) -> float:
-    """The temperature T of softmax(logits / T) with the least loss (Guo et al. 2017, §4.2), by golden-section search
-    over log T: with one window for each text the loss has a single minimum.
-    """
+    """The temperature of the least loss (Guo et al. 2017, §4.2), by golden-section search over log T."""
     low, high = math.log(COLDEST), math.log(HOTTEST)
     inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
     losses = [log_loss(math.exp(place)) for place in inner]

@@ -56,9 +56,7 @@ def widened(logits: Tensor) -> Tensor:
 
 
 class _Compiled(torch.autograd.Function):
-    """The same sum with its gradient, softmax(logits) − one-hot(label), in one pass when compiled, where torch needs
-    three.
-    """
+    """The same sum with its gradient, softmax(logits) − one-hot(label): compiled one pass, in torch three."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
@@ -238,9 +236,7 @@ def block_rows(count: int, vocabulary: int) -> int:
 def compared_in_parts(
     model: Transformer, states: Tensor, labels: Tensor, *, never: Sequence[int] = ()
 ) -> tuple[Tensor, Tensor]:
-    """`compared` of a model's last states [n, W] with labels [n], some at a time, so that memory holds the scores of
-    few: [n], [n]. The tokens of `never` have a probability of 0.
-    """
+    """`compared` for states [n, W] and labels [n] in parts, to save memory; tokens of `never` have probability 0."""
     assert model.head is not None
     left_out = torch.tensor(never, dtype=torch.int64, device=labels.device)
     found = []

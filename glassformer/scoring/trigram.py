@@ -28,9 +28,7 @@ class Trigram:
         self._two = _Contexts(ids[:-2] * vocabulary + ids[1:-1], ids[2:], vocabulary)
 
     def probability(self, before: Integers, last: Integers, tokens: Integers) -> Reals:
-        """How likely each token is after `before` and `last`, in this order; each [N], `before` -1 where there is only
-        one token before it.
-        """
+        """How likely each token [N] is after `before` and `last`; `before` -1: there is none."""
         lower = self._one.probability(last, tokens, self._unigram[tokens])
         both: Reals = self._two.probability(before * self._base + last, tokens, lower)
         return np.where(before >= 0, both, lower)

@@ -155,9 +155,7 @@ class TaskFeed:
         return self.task.losses(model, batch)
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        """The scores of the task and its loss. Of models with equal scores the loss decides which is kept: an F1 may
-        stay 0 for many steps in which a model learns.
-        """
+        """The task's scores and its loss, which decides between models of equal scores (F1 is often 0 at first)."""
         scores = self.task.evaluate_in_training(model, self.source, limit=limit).flat()
         return scores if "loss" in scores else scores | {"loss": self._loss(model, limit)}
 

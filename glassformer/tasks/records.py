@@ -125,9 +125,7 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
     def from_records(
         cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """The task with the settings that its training records determine, such as the names of the labels; `held_out`
-        are the records of the same files that the split by hash keeps back: a rare label may occur only in these.
-        """
+        """The task with settings found in its training records, as labels; `held_out` may have rare ones."""
 
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:

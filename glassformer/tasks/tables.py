@@ -35,9 +35,7 @@ class Record(NamedTuple):
 
 
 class TableTask(Task):
-    """A task on the records of tables. Roles that begin with `text` or `pair` are what the tokenizer learns from, and
-    what decides the split.
-    """
+    """Learns from tables. The roles `text…` and `pair…` feed the tokenizer and decide the split."""
 
     Data: ClassVar[type[RecordSection]] = RecordSection
     reads_tables = True

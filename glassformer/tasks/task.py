@@ -230,15 +230,11 @@ class Task(ABC):
         return task
 
     def probes(self, start: Transformer) -> Sequence[Self]:
-        """The task with each head that a linear probe may try on the frozen states of the model to start from: its
-        last layer is linear, and all before it is trained already. None where there is no such head.
-        """
+        """The task with each head that a linear probe can try: a linear layer on trained parts of `start`."""
         return ()
 
     def names(self, train: Any) -> Source | None:
-        """The names of the labels as texts of their labels, of which a linear probe learns too where the training
-        source has few examples. None where the names tell nothing, or there are enough examples.
-        """
+        """The names of labels as texts, of which a linear probe learns too; None where there are enough examples."""
         return None
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:

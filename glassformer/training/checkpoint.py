@@ -116,9 +116,7 @@ class _Known(BaseModel, strict=True):
 
 
 class Checkpoints:
-    """The checkpoints of one run, and the best model. Kept are the newest, and the newest `keep` at multiples of
-    `every`.
-    """
+    """A run's checkpoints (the newest, and `keep` at multiples of `every`) and its best model."""
 
     def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:
         self.folder, self.keep, self.every = folder, keep, every
@@ -264,9 +262,7 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: str, values: bool = True) -> None:
-    """Copy saved tensors into existing ones; raises CheckpointError unless names and shapes are the same. Without
-    `values` that alone is checked.
-    """
+    """Copy tensors of equal names and shapes, else CheckpointError; without `values` only check them."""
     for name in sorted(into.keys() | saved.keys()):
         here = str(list(into[name].shape)) if name in into else "none"
         there = str(list(saved[name].shape)) if name in saved else "none"

@@ -178,9 +178,7 @@ def optimizer_tensors(model: nn.Module, optimizer: Optimizers) -> dict[str, Tens
 
 
 class MovingAverage:
-    """The exponential moving average of the weights: average = decay · average + (1 - decay) · weights. In the first
-    steps the decay is smaller, so that the random initial weights soon have no influence.
-    """
+    """The moving average of the weights; its decay is smaller at first, to forget the random start."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -255,9 +253,7 @@ class Tuned:
             self.log(before.check(self.model, now, step=step + 1))
 
     def finish(self, folder: Path | None) -> None:
-        """Add the adapters to the weights, and keep them in a file of the folder, where one is given; nothing stays
-        frozen.
-        """
+        """Merge the adapters into the weights, save them to `folder` if given, and unfreeze everything."""
         if self.asked:
             self.model.requires_grad_(True)
         if self.tune.adapters is not None:

@@ -28,9 +28,7 @@ def write_parts(folder: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def load_parts(folder: Path, into: Mapping[str, Tensor], *, alone: bool = False) -> None:
-    """Read what this process holds of each tensor, into it; all call this together, unless one is `alone`. Raises
-    OSError.
-    """
+    """Read this process's part of each tensor; all processes call this, unless `alone`. Raises OSError."""
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
     from torch.distributed.checkpoint.state_dict_loader import load
 

@@ -168,9 +168,7 @@ class Run:
         return self.budget.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
 
     def evaluate_if_due(self) -> dict[str, float] | None:
-        """Evaluate when it is due; keep the model when it is the best so far. Raises NotFiniteError when the run ends
-        with a loss that is not finite.
-        """
+        """Evaluate when due and keep the best model; NotFiniteError if the run ends with such a loss."""
         before, self.evaluated = self.evaluated, self.budget.fraction(self.progress)
         every = self.settings.evaluate_every
         rows = self.feed.rows(self.progress.step)
@@ -242,9 +240,7 @@ class Run:
         return best_loss is not None and loss < best_loss
 
     def agree(self) -> None:
-        """The clock of the run is that of the process for which most time has passed; where one of them cannot compile,
-        all continue without.
-        """
+        """All processes use the longest elapsed time, and none compiles where one cannot."""
         progress, own = self.progress, self.loss_and_gradient
         progress.seconds, progress.setup, eager = self.processes.highest(
             progress.seconds, progress.setup, float(not own.compiled)
@@ -293,9 +289,7 @@ class Run:
 
 
 def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
-    """The score by which the best model is kept, negated where less is better (`-loss`). Raises ConfigError where a
-    task's section names a score that its evaluation does not give.
-    """
+    """The score that chooses the best model, negated for `-loss`; ConfigError for an unknown name."""
     name = best.removeprefix("-")
     if name not in scores:
         raise ConfigError("the best model is kept by one of its scores", got=repr(name), do=", ".join(scores))

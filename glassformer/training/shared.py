@@ -47,9 +47,7 @@ def check_shared(settings: TrainSection, tune: TuneSection, *, watched: bool) ->
 
 @dataclass
 class SharedState(State):
-    """`model` is what is trained: each process holds its part. `plain` has whole tensors, in the first process alone:
-    in the others they have no memory before the run ends.
-    """
+    """The trained `model`, in parts by process; `plain` has whole tensors, in the first process alone."""
 
     plain: Transformer
     processes: Sharing

@@ -109,9 +109,7 @@ _WAYS: Mapping[Way, Callable[[Job], None]] = {
 
 
 def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> None:
-    """Answer what was typed after a verb; `own` are the options that only some verbs have. Raises ConfigError as
-    `split_model` does.
-    """
+    """Answer what was typed after a verb, with its `own` options. Raises ConfigError as `split_model` does."""
     from glassformer.answering.answers import predictor_for  # not at the top: a few answers need no torch
 
     verb, way = entry.name, _way(typed)

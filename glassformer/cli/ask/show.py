@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`advance` is called with numbers of new answers, `bad` with records that are set aside; `page` is a file;
-    `spread`: where blocks are answered by other processes.
-    """
+    """`advance` gets numbers of new answers, `bad` rejected records; `page` is a file; `spread`: other processes."""
 
     opened: Model
     verb: str

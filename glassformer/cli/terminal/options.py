@@ -170,9 +170,7 @@ def signed(
 
 
 def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its parameter `columns` replaced by an option for each role, and --target-file. The help names
-    the tasks whose tables have a role.
-    """
+    """Replace the parameter `columns` by --target-file and an option for each role, which names its tasks."""
     told = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  For translate.  [default: none]")
     options = [keyword(f"{role}_column", column_option(role, "as in training", _having(role))) for role in COLUMNS]
     options.append(keyword("target_file", Annotated[list[str] | None, told]))

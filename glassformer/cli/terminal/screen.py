@@ -68,9 +68,7 @@ class Few:
 
 @contextmanager
 def results(out: Path | None, data: DataSection | None = None) -> Iterator[TextIO]:
-    """The file, or standard output; an existing file is replaced when all results are written. Raises DataError, also
-    for one of the files of `data`.
-    """
+    """The output; a file is replaced when all is written. Raises DataError, also for a file of `data`."""
     if out is None:
         yield sys.stdout
         return

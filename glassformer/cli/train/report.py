@@ -140,9 +140,7 @@ def _title(screen: Console, title: str) -> None:
 
 
 def _cut(text: str, width: int, *, pad: bool = False) -> str:
-    """A text of at most so many cells of the screen, for a table; with `pad` of just so many. It is cut in its middle:
-    names of labels often share their beginning.
-    """
+    """Cut a text in the middle to fit `width`, as labels often begin alike; `pad`: fill it up to the width."""
     if cell_len(text) > width:
         end = set_cell_size(text[::-1], width // 2)[::-1].lstrip()
         text = set_cell_size(text, width - 1 - cell_len(end)) + "…" + end

@@ -128,9 +128,7 @@ def recipe_of_run(folder: Path) -> Recipe | None:
 
 
 def folder_of(what: str, out: Path | None, *, resume: bool) -> Path:
-    """The folder of the run: the one asked for, else the next free name in runs/. Raises ConfigError where several
-    processes would each choose one.
-    """
+    """The folder of the run. Raises ConfigError where several processes would each choose one."""
     if out is not None:
         return out
     if is_one_of_several():

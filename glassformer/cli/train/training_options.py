@@ -197,9 +197,7 @@ def _with_options(command: Callable[..., None], added: Sequence[inspect.Paramete
 def help_of_task(
     command: Callable[..., None], words: Sequence[str]
 ) -> tuple[Callable[..., None], Mapping[str, Sequence[tuple[str, str]]]]:
-    """The command with only the options of the first task among the words, and with their defaults; without a task, as
-    it is, with the lists of tasks and recipes.
-    """
+    """The command with the options of the first task named; without one unchanged, with tasks and recipes."""
     tasks, names = [word for word in words if word in TASKS], {name.replace("-", "_") for name, *_ in _OPTIONS}
     if not tasks:
         return command, {

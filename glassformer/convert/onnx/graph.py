@@ -20,9 +20,7 @@ LARGEST_MESSAGE = (1 << 31) - (1 << 24)
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor that is known only when the graph runs: its name there, its type, and its sizes, numbers or torch's
-    symbols.
-    """
+    """A tensor of the graph: its name, type and sizes (numbers, or torch's symbols)."""
 
     name: str
     dtype: torch.dtype

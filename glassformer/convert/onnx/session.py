@@ -22,9 +22,7 @@ from glassformer.tasks.rows import Row
 
 
 def needs_onnx(packages: Sequence[str] = ("onnx", "onnxruntime")) -> None:
-    """Raise MissingExtraError without these packages: a graph that is written already needs no onnx, which takes 0.1 s
-    to import.
-    """
+    """Raise MissingExtraError without these packages; a finished graph needs no onnx (0.1 s of import)."""
     for package in packages:
         try:
             __import__(package)

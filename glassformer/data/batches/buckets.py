@@ -20,9 +20,7 @@ _CONSIDERED = 128
 
 
 def choose_lengths(lengths: Integers, batch: int, most: int = _MOST_LENGTHS) -> Integers:
-    """At most `most` lengths to which rows [E] are padded with the fewest tokens in an epoch, the last batch of each
-    counted as full: by dynamic programming over multiples of 8.
-    """
+    """At most `most` lengths for rows [E] with the least padding, by dynamic programming over multiples of 8."""
     if not len(lengths):
         raise DataError("training needs at least one row", got="none", do="give more text")
     longest = int(lengths.max())

@@ -66,9 +66,7 @@ _WORST = 3.0
 
 
 def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of two files, a sentence a line. Raises DataError where their numbers of lines differ, with the line
-    where they diverge if found. A line that cannot be used goes to `bad`.
-    """
+    """The pairs of two files, line by line. Raises DataError where their numbers of lines differ."""
     source, target = Path(source), Path(target)
     check_parallel(source, target)
     # A line that cannot be used is told and left out: then the line of the same number is left out on the other side.

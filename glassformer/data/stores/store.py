@@ -38,9 +38,7 @@ class TokenStore:
 
     @classmethod
     def open(cls, directory: str | Path) -> TokenStore:
-        """Open a store and check its files, which are read once, in bounded memory. Raises DataError when there is
-        none, or it is damaged or of another version.
-        """
+        """Open a store after a check of its files; raises DataError for a missing, damaged or old one."""
         directory = Path(directory)
         facts = read_facts(directory)
         arrays = {

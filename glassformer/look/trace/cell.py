@@ -81,9 +81,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Axes:
-    """A tensor's axes, sizes, and whose words they count; `positions`: sentence and token of each step of `place`;
-    `shared`: the true length of axes stored with size 1.
-    """
+    """A tensor's axes and sizes; `positions`: sentence and token of each `place`; `shared`: true lengths."""
 
     name: str
     names: tuple[str, ...]

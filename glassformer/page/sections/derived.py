@@ -29,9 +29,7 @@ LOWER = 0x7FFFFFFF
 
 
 class Derived(NamedTuple):
-    """`steps` int32, of the tensor's shape, where an even number 2n is n upwards and 2n − 1 is n downwards; the numbers
-    of the `unsure` places.
-    """
+    """`steps` int32 (2n: n upwards, 2n − 1: n downwards), and the numbers of the `unsure` places."""
 
     steps: Tensor
     unsure: dict[str, list[float]]

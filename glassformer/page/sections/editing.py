@@ -67,9 +67,7 @@ def otherwise(trace: Trace) -> list[dict[str, Any]]:
 
 
 def step_record(step: Intervention) -> dict[str, Any]:
-    """An intervention on a tensor as a page writes it; of a patch only where it is. JSON has no infinities: they are
-    words that JavaScript reads.
-    """
+    """An intervention as a page writes it, of a patch only its place; infinities are words."""
     if isinstance(step, Visibility):
         return {
             "kind": "allow" if step.allowed else "forbid",

@@ -48,9 +48,7 @@ class HeadRow(TypedDict):
 
 
 class HeadsSummary(TypedDict):
-    """`heads-summary`: heads in the order of their groups, within a group the largest share first (of `few` and `many`
-    the fewest tokens first). `rule` says in words how a job is chosen.
-    """
+    """`heads-summary`: heads by group, the largest share first; `rule` says how a job is chosen."""
 
     texts: int
     jobs: list[str]
@@ -180,9 +178,7 @@ class Added(TypedDict):
 
 
 class Goal(TypedDict):
-    """A number whose causes are asked for, as a cell of the run: `head.logits` or another head's `*.logits`. `added`
-    and `constant` sum to it.
-    """
+    """A cell whose causes are asked for, of `*.logits`; `added` and `constant` sum to its value."""
 
     name: str
     cell: list[int]
@@ -203,9 +199,7 @@ class AttributionsSection(TypedDict):
 
 
 class IntegratedSection(TypedDict):
-    """`integrated-N`: the integrated gradients of the goal N. `shares` of each side sum to `value - baseline`, but for
-    `missing`.
-    """
+    """`integrated-N`, of goal N: `shares` sum to `value - baseline`, except for `missing`."""
 
     value: float
     baseline: float

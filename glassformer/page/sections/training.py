@@ -172,9 +172,7 @@ def is_running(folder: Path) -> bool:
 
 
 def watched_texts(folder: str | Path) -> tuple[tuple[str, ...], tuple[str, ...] | None] | None:
-    """The watched sentences of a run and their second texts, to begin with on its page; None where there are none, or
-    where they are no texts that a page can begin with, as those with candidates.
-    """
+    """A run's watched sentences to begin with, and their second texts; None without any, or with candidates."""
     try:
         recipe = read_saved_recipe(folder)
     except GlassformerError:

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def vectors_record(trace: Tensors) -> dict[str, Any]:
-    """`layers`: the tensors of the layers, the embedding first; `word`: that of the words alone, null where the model
-    was given vectors; `strategies`: those of the six that the model has the layers for.
-    """
+    """`layers`: their tensors, the embedding first; `word`: the words alone, or null; `strategies` that fit."""
     layers, word = layers_of(trace), f"{side_of_features(trace)}.embed.word"
     found = {}
     for name in SIX:
@@ -30,9 +28,7 @@ def vectors_record(trace: Tensors) -> dict[str, Any]:
 
 
 def strategy_record(strategy: Strategy) -> dict[str, Any]:
-    """`layers`: the number of each layer (−1: the words alone) and what its states are multiplied with before they are
-    added up; with `concat` they stand side by side.
-    """
+    """`layers`: each layer (−1: the words alone) with its factor; they are summed, or concatenated."""
     count = len(strategy.layers)
     if strategy.mix is not None:
         shares = [weight * strategy.mix.scale for weight in strategy.mix.weights]

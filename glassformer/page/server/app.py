@@ -267,9 +267,7 @@ def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
 
 
 def numbers_beside(name: str, data: bytes) -> str:
-    """Numbers as an inert element that the page reads at once; larger ones compressed, which takes it some tasks; the
-    largest not at all.
-    """
+    """Numbers for the page to read at once; larger ones are compressed, the largest are left out."""
     if len(data) <= MOST_BESIDE:
         return f'<script type="{BINARY}" id="{escape(name)}">{base64.b64encode(data).decode()}</script>'
     smaller = compressed(data)
@@ -284,9 +282,7 @@ def json_of(name: str, answer: bytes) -> str:
 
 
 def shell(title: str, elements: Sequence[str]) -> str:
-    """The page before its script has run: the head of the page with the name of the model, and elements that are inert;
-    script and style are files of this server.
-    """
+    """The page before its script runs: a head with the model's name, and inert elements."""
     return "\n".join(
         (
             "<!doctype html>",

@@ -38,9 +38,7 @@ class Waiting(Generic[Answer]):
 
 
 class Desk:
-    """Takes wishes and answers them. Runs are made one after the other, for each takes all cores; answers about runs
-    that are there do not wait for them.
-    """
+    """Answers requests; runs are computed one after the other, on all cores, answers in between."""
 
     def __init__(
         self,

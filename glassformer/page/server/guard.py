@@ -30,9 +30,7 @@ HEADERS = {
 
 
 class Guard(guard.Guard):
-    """Lets through what comes from the page of this server. The token is the first step of the path; routes are written
-    without it.
-    """
+    """Lets through the page's own requests: the path begins with the token, which routes leave out."""
 
     headers: ClassVar[Mapping[str, str]] = HEADERS
 

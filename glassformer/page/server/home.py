@@ -116,9 +116,7 @@ class Home:
         return folder
 
     def receive(self, key: str, name: str, offset: int, data: bytes) -> None:
-        """Take in a piece of a file. Raises DataError for a name that no file of a model has, and for a piece out of
-        turn; TooLargeError.
-        """
+        """Take in a piece of a file; DataError for a foreign name or a wrong order; TooLargeError."""
         if not PLAIN.fullmatch(name) or Path(name).suffix not in KINDS:
             raise DataError("a file of a model is needed", got=repr(name))
         if self.received + len(data) > MOST_DROPPED:

@@ -86,9 +86,7 @@ def offer_of(
 
 
 def first_texts(which: str) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """Texts to begin with, and their second ones: those that its training watched, those of its card, those of the
-    slides for the slides' model, else one that fits its task.
-    """
+    """Texts to begin with and their second ones: watched in training, of the card, else usual for the task."""
     if watched := watched_texts(located(which)):
         return watched
     (example, *_) = examples_of(which, Example()) if travels(which) else (Example(),)
@@ -147,9 +145,7 @@ class Models:
             return self.open[name]
 
     def copy(self, name: str) -> Transformer | None:
-        """The copy by which a model is looked at, made once for all its runs; None for a model that was given opened:
-        its owner may change it.
-        """
+        """The copy for all traces of a model; None for one that was given open, as its owner may change it."""
         model = self[name]
         if self.offers[name].model is not None or model.int8:
             return None

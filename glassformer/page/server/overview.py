@@ -56,9 +56,7 @@ def overview_of(
     writes: str | None = None,
     sections: Sequence[str] = (),
 ) -> tuple[dict[str, Any], bool]:
-    """The same where it is known already where each token is in the texts, or where nobody knows; `writes` is the verb
-    by which the model writes.
-    """
+    """The same where the spans of tokens are known, or unknown to all; `writes`: the verb that writes."""
     found = shapes(trace)
     whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
     # A vocabulary has tens of thousands of words, and is asked for apart.

@@ -60,9 +60,7 @@ Found = tuple[str, str, Picture]
 
 
 def card_of(trace: Trace, asked: Example) -> Card:
-    """The card of a run. Where its view cannot be had of this run, the next one that can; raises ConfigError for a run
-    without attention and without a vocabulary.
-    """
+    """The card of a run, with the next view that it has; raises ConfigError for a run without any."""
     order: list[View] = [asked.view] if asked.view else []
     order += [view for view in ("cross", "lens", "rollout") if view not in order]
     wrong: GlassformerError | None = None

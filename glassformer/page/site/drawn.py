@@ -99,9 +99,7 @@ def middle(row: int) -> int:
 
 
 def png_of_card(card: Card) -> bytes:
-    """The picture of a card as a file that services show with a link. There is no font here: a word is a bar as long as
-    it is.
-    """
+    """A card as the image of a link preview; without a font, words are bars of the same length."""
     width, height = CARD
     picture = card.picture
     rows = max(len(picture.left), len(picture.right)) if isinstance(picture, Lines) else len(picture)

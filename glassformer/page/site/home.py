@@ -18,9 +18,7 @@ SAID = (
 
 @dataclass(frozen=True)
 class Shown:
-    """A card as it is drawn: `href` leads to the view that answers the question; `more` are further links by their
-    text. Of a run that is not made yet there is no answer and no picture.
-    """
+    """A card as drawn: `href` is its view, `more` are other links; without a run no answer and no picture."""
 
     name: str
     question: str

@@ -112,9 +112,7 @@ def planned(offers: Iterable[Offer]) -> list[Planned]:
 def made(
     each: Planned, model: Artefact, megabytes: int, base: str, files: dict[str, bytes], language: str
 ) -> tuple[Card, Trace]:
-    """The card of an example and its run. Its page, its picture, and the picture that services show with a link to it
-    are put among the files.
-    """
+    """The card and the run of an example; its page and its two pictures are added to `files`."""
     example = each.example
     trace = traced(
         model,

@@ -25,9 +25,7 @@ ALIGNMENT = "alignment"
 
 
 class Link(NamedTuple):
-    """A word of the target and the word of the source that it looks at most, as characters [start, end) of their texts;
-    `weight` is the share of its attention to words that goes there.
-    """
+    """A target word and the source word it looks at most, as [start, end); `weight`: its share of attention."""
 
     source: Span
     target: Span
@@ -79,9 +77,7 @@ def _members(words: Sequence[Span], tokens: Sequence[Span]) -> Reals:
 
 
 def owner_words(words: Sequence[Span], tokens: Sequence[Span]) -> Integers:
-    """The number of the word of which each token has most characters, the first of several; -1 where it has none. Words
-    are in order and do not overlap; tokens may be in any order.
-    """
+    """The word that has most characters of each token (the first of equals), -1 for none. Words are in order."""
     starts = np.array([start for start, _ in words], np.int64)
     ends = np.array([end for _, end in words], np.int64)
     found = np.full(len(tokens), -1, np.int64)

@@ -68,9 +68,7 @@ def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
 
 
 class AnswerQuestions(RecordTask[Question, Answer]):
-    """A score for each token to be the first, and the last, of the answer. Windows without the whole answer learn
-    [CLS].
-    """
+    """Scores for the first and the last token of the answer; windows without it learn [CLS]."""
 
     Section = AnswerSection
     Data = AnswerData

@@ -74,9 +74,7 @@ def span_measure(
     words: Sequence[int],
     types: Sequence[str],
 ) -> Measure:
-    """Precision, recall and F1 of all spans, the labels' mean F1, and the share of words with the right tag. `agreeing`
-    of the `words` of each sentence have it.
-    """
+    """Precision, recall and F1 of spans, F1 by label, and the share of right words (`agreeing` of `words`)."""
     number = {label: place for place, label in enumerate(types)}
     statistics = np.zeros((len(right), 3 * len(types) + 2))  # [E, K]
     for row, mine, its, agree, count in zip(statistics, right, found, agreeing, words, strict=True):
@@ -146,9 +144,7 @@ class FoundSpan:
 
 @dataclass(frozen=True)
 class Tagging(Answered):
-    """The tags of a text's words, [start, end) of each in `offsets`, and the spans that they mark, or the words.
-    `given`: the words were given with the text.
-    """
+    """A text's tags by word with their `offsets`, and the spans they mark. `given`: its words were given."""
 
     text: str
     spans: tuple[FoundSpan, ...]

@@ -49,9 +49,7 @@ class Exchanges(Sequence[Exchange]):
 
 
 class DialogueSource:
-    """Lessons packed into rows of one length. Tokens attend only within their lesson (its number is their document),
-    and learn the token after them where that is learned.
-    """
+    """Lessons packed into rows; tokens attend within their lesson (a document) and learn the next token."""
 
     rows_of_each = 1
     total_counts = None  # each token of a step weighs the same
