@@ -94,11 +94,6 @@ class Pairs:
         self.key, self.value = key, value
         return key, value
 
-    def reorder(self, rows: Tensor) -> None:
-        """Keep the given rows in the given order."""
-        if self.key is not None and self.value is not None:
-            self.key, self.value = self.key.index_select(0, rows), self.value.index_select(0, rows)
-
 
 class Cache:
     """One `LayerCache` per block, and the facts of the tokens seen so far: which are real, in which document."""
@@ -109,11 +104,9 @@ class Cache:
         self.facts: dict[str, Tensor] = {}  # each [B, K]
 
     def keys(self, tokens: int) -> int:
-        """The number of key tokens that so many newest tokens look at, themselves among them."""
         return self.length + tokens
 
     def reach(self, tokens: int) -> int:
-        """The number of positions that the text has with so many newest tokens."""
         return self.length + tokens
 
     def places(self, tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -139,13 +132,6 @@ class Cache:
         self.facts = dict(newest)
         self.length += tokens
         return self.facts
-
-    def reorder(self, rows: Tensor) -> None:
-        """Keep the given rows of the batch in the given order, as hypotheses that follow their parents do."""
-        for layer in self.layers:
-            layer.own.reorder(rows)
-            layer.memory.reorder(rows)
-        self.facts = {name: fact.index_select(0, rows) for name, fact in self.facts.items()}
 
 
 def _filled(
