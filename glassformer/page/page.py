@@ -186,12 +186,17 @@ def said_of(trace: Trace) -> str:
 
 def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
     """The chunks of the script that draw what this run, with these sections, does not have: its page goes without."""
+    return frozenset(chunk for chunk, shown in chunks_of(trace, sections).items() if not shown)
+
+
+def chunks_of(trace: Trace, sections: Collection[str]) -> dict[str, bool]:
+    """Every chunk that only some pages need, and whether the page of this run does."""
     encoder, decoder = trace.config.encoder is not None, trace.config.decoder is not None
     origin = trace.origin
     anew = origin is not None and origin.by_word and origin.scored_by_masks
     filled = any(name.endswith(".real") and not bool(fact.all()) for name, fact in trace.facts.items())
     rules = {formula.rule.name for formula in trace.statement.formulas.values()}
-    here = {
+    return {
         **dict.fromkeys(OF_SERVER, False),
         "tree": decoder,
         "writing": decoder,
@@ -208,7 +213,6 @@ def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
         "trained": "training" in sections,
         "sections": not DRAWN_OF_SECTIONS.isdisjoint(sections),
     }
-    return frozenset(chunk for chunk, shown in here.items() if not shown)
 
 
 def texts_of_page() -> dict[str, bytes]:
