@@ -35,7 +35,6 @@ class KeysAndValues(Protocol):
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Add the newest keys and values and return all that are looked at."""
-        ...
 
 
 Pair = TypeVar("Pair", bound=KeysAndValues, covariant=True)
@@ -58,25 +57,20 @@ class KeyValueCache(Protocol):
     @property
     def facts(self) -> Mapping[str, Tensor]:
         """The facts of the tokens so far, each [B, K]: which are real, in which document."""
-        ...
 
     def keys(self, tokens: int) -> int:
         """The number of key tokens that so many newest tokens look at, themselves among them."""
-        ...
 
     def reach(self, tokens: int) -> int:
         """The number of positions that the longest text has with so many newest tokens."""
-        ...
 
     def places(self, tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """Places in the text of all key tokens, [1 or B, K], and of so many newest ones, [1 or B, S]."""
-        ...
 
     def advance(
         self, batch: int, tokens: int, newest: Mapping[str, Tensor], device: torch.device
     ) -> Mapping[str, Tensor]:
         """Count `tokens` new ones with these facts, each [B, S]; returns all facts so far, each [B, K]."""
-        ...
 
 
 @dataclass

@@ -253,7 +253,6 @@ class Baseline(Protocol):
 
     def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
         """Loss of each label [N] and whether it was predicted [N], from what the model sees: `ids` [B, S]."""
-        ...
 
 
 def guessed(baseline: Baseline, batch: Batch, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -44,7 +44,6 @@ class Source(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes with anything that changes an example."""
-        ...
 
     def __len__(self) -> int: ...
 
@@ -53,21 +52,17 @@ class Source(Protocol):
         """The tokens of the longest row of each example [E], or one number where all rows have this length; [E, 2],
         source and target, where the source has cut its examples into few shapes already.
         """
-        ...
 
     @property
     def rows_of_each(self) -> int:
         """The rows that each example has: 1, or the number of its candidates."""
-        ...
 
     @property
     def total_counts(self) -> Mapping[str, float] | None:
         """By loss, the sum of the weights of all labels; None where each batch is divided by its own."""
-        ...
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         """These examples in these epochs as a batch of a shape, padded with rows of weight 0."""
-        ...
 
 
 class Both(NamedTuple):

@@ -29,15 +29,12 @@ class Progress(Protocol):
 
     def note(self, message: str) -> None:
         """Show one sentence."""
-        ...
 
     def reading(self, title: str, characters: int) -> AbstractContextManager[Advance]:
         """A stage that reads about this many characters; inside, call the function with how many were just read."""
-        ...
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
         """Yields the same steps, and shows each of them."""
-        ...
 
 
 class NoProgress:
