@@ -200,8 +200,7 @@ def _command(verb: str) -> Callable[..., None]:
         return asking(verb)
     folder = next(FOLDERS[purpose] for purpose, verbs in VERBS.items() if verb.partition(" ")[0] in verbs)
     name = "import_" if verb == "import" else verb.replace(" ", "_")
-    command: Callable[..., None] = getattr(importlib.import_module(f"glassformer.cli.{folder}.{name}"), name)
-    return command
+    return getattr(importlib.import_module(f"glassformer.cli.{folder}.{name}"), name)
 
 
 def _quietly(command: Callable[..., None]) -> Callable[..., None]:

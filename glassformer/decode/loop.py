@@ -7,8 +7,6 @@ R rows, one for each sentence · B hypotheses of a row · T tokens · K columns 
 N sentences that begin · P tokens of their prompts · M memory tokens · C candidates
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace

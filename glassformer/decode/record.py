@@ -6,8 +6,6 @@ for each node, in Python: 20 steps of 5 beams are some 250 nodes.
 R rows, one for each sentence · B hypotheses of a row · V vocabulary · C candidates · K tokens that are shown
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf

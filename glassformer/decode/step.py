@@ -3,8 +3,6 @@
 R rows, one for each sentence · B hypotheses of a row · T tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf

@@ -171,8 +171,7 @@ def _learned(vectors: Reals, of: Integers, groups: Integers, cut: Cut, score: st
     if len(np.unique(of[train])) < 2:
         return np.full(len(test), of[train][0])
     regression, mean, spread = fitted(vectors[train], of[train], groups[train], score)
-    found: Integers = regression.predict((vectors[test] - mean) / spread)
-    return found
+    return regression.predict((vectors[test] - mean) / spread)
 
 
 def _mix_of(layers: Reals, of: Integers) -> Mix:

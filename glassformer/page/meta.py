@@ -1,7 +1,5 @@
 """What services read that show a link: elements of the head of a page."""
 
-from __future__ import annotations
-
 from html import escape
 
 

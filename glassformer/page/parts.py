@@ -6,8 +6,6 @@ that makes what the file exports from what it imports. The few lines of `LOADER`
 made.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache

@@ -57,8 +57,7 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Tensor, dropout_key: DropoutKey | None = None, tokens: Tensor | None = None) -> Tensor:
         """Inputs [..., I] to outputs [..., O]; without dropout or adapters, as in prediction."""
-        found: Tensor = self.matrix(x, self.nothing, self.bias)  # [..., O]
-        return found
+        return self.matrix(x, self.nothing, self.bias)  # [..., O]
 
 
 def to_int8(model: Transformer) -> None:
@@ -122,8 +121,7 @@ class LaidOut:
             return F.linear(x, weight, bias)  # [..., O]
         if x.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
             return F.linear(x, weight, bias)  # [..., O]
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.matrix, bias, "none", [], "")
-        return found  # [..., O]
+        return torch.ops.mkldnn._linear_pointwise(x, self.matrix, bias, "none", [], "")  # [..., O]
 
 
 @contextmanager

@@ -98,8 +98,7 @@ def ranks(values: Reals) -> Reals:
     """The rank of each value from 1, equal values at the mean of theirs. [E]"""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
-    found: Reals = (ends - (counts - 1) / 2)[places]
-    return found
+    return (ends - (counts - 1) / 2)[places]
 
 
 def bounded(measure: Measure, labels: int) -> Measure:

@@ -32,8 +32,7 @@ def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None 
         each = F.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="none")  # [N]
         return (each * weights.flatten().to(each.dtype)).sum()
     if torch.compiler.is_compiling():
-        total: Tensor = _Compiled.apply(logits, labels)  # type: ignore[no-untyped-call]
-        return total
+        return _Compiled.apply(logits, labels)  # type: ignore[no-untyped-call]
     return F.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
 
 

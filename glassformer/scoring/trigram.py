@@ -3,8 +3,6 @@
 N tokens · V vocabulary
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from glassformer.scoring.score import Integers, Reals, Unigram
@@ -49,8 +47,7 @@ class _Contexts:
         total, kinds = _of(self._contexts, contexts, self._totals), _of(self._contexts, contexts, self._kinds)
         count = _of(self._keys, contexts * self._base + tokens, self._counts)
         seen = total > 0
-        found: Reals = np.where(seen, (count + kinds * lower) / np.maximum(total + kinds, 1), lower)
-        return found
+        return np.where(seen, (count + kinds * lower) / np.maximum(total + kinds, 1), lower)
 
 
 def _of(keys: Integers, wanted: Integers, values: Integers) -> Integers:

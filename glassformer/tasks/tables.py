@@ -1,7 +1,5 @@
 """Tasks that learn from the records of tables: which columns they read, how records are split."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice

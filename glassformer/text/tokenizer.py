@@ -105,8 +105,7 @@ class Tokenizer:
     @property
     def settings(self) -> dict[str, Any]:
         """The content of the saved `tokenizer.json`."""
-        settings: dict[str, Any] = json.loads(self._json)
-        return settings
+        return json.loads(self._json)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Tokenizer, (self._json, self.special, self._target)

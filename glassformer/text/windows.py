@@ -1,7 +1,5 @@
 """Long texts in overlapping windows; each token belongs to the window that shows most text around it."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass

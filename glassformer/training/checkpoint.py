@@ -4,8 +4,6 @@ A checkpoint is a folder of safetensors and one JSON file, `state.json`. This fi
 of all files, its own included: a flipped bit, or a file of another step, is refused.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """How a run ends: which weights are kept."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,14 +1,12 @@
 """AdamW, BERT's variant of it, Muon, and averages of weights."""
 
-from __future__ import annotations
-
 import math
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -273,7 +271,7 @@ class BeforeStep:
     with_gradient: Collection[str]
 
     @classmethod
-    def of(cls, model: nn.Module) -> BeforeStep:
+    def of(cls, model: nn.Module) -> Self:
         """After the backward pass, before the step."""
         named = dict(model.named_parameters())
         has = {name for name, each in named.items() if each.grad is not None and bool(each.grad.any())}

@@ -4,8 +4,6 @@ tensor into a file of its own, and any number of processes reads them.
 The files are safetensors, as Hugging Face's are; torch's own format is a pickle.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path

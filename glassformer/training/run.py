@@ -1,14 +1,12 @@
 """A run: its state, machine and folder, and how it begins, is evaluated and is saved; how it ends: `kept.py`."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -82,7 +80,7 @@ class Run:
         log: Log,
         watched: bool,
         processes: Processes,
-    ) -> Run:
+    ) -> Self:
         """Set up the machine, and restore the newest checkpoint when a run is resumed: the first process reads it."""
         check(settings, held_out=held_out is not None)
         machine = choose_machine(settings.device, settings.precision, settings.threads)

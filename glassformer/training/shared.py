@@ -1,13 +1,11 @@
 """A run whose processes share out what is trained (`train.shard`): its state, and the checkpoints that all write."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from pydantic import TypeAdapter
@@ -53,7 +51,7 @@ class SharedState(State):
     processes: Sharing
 
     @classmethod
-    def of(cls, model: Transformer, settings: TrainSection, products: torch.dtype, processes: Sharing) -> SharedState:
+    def of(cls, model: Transformer, settings: TrainSection, products: torch.dtype, processes: Sharing) -> Self:
         """The state before the first step, from the weights of the first process."""
         processes.copy_of_first(list(weights(model).values()))
         trained = copy.deepcopy(model)

@@ -125,8 +125,7 @@ def known_of(model: Artefact) -> Chosen:
     """What was found for a model."""
     if not isinstance(model.engines, Chosen):
         model.engines = Chosen()
-    found: Chosen = model.engines
-    return found
+    return model.engines
 
 
 def current(model: Artefact, module: Transformer) -> Chosen:

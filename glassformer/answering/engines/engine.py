@@ -81,8 +81,7 @@ def missing(engine: Engine) -> str | None:
 
 
 def _engine(module: str, name: str, **settings: bool) -> Engine:
-    found: Engine = getattr(importlib.import_module(module), name)(**settings)
-    return found
+    return getattr(importlib.import_module(module), name)(**settings)
 
 
 # Each is imported when it is first asked for: they import torch.

@@ -241,8 +241,7 @@ def _written(words: Generator[str, None, Answer], handle: TextIO, *, lines: bool
             handle.flush()
     except StopIteration as end:
         begun = True
-        found: Answer = end.value
-        return found
+        return end.value
     finally:
         if begun:
             handle.write("\n")

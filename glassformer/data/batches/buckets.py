@@ -133,8 +133,7 @@ class BucketOrder:
         count, batch = int(self._counts[bucket]), int(self.rows[bucket])
         begin = (place - int(self._batches[bucket - 1]) if bucket else place) * batch
         within = shuffled(np.arange(begin, min(begin + batch, count)), count, key=self._key ^ ~bucket, epoch=epoch)
-        rows: Integers = self._members[self._counts[:bucket].sum() + within]
-        return rows
+        return self._members[self._counts[:bucket].sum() + within]
 
     def of_step(self, step: int) -> tuple[Integers, Integers]:
         """The rows of a training step and the epoch of each: [B], [B]."""

@@ -64,8 +64,7 @@ def in_other_writing(texts: Sequence[str]) -> Flags:
     total = by_text.sum(axis=0)
     own = total >= _OWN_SHARE * total.sum()
     letters_of = by_text.sum(axis=1)
-    found: Flags = (letters_of >= _LEAST_LETTERS) & (by_text[:, ~own].sum(axis=1) > letters_of / 2)
-    return found
+    return (letters_of >= _LEAST_LETTERS) & (by_text[:, ~own].sum(axis=1) > letters_of / 2)
 
 
 def like_the_other_side(sources: Sequence[str], targets: Sequence[str]) -> tuple[Reals, Reals]:

@@ -130,8 +130,7 @@ def parting_line(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> 
 def _unlike(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     import numpy as np
 
-    found: npt.NDArray[np.float64] = np.minimum(np.abs(one - other), np.log(_WORST))
-    return found
+    return np.minimum(np.abs(one - other), np.log(_WORST))
 
 
 def _line_lengths(path: Path) -> npt.NDArray[np.int64]:

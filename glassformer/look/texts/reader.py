@@ -1,11 +1,9 @@
 """Texts as the rows that a model reads in a trace, each with its tokens as people read them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 
@@ -81,7 +79,7 @@ class Reader:
     verbs: Verbs
 
     @classmethod
-    def of(cls, model: Artefact) -> Reader:
+    def of(cls, model: Artefact) -> Self:
         """For a saved model; raises TokenizerError for one without a tokenizer."""
         config, target = model.config, model.tokenizer.target
         vocabulary, head = config.output_stack.embed.vocabulary, config.token_head

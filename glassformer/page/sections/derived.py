@@ -5,8 +5,6 @@ gets the number itself back, bit for bit. Where the formula's value is so near t
 another machine may choose the other one, the page has the number too.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

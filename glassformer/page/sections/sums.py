@@ -7,8 +7,6 @@ a token as people read it. A number that is not known is null, never NaN. Number
 A section that cannot be made for a model (`lens` without a vocabulary head) is `{"reason": "one sentence"}` instead.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypedDict
 
 

@@ -3,8 +3,6 @@
 The files of the run's folder are read as far as they go, so that a page can follow a training that is not at its end.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import threading

@@ -3,8 +3,6 @@
 What is told of a run never changes, for a run is called by what was asked for: browsers keep it.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 from collections.abc import AsyncIterator, Sequence

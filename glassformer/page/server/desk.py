@@ -2,8 +2,6 @@
 stopped.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence

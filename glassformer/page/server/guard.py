@@ -5,8 +5,6 @@ So each request must bear the token of this server in its path, its Host must be
 its Origin, where it has one, must be that host.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The home page of a server: the models that it offers as cards, and the opening of others."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import suppress

@@ -3,8 +3,6 @@
 What is the same for all sentences, heads or queries may be stored with size 1 there; sizes here are whole.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

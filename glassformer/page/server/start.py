@@ -1,7 +1,5 @@
 """Start the server on the loopback interface, say where it is, and end quietly when it is stopped."""
 
-from __future__ import annotations
-
 import gc
 import os
 import secrets

@@ -3,8 +3,6 @@
 Q query tokens · K key tokens · H heads
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote

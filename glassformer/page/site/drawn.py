@@ -1,7 +1,5 @@
 """The picture of a card as SVG, and as PNG, which services that show links read."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A site lists its own files in `site.json`: these are replaced or deleted by the next one, and no others.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The home page: a card for each model. As a file it needs no script; a page of a server has its cards filled later."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape

@@ -4,10 +4,8 @@ heads (Garg et al. 2019, §4.2), from what the heads of its block look at togeth
 L layers · B rows · H heads · T target tokens · S source tokens · X source words · Y target words
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -31,10 +29,10 @@ class Link(NamedTuple):
     target: Span
     weight: float
 
-    def moved(self, source: int, target: int) -> Link:
+    def moved(self, source: int, target: int) -> Self:
         """The same words with this many characters before the two texts."""
         (a, b), (c, d) = self.source, self.target
-        return Link((a + source, b + source), (c + target, d + target), self.weight)
+        return self._replace(source=(a + source, b + source), target=(c + target, d + target))
 
 
 def align(

@@ -3,8 +3,6 @@
 T tokens of a passage
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Sequence

@@ -95,8 +95,7 @@ class DialogueSource:
 
     @property
     def target_tokens(self) -> npt.NDArray[np.int32]:
-        found: npt.NDArray[np.int32] = self._labels.values[self._labels.values != IGNORED]
-        return found
+        return self._labels.values[self._labels.values != IGNORED]
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         rows, length = shape
