@@ -98,7 +98,6 @@ MOST_ROWS = 64
 MOST_BYTES = 2**30
 """The matrices are in memory twice; larger ones together than this are left unchanged."""
 
-
 # Numbers of rows for which both products are measured: each stands for those up to it.
 _MEASURED_ROWS = (1, 8, MOST_ROWS)
 # Rows of a matrix that are measured, of one that has more, and bytes of the matrices multiplied in turn: a text

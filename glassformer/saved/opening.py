@@ -20,7 +20,6 @@ from glassformer.saved.recipe import HUB, RECIPE
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "int8": torch.int8}
 
-
 Kind = TypeVar("Kind", bound=Artefact)
 
 

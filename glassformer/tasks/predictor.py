@@ -194,7 +194,6 @@ LONG = 64
 # What is told of a long example: how many of its rows are answered, and of how many, None where nobody knows.
 Within = Callable[[int, int | None], None]
 
-
 # Answers some rows for a model, in bfloat16 or not: what is found for each row, with its place, in any order.
 Engine = Callable[["Predictor[Any, Any]", "Transformer", Sequence[Row], bool], Generator[tuple[int, Any], None, None]]
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from glassformer.run.onnx_check import Int8Loss
     from glassformer.run.onnx_folder import OnnxExport
 
-
 _FEATURES = "For onnx: output hidden states and text vectors instead of predictions."
 _POOLING = f"{POOLING}  Needs --features.  [default: mean]"
 _TEXT = "For onnx: text on which the graph and the model are compared (repeatable).  [default: bundled texts]"

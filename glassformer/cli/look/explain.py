@@ -41,7 +41,6 @@ _SENTENCE = "Number of the text (with --choice: of the candidate) to show, count
 # Words that were hidden, each with the ids of its tokens.
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
-
 _TERMS_HELP = (
     "Maximum number of terms of a sum to show. The others are shown as one total, with their number.  [default: "
     f"{_TERMS}; in printed steps, 3 if the vectors are wider than 8]"

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.saved.recipe import Recipe
 
-
 _PROCESSES = (
     "Train in N processes on this machine, each with a share of every batch. To train on several machines, start the "
     "command with torchrun.  [default: 1]"

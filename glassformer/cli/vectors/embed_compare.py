@@ -26,7 +26,6 @@ _SCORES = {"accuracy": "accuracy", "macro-f1": "macro F1"}
 # Texts that are made into vectors together.
 _TOGETHER = 512
 
-
 _FILES = (
     f"Tables with a text and a label ({options.TABLES}); with --per-word, files of tagged words (.conll, .conllu, "
     ".jsonl)."

@@ -10,7 +10,6 @@ from glassformer.base.errors import DataError, GlassformerError, UnknownNameErro
 if TYPE_CHECKING:
     from starlette.responses import JSONResponse
 
-
 _MOST_TOLD = 2000
 _CODES = {
     400: "invalid_request", 401: "invalid_api_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
