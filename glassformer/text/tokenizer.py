@@ -114,8 +114,6 @@ class Tokenizer:
     def fingerprint(self) -> str:
         return hashlib.sha256("".join(side._json for side in self.sides).encode()).hexdigest()
 
-    # ------------------------------------------------------------------ the two sides of a pair
-
     @property
     def target(self) -> Tokenizer:
         """The tokenizer of targets: this one, unless they have a vocabulary of their own."""
@@ -248,8 +246,6 @@ class Tokenizer:
     def vocabulary(self) -> tuple[str, ...]:
         """All tokens by id; an id that no token has is an empty string."""
         return self._vocabulary
-
-    # ------------------------------------------------------------------ special tokens
 
     @cached_property
     def _role_ids(self) -> Mapping[str, int | None]:

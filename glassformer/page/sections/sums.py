@@ -19,9 +19,6 @@ class Word(TypedDict):
     text: str
 
 
-# ------------------------------------------------------------------- heads-summary
-
-
 class HeadRow(TypedDict):
     """One head over all texts of the run. The measures are those of `web/src/measures/heads.ts`, entropy in nats.
 
@@ -54,9 +51,6 @@ class HeadsSummary(TypedDict):
     heads: list[HeadRow]
 
 
-# ------------------------------------------------------------------- importance
-
-
 class ImportanceRow(TypedDict):
     """What is lost without a head: the loss with the head switched off less the loss with it, and its 95 % interval."""
 
@@ -81,9 +75,6 @@ class ImportanceSection(TypedDict):
     heads: list[ImportanceRow]
 
 
-# ------------------------------------------------------------------- rollout
-
-
 class RolledOut(TypedDict):
     """Rollout after each block of one stack: `blocks[block][query][key]`, rows that sum to 1; of a long text after the
     last block alone. A row of `decoder` and the same row of `cross` sum to 1 together where there are both.
@@ -105,9 +96,6 @@ class RolloutSection(TypedDict):
     stacks: list[RolledOut]
     formula: str
     left_out: str
-
-
-# ------------------------------------------------------------------- lens
 
 
 class Guess(TypedDict):
@@ -144,9 +132,6 @@ class LensSection(TypedDict):
 
     places: list[LensPlace]
     left_out: str
-
-
-# ------------------------------------------------------------------- attributions
 
 
 class Attributed(TypedDict):
@@ -205,9 +190,6 @@ class IntegratedSection(TypedDict):
     shares: dict[str, list[float]]
 
 
-# ------------------------------------------------------------------- ties
-
-
 class Tie(TypedDict):
     """How much a head looks from the word at the one, and at each of the others."""
 
@@ -249,9 +231,6 @@ class TiesSection(TypedDict):
 
     questions: list[Question]
     note: str
-
-
-# ------------------------------------------------------------------- shuffled
 
 
 class ShuffledSection(TypedDict):

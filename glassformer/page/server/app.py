@@ -67,8 +67,6 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _unknown)
 
-    # ----------------------------------------------------------------- the page
-
     def offered() -> dict[str, Any]:
         """The models by now: another one may be opened from the home page."""
         return {
@@ -106,8 +104,6 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     for name in texts_of_page():
         app.get(f"/api/{name}")(text_route(name))
 
-    # ----------------------------------------------------------------- the home page
-
     @app.get("/home")
     async def home_page(request: Request) -> Response:
         return packed_as(request, compressed(home.page().encode()), "text/html")
@@ -132,8 +128,6 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         await desk.answer(lambda: home.receive(key, name, offset, data))
         return {"next": offset + len(data)}
 
-    # ----------------------------------------------------------------- models
-
     @app.get("/api/models")
     async def models() -> dict[str, Any]:
         return offered()
@@ -152,8 +146,6 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     @app.get("/api/models/{model:path}/weights")
     async def weights(model: ModelName) -> Response:
         return Response(await desk.answer(lambda: weights_of(desk.models[model])), 200, NEVER_CHANGES, BINARY)
-
-    # ----------------------------------------------------------------- runs
 
     @app.post("/api/runs")
     async def ask(request: Request, like: KnownRun = "") -> Response:

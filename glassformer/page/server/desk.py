@@ -65,8 +65,6 @@ class Desk:
         self.readers.shutdown(wait=False, cancel_futures=True)
         self.ahead.shutdown(wait=False, cancel_futures=True)
 
-    # ----------------------------------------------------------------- runs
-
     def run(self, key: str) -> Run:
         """A run that is kept; raises MissingError."""
         if key not in self.runs:
@@ -139,8 +137,6 @@ class Desk:
         if self.runs.pop(key, None) is not None:
             self.numbers.forget(key)
 
-    # ----------------------------------------------------------------- searches
-
     async def tree(self, asked: AskedTree) -> bytes:
         """The search tree of this wish: kept, waited for with others, or begun. Raises as `ask` does."""
         if asked.key in self.trees:
@@ -155,8 +151,6 @@ class Desk:
         while len(self.trees) > MOST_TREES:
             self.trees.popitem(last=False)
         return found
-
-    # ----------------------------------------------------------------- answers
 
     async def answer(self, work: Callable[[], Answer]) -> Answer:
         """An answer about a run that is kept."""

@@ -104,8 +104,6 @@ class Home:
             remember(place)
         return offer.name
 
-    # ----------------------------------------------------------------- what is dropped
-
     def folder_of(self, key: str) -> Path:
         """Where the files of a folder are that was dropped; raises CheckpointError where none came."""
         folder = Path(self.temporary.name) / key if self.temporary else None
@@ -132,9 +130,6 @@ class Home:
         """Delete what was dropped."""
         if self.temporary is not None:
             self.temporary.cleanup()
-
-
-# --------------------------------------------------------------------- the visitor's own
 
 
 def own_offers(taken: dict[str, Offer]) -> list[Offer]:

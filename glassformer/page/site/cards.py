@@ -74,9 +74,6 @@ def card_of(trace: Trace, asked: Example) -> Card:
     raise wrong
 
 
-# --------------------------------------------------------------------- the views
-
-
 def tied(trace: Trace, asked: Example) -> Found:
     """The head that ties two words most."""
     word, one, *others = asked.words
@@ -199,9 +196,6 @@ MADE: Mapping[View, Callable[[Trace, Example], Found]] = {
     "lens": settled,
     "rollout": rolled,
 }
-
-
-# --------------------------------------------------------------------- what they share
 
 
 def lines(
