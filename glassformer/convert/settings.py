@@ -84,7 +84,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Only(_Row):
-    """A setting that would change the numbers, of which we have one value. The first is told and written nowhere."""
+    """A setting that would change the numbers, of which we have one value. The first is reported and written nowhere."""
 
     theirs: str
     allowed: tuple[Any, ...]
@@ -105,11 +105,11 @@ class Only(_Row):
 
 @dataclass(frozen=True)
 class Unused(_Row):
-    """Keys that do not affect the model's numbers. `told`: a report names them, unless they are kept elsewhere."""
+    """Keys that do not affect the model's numbers. `reported`: a report names them, unless they are kept elsewhere."""
 
     keys: tuple[str, ...]
     reason: str
-    told: bool = True
+    reported: bool = True
 
 
 SettingRow = Setting | Joint | Only | Unused
@@ -132,7 +132,7 @@ def read_values(rows: Sequence[SettingRow], values: Values, *, where: str) -> tu
                 do=did_you_mean(key, known) or "take it out of the file if it does not",
             )
         row = known[key]
-        if isinstance(row, Unused) and row.told:
+        if isinstance(row, Unused) and row.reported:
             aside[key] = row.reason
     for row in rows:
         try:

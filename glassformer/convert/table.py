@@ -258,7 +258,7 @@ def _as_computed(stored: Tensor, row: Derived, config: ModelConfig) -> bool:
 
 
 def stored_layers(rows: Sequence[TensorRow], blocks: str, source: Mapping[str, Tensor]) -> int:
-    """How many layers of `blocks` (`encoder.blocks`) their tensors are of, told by the numbers in their names."""
+    """How many layers of `blocks` (`encoder.blocks`) their tensors are of, by the numbers in their names."""
     wanted = [row for row in rows if isinstance(row, Same) and row.ours.startswith(f"{blocks}.{{}}.")]
     patterns = [_pattern(theirs) for row in wanted for theirs in (row.theirs, *row.copies)]
     return len({int(found[1]) for name in source for pattern in patterns if (found := pattern.fullmatch(name))})

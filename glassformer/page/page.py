@@ -141,8 +141,8 @@ def page(
         def made(carried: Carried) -> str:
             record = run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True), "limit": limit}
             numbers = {"tensors": save_planes(carried.tensors), "weights": save_planes(carried.weights)}
-            told = {"record": json.dumps(record, allow_nan=False).encode(), **numbers, **blocks}
-            return document(title, told, place=place, shared=shared, more=more, without=without, language=language)
+            content = {"record": json.dumps(record, allow_nan=False).encode(), **numbers, **blocks}
+            return document(title, content, place=place, shared=shared, more=more, without=without, language=language)
 
         room = limit - len(made(Carried(0))) - NAMES
         text = made(carried := carry(trace, room))
@@ -225,10 +225,10 @@ def shared_script(language: str = ENGLISH) -> str:
     """A file that pages of one site share, of a kind that opens from disk: it puts into each the elements that a page
     alone has of its own, then takes itself out, so that a page that is saved from the browser needs it no longer.
     """
-    told = {name: base64.b64encode(compressed(data)).decode() for name, data in texts_of_page().items()}
+    elements = {name: base64.b64encode(compressed(data)).decode() for name, data in texts_of_page().items()}
     for name, text in script_of_page(OF_SERVER, language).items():
-        told[name] = base64.b64encode(compressed(text.encode())).decode()
-    return f"{PUT_SHARED}({json.dumps(told)});\n"
+        elements[name] = base64.b64encode(compressed(text.encode())).decode()
+    return f"{PUT_SHARED}({json.dumps(elements)});\n"
 
 
 def document(

@@ -200,7 +200,7 @@ class SlotCache:
     """Keys and values of sentences that enter and leave: one row for each, a tree of tokens for its hypotheses.
 
     A token is written once and never moved. It stays as long as a hypothesis goes on from it; its column is then free
-    for another token. Who may look at whom is told by the mask that `place` gives, and by nothing else: a column's
+    for another token. Who may look at whom is decided by the mask that `place` gives, and by nothing else: a column's
     number says nothing about its place in the text, which `positions` [R, C] holds.
     """
 

@@ -140,5 +140,5 @@ def _answer(question: Question, on: str, score: str, cells: Cells) -> dict[str, 
             value = Interval(mean, mean - half, mean + half)
         clear = agree and (value.low > 0 or value.high < 0)
         found = SAME if not clear else BETTER if sign * value.value > 0 else WORSE
-    told = {"of": question.of, "against": against, "test": on, "score": score, **value._asdict()}
-    return {**told, "of_seeds": of_seeds, "found": found, "expected": question.expect}
+    facts = {"of": question.of, "against": against, "test": on, "score": score, **value._asdict()}
+    return {**facts, "of_seeds": of_seeds, "found": found, "expected": question.expect}

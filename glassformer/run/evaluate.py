@@ -114,8 +114,8 @@ def evaluate(
         fits = task.fits_baselines or isinstance(data, RecordSection)
         if not baselines or model.task is None or not fits:
             return scores
-        told = progress if task.fits_baselines else NoProgress()
-        train = _training_source(model, preparation, told) if files else sources.get("train")
+        shown = progress if task.fits_baselines else NoProgress()
+        train = _training_source(model, preparation, shown) if files else sources.get("train")
         if train is None:
             return scores
         if files and isinstance(data, RecordSection):

@@ -178,14 +178,14 @@ class Several(Processes):
 
     def _lost(self) -> BaseException:
         try:
-            told = json.loads(self._store.get("ended")) if self._store.check(["ended"]) else None
+            left = json.loads(self._store.get("ended")) if self._store.check(["ended"]) else None
         except RuntimeError:  # the launcher has ended too
-            told = None
-        if told is None:
+            left = None
+        if left is None:
             return LostProcessError(
                 "a training needs all its processes", got="the end of one", do="continue with --resume"
             )
-        return KeyboardInterrupt(told["sentence"]) if told["interrupted"] else ConfigError(told["sentence"])
+        return KeyboardInterrupt(left["sentence"]) if left["interrupted"] else ConfigError(left["sentence"])
 
 
 @contextmanager

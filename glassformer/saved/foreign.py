@@ -78,7 +78,7 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     )
     of_two = () if tokenizer is None or len(tokenizer.sides) == 1 else (two,)
     last = () if model.task is None else model.task.not_exported
-    return (*left, *said.told, *of_two, *last)
+    return (*left, *said.remarks, *of_two, *last)
 
 
 class Searched(NamedTuple):
@@ -87,7 +87,7 @@ class Searched(NamedTuple):
     tokens: Mapping[str, Any]
     generation: Mapping[str, Any]
     start: int | None = None
-    told: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def searched(model: Artefact) -> Searched:
@@ -117,17 +117,17 @@ def searched(model: Artefact) -> Searched:
     }
     if pad is not None:
         generation |= {"pad_token_id": pad, "bad_words_ids": [[pad]]}
-    told = []
+    remarks = []
     if beams > 1 and section.length_penalty:
-        told.append(
+        remarks.append(
             f"the length penalty {section.length_penalty:g} divides scores by ((5 + n) / 6)^{section.length_penalty:g} "
             f"here and by n^{section.length_penalty:g} there, for an answer of n tokens: some translations differ"
         )
     if model.config.family == "marian" and pad != target.vocabulary_size - 1:
-        told.append("ctranslate2 cannot read it: its padding is not the last token of the vocabulary")
+        remarks.append("ctranslate2 cannot read it: its padding is not the last token of the vocabulary")
     # Their default would end the longest texts, which we cut.
     tokens = {**model.token_settings, **tokens, "forced_eos_token_id": None}
-    return Searched(tokens, generation, start=ids.begin if ids.begin in ids.never else None, told=tuple(told))
+    return Searched(tokens, generation, start=ids.begin if ids.begin in ids.never else None, remarks=tuple(remarks))
 
 
 def _written(model: Artefact) -> Searched:

@@ -188,10 +188,10 @@ def evaluating(model: Transformer) -> Iterator[bool]:
 
 # From so many passes for each thread on, a thread computes whole passes alone: none waits for another within a product.
 PASSES_OF_A_THREAD = 2
-# Rows from which on it is told how far an example is.
+# Rows from which on it is reported how far an example is.
 LONG = 64
 
-# What is told of a long example: how many of its rows are answered, and of how many, None where nobody knows.
+# What is reported of a long example: how many of its rows are answered, and of how many, None where nobody knows.
 Within = Callable[[int, int | None], None]
 
 # Answers some rows for a model, in bfloat16 or not: what is found for each row, with its place, in any order.

@@ -180,7 +180,7 @@ class Checkpoints:
     def all(self) -> list[Checkpoint]:
         return [read_checkpoint(folder) for folder in self._named("step")]
 
-    def told(self, found: Checkpoint | None) -> Checkpoint | None:
+    def agreed(self, found: Checkpoint | None) -> Checkpoint | None:
         """The checkpoint that the first process has found, in those that read it."""
         return found
 

@@ -17,7 +17,7 @@ from glassformer.runtime.device import Log
 from glassformer.runtime.processes import ALONE, Processes
 from glassformer.training import adapters
 from glassformer.training.settings import TrainSection, TuneSection
-from glassformer.training.tune import Stages, parameter_groups, told, trained
+from glassformer.training.tune import Stages, parameter_groups, summary, trained
 
 
 class Muon(torch.optim.Muon):
@@ -227,7 +227,7 @@ class Tuned:
         """Let what is trained after this share of the run have gradients, and nothing else."""
         self.stage = self.stages.at(fraction)
         self.stages.begin(self.model, self.stage)
-        self.log(told(self.model, self.stages, self.stage))
+        self.log(summary(self.model, self.stages, self.stage))
 
     def begin_if_due(self, fraction: float, step: int) -> bool:
         """Begin another stage where its part of the run has come, and say so; `step` steps are done."""
@@ -235,7 +235,7 @@ class Tuned:
             return False
         self.stage, self.checked = self.stages.at(fraction), False
         self.stages.begin(self.model, self.stage)
-        self.log(f"from step {step + 1:,} on: {told(self.model, self.stages, self.stage)}")
+        self.log(f"from step {step + 1:,} on: {summary(self.model, self.stages, self.stage)}")
         return True
 
     def step(self, optimizer: Optimizers, step: int) -> None:
@@ -295,14 +295,14 @@ class BeforeStep:
         waiting = [name for name in still if name.endswith(".adapter.down") and name not in self.with_gradient]
         without = [name for name in still if name not in self.with_gradient and name not in waiting]
         small = [name for name in still if name in self.with_gradient]
-        told = f"checked after step {step:,}: {len(moved):,} of {len(trained):,} trained tensors have moved, {same}"
+        sentence = f"checked after step {step:,}: {len(moved):,} of {len(trained):,} trained tensors have moved, {same}"
         if waiting:
-            told += f"; {len(waiting):,} wait, as `down` of an adapter does while its `up` is zero"
+            sentence += f"; {len(waiting):,} wait, as `down` of an adapter does while its `up` is zero"
         if without:
-            told += f"; no gradient reaches {_listed(without)}: the loss does not depend on it"
+            sentence += f"; no gradient reaches {_listed(without)}: the loss does not depend on it"
         if small:
-            told += f"; the step is too small to change {_listed(small)} at this learning rate"
-        return told
+            sentence += f"; the step is too small to change {_listed(small)} at this learning rate"
+        return sentence
 
 
 def _checksum(parameter: Tensor) -> int:

@@ -145,11 +145,11 @@ class ConsoleProgress:
                 yield step
 
     def _with_lines(self, steps: Iterator[Step]) -> Iterator[Step]:
-        pace, told = _Pace(), -1
+        pace, tenths = _Pace(), -1
         for step in steps:
             pace.see(step)
-            if int(step.fraction * 10) > told:
-                told = int(step.fraction * 10)
+            if int(step.fraction * 10) > tenths:
+                tenths = int(step.fraction * 10)
                 self.note(f"step {step.step:,}: {', '.join(pace.facts(step))}")
             self._scores(step)
             yield step

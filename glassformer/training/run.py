@@ -110,7 +110,7 @@ class Run:
         compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
         facts = circumstances(settings, tune, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
         facts["processes"] = processes.count
-        found = checkpoints.told(_newest(checkpoints, resume=resume))
+        found = checkpoints.agreed(_newest(checkpoints, resume=resume))
         if found is not None:
             state.restore(found)
             if settings.compile == "auto":  # as in the first part of the run, so that the result is the same to the bit
@@ -185,7 +185,7 @@ class Run:
         if self.held_out is not None:
             self.progress.few = self._evaluate().get("targets", math.inf) < FEW
             rule = f"; with fewer than {FEW} held-out examples the loss decides" if self.progress.loss_decides else ""
-            self.log(f"step 0, the linear probe: {self.told(self.progress.best, self.progress.best_loss)}{rule}")
+            self.log(f"step 0, the linear probe: {self.in_words(self.progress.best, self.progress.best_loss)}{rule}")
 
     def _evaluate(self) -> dict[str, float]:
         self.evaluated_step = self.progress.step
@@ -247,7 +247,7 @@ class Run:
             own.continue_without()
             self.log("another process could not compile; all continue without")
 
-    def told(self, score: float | None, loss: float | None) -> str:
+    def in_words(self, score: float | None, loss: float | None) -> str:
         """What the best model is kept by, in words: its score, and the loss where this decides."""
         assert self.held_out is not None
         assert score is not None

@@ -128,7 +128,7 @@ class SharedCheckpoints(Checkpoints):
             raise CheckpointError(f"the checkpoint of step {step} could not be written", got=str(error)) from None
         return self.folder / f"{kind}-{step:08d}"
 
-    def told(self, found: Checkpoint | None) -> Checkpoint | None:
+    def agreed(self, found: Checkpoint | None) -> Checkpoint | None:
         folder = self._processes.of_first(None if found is None else str(found.folder))
         return found if folder is None or found is not None else read_checkpoint(Path(folder))
 
@@ -138,9 +138,9 @@ class SharedCheckpoints(Checkpoints):
         folder = draft / parts.FOLDER
         if self._processes.first:
             folder.mkdir()
-        told = Path(self._processes.of_first(str(folder)))
+        place = Path(self._processes.of_first(str(folder)))
         shared = {group: named for group, named in tensors.items() if named and group in LEARNED}
-        self._processes.together(lambda: parts.write_parts(told, _flat(shared)))
+        self._processes.together(lambda: parts.write_parts(place, _flat(shared)))
         if not self._processes.first:
             return {}
         facts = super()._written(draft, {group: named for group, named in tensors.items() if group not in shared})

@@ -169,13 +169,13 @@ class CTranslated:
             return _Batch(requests, most, results)
         logs: list[list[float]] | None = None
         if settings.method == "greedy" and self.tells is Scores.TOKENS and not wanted.attention:
-            told: list[list[float]] = [[] for _ in requests]
+            by_request: list[list[float]] = [[] for _ in requests]
 
             def chosen(step: Any) -> bool:
-                told[step.batch_id].append(step.log_prob)
+                by_request[step.batch_id].append(step.log_prob)
                 return False
 
-            options["callback"], logs = chosen, told
+            options["callback"], logs = chosen, by_request
         results = self.engine.translate_batch(
             [_named(request.source or ()) for request in requests],
             max_input_length=0,  # it would cut silently
@@ -189,7 +189,7 @@ class CTranslated:
         """The answers of a batch; requests of which it has cut an answer elsewhere than we do are added to `left`."""
         answers: list[_Answer] = []
         finished: list[tuple[Request, int]] = []
-        told: list[list[float]] = []
+        known: list[list[float]] = []
         penalties = length_penalty(torch.arange(batch.most + 1), wanted.settings).tolist()
         for place, (request, result) in enumerate(zip(batch.requests, batch.results, strict=True)):
             best = _best(request, result.result(), batch, penalties, wanted)
@@ -199,13 +199,13 @@ class CTranslated:
             finished.append((request, len(best)))
             answers += best
             if batch.logs is not None:  # of a greedy search, which has one answer
-                told.append(batch.logs[place][: len(best[0].ids)])
+                known.append(batch.logs[place][: len(best[0].ids)])
         self.used += len(finished)
 
         @cache
         def scored() -> list[list[float]]:
             """Of all answers, when the first is asked for: that takes the engine as long as most of the search."""
-            return told or list(self.scored(answers, wanted))
+            return known or list(self.scored(answers, wanted))
 
         def logs_of(place: int) -> list[float]:
             self.tells = Scores.TOKENS

@@ -34,7 +34,7 @@ def answer_records(job: Job) -> None:
     """Answer what has no answer yet. A batch is computed whole: in another batch an answer may round otherwise."""
     opened, asked, out, bad = job.opened, Verb(job.verb, job.options), job.out, job.bad
     number = empty = 0
-    told, long = Few(), Few()
+    remarks, long = Few(), Few()
     for texts in batches(job.texts):
         batch = texts
         if bad is not None:
@@ -51,7 +51,7 @@ def answer_records(job: Job) -> None:
                 continue
             note_windows(each.values.get("text", ""), its.windows, opened.row_tokens, long)
             for sentence in getattr(its, "notes", ()):
-                told(sentence)
+                remarks(sentence)
             empty += bool(getattr(its, "empty", 0))
             if job.json:
                 record({**each.kept, **its.to_dict()}, out.handle)
@@ -61,7 +61,7 @@ def answer_records(job: Job) -> None:
         job.advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
     _note_empty(empty)
-    told.rest()
+    remarks.rest()
     long.rest()
     need_one(number, bad)
 

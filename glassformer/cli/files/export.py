@@ -112,7 +112,7 @@ def _show_scores(found: OnnxExport) -> None:
             cells.append(f"{value} ({low} … {high})")
         table.add_row(escaped(each.name.replace("_", " ")), *cells[: 1 + len(graphs)])
     print_table(console(), table)
-    told = ["float32 and int8: onnxruntime"]
+    remarks = ["float32 and int8: onnxruntime"]
     if found.int8 is not None:
-        told.append("in brackets 95 % intervals by paired bootstrap over the examples")
-    console().print(f"{'; '.join(told)}. --json has the interval of each score.")
+        remarks.append("in brackets 95 % intervals by paired bootstrap over the examples")
+    console().print(f"{'; '.join(remarks)}. --json has the interval of each score.")

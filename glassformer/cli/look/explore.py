@@ -106,7 +106,7 @@ def explore(
         note(f"{'all models' if home else f'the page of {first.name}'}, for this machine only; Ctrl-C stops it")
 
     serve(
-        offers, read_settings(Asked, wish, where="the text"), port=port, device=device, told=opened, home=home,
+        offers, read_settings(Asked, wish, where="the text"), port=port, device=device, announce=opened, home=home,
         browser=not no_browser and not json,
     )  # fmt: skip
 
@@ -131,7 +131,7 @@ def _publish(
     offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(models)] or _offers()
     home = publish(
         folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address, language=language,
-        overwrite=overwrite, told=note,
+        overwrite=overwrite, tell=note,
     )  # fmt: skip
     size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
     if json:

@@ -88,8 +88,8 @@ class TableReader:
 
         found = pair_columns(columns, path)
         tells = not names_columns(path) and (len(found) > 1 or found != columns)
-        if tells and (told := unread_told(found, find_format(path, names_of(found)))):
-            note(f"{path.name}: {told}")
+        if tells and (unread := unread_told(found, find_format(path, names_of(found)))):
+            note(f"{path.name}: {unread}")
         return found
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:

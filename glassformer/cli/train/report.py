@@ -99,8 +99,8 @@ def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str,
 def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
     _title(screen, "Most wrong" + (f": {report['quotes']}" if "quotes" in report else ""))
     for row in rows:
-        told = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in (*_TEXTS, *_NAMED))
-        screen.print(f"[bold]{escaped(told)}[/bold]")
+        named = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in (*_TEXTS, *_NAMED))
+        screen.print(f"[bold]{escaped(named)}[/bold]")
         for role in _TEXTS:
             if role in row:
                 screen.print(f"  [dim]{escaped(row[role])}[/dim]")

@@ -18,7 +18,7 @@ from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, REJECTS, SUITS
 from glassformer.tasks import TASKS, TaskEntry
 
 
-def told(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) -> str:
+def default_of(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) -> str:
     """The default of a setting, `train.batch`, in brackets, with that for --start if it is another one; with `tuning`
     only this one. Where tasks differ, it says where theirs are. Empty where none of the tasks has the setting.
     """
@@ -223,7 +223,7 @@ def _parameters(tasks: Collection[str], *, student: bool = False) -> list[inspec
     """Of the options of the table, those that a task has, or a student of any of these tasks."""
     found = []
     for name, kind, setting, line in _OPTIONS:
-        default = told(setting, tasks, tuning=student)
+        default = default_of(setting, tasks, tuning=student)
         if not default or (student and setting in _OF_THE_TEACHER):
             continue
         more = _FOR_TASKS[setting](tasks) if setting in _FOR_TASKS else ""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Texts that are made into vectors together, and the most characters of them: always the same ones, so that a command
 # that was stopped goes on with the very numbers that it would have made.
 _TOGETHER, _CHARACTERS = 4096, 1 << 23
-# Characters from which on it is told that a text is cut into tokens, which takes seconds.
+# Characters from which on it is reported that a text is cut into tokens, which takes seconds.
 _LONG = 1 << 20
 # Blank texts, or questions, that a note names by their lines.
 NAMED = 5

@@ -39,7 +39,7 @@ class Session:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
-        options.log_severity_level = 4  # what it refuses is told by the error
+        options.log_severity_level = 4  # what it refuses is reported by the error
         try:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # its errors have no common class of their own

@@ -153,7 +153,7 @@ class PairReport:
 
     def table(self, remove: Collection[Problem] = ()) -> str:
         """A line for each problem, its count and share, what is done, and the first places; at most 80 columns."""
-        told = {
+        meanings = {
             "empty": "a side without text",
             "length": f"a side over {LENGTH_RATIO:g} times as long as expected",
             "copy": "target = source",
@@ -165,7 +165,7 @@ class PairReport:
             count = self.count(problem)
             share = f"{count / max(1, len(self)):.2%}"
             done = "removed" if problem in remove and count else ""
-            lines.append(f"  {problem:<9} {count:>9,} {share:>7}  {done:<7}  {told[problem]}".rstrip()[:_WIDTH])
+            lines.append(f"  {problem:<9} {count:>9,} {share:>7}  {done:<7}  {meanings[problem]}".rstrip()[:_WIDTH])
             if count:
                 lines.append(_cut(f"            first: {', '.join(self.examples(problem))}"))
         kept = int(self.kept(remove).sum())

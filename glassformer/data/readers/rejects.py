@@ -87,7 +87,7 @@ def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[R
         rejects = RejectsFile(path, handle, inputs)
         try:
             yield rejects
-        except BaseException as error:  # what was set aside until then is told all the same
+        except BaseException as error:  # what was set aside until then is reported all the same
             stopped = error
         rejects.sort()
     if stopped is not None:

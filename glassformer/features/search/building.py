@@ -180,8 +180,8 @@ def _write(draft: Path, content: Content, facts: Mapping[str, Any], counting: Ad
     with counting(content.rows) as advance:
         words, pairs = write_words(content.said, draft, advance)
     checksums = {name: file_checksum(draft / name) for name in HELD + (COUNTED if words else ())}
-    told = IndexFacts(**facts, texts=content.rows, empty=tuple(empty), words=words, pairs=pairs, checksums=checksums)
-    (draft / INDEX).write_text(sealed_json(told.model_dump(mode="json")), encoding="utf-8")
+    written = IndexFacts(**facts, texts=content.rows, empty=tuple(empty), words=words, pairs=pairs, checksums=checksums)
+    (draft / INDEX).write_text(sealed_json(written.model_dump(mode="json")), encoding="utf-8")
 
 
 def _name_of(model: Artefact) -> str:

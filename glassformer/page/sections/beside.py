@@ -76,8 +76,8 @@ def makers_beside(
         made[NEIGHBOURS] = lambda trace: neighbours_section(trace, opened)
     if start is not None:
         before = _model(start)
-        told = moved_section(model, before, freeze, read_adapters(run))
-        made[MOVED] = lambda trace: told
+        changes = moved_section(model, before, freeze, read_adapters(run))
+        made[MOVED] = lambda trace: changes
     return made
 
 

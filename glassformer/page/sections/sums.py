@@ -1,4 +1,4 @@
-"""What the page is told by *Sum it up for me*, as JSON: the shape of each section, one class for each object in it.
+"""What the page gets for *Sum it up for me*, as JSON: the shape of each section, one class for each object in it.
 
 Sections of `sections.py`, worked out from a run alone: `heads-summary`, `rollout`, `lens`, `attributions`, `ties`.
 `importance` is measured on a held-out text, so a page has it only where one was given. Indices count from 0; `text` is

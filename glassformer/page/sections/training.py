@@ -40,7 +40,7 @@ def training_sections(folder: str | Path | None) -> dict[str, Any]:
     """The sections of a page that tell of the training in this folder; {} where there is none."""
     if folder is None or not has_training(folder):
         return {}
-    return {SECTION: Training(Path(folder)).told()}
+    return {SECTION: Training(Path(folder)).record()}
 
 
 @dataclass
@@ -78,10 +78,10 @@ class Training:
     def __post_init__(self) -> None:
         self.lines = Lines(self.folder / METRICS)
 
-    def told(self, known: str = "") -> dict[str, Any]:
+    def record(self, known: str = "") -> dict[str, Any]:
         """The curve, and the records: those that whoever has the mark `known` does not have yet, or with `fresh` all.
 
-        A mark is the number of the file and the last step that was told.
+        A mark is the number of the file and the last step that was sent.
         """
         with self.lock:
             self._read_metrics()

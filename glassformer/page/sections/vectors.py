@@ -1,6 +1,6 @@
-"""What a page is told of the vectors of words and texts: which tensors are the layers, and how a strategy joins them.
+"""What a page gets of the vectors of words and texts: which tensors are the layers, and how a strategy joins them.
 
-The strategies are those of `features/strategies.py`, resolved here: the page adds up what it is told and knows none.
+The strategies are those of `features/strategies.py`, resolved here: the page adds up what it gets and knows none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The routes of the server: the page, the models on offer, and runs with their numbers.
 
-What is told of a run never changes, for a run is called by what was asked for: browsers keep it.
+What is sent of a run never changes, for a run is called by what was asked for: browsers keep it.
 """
 
 import base64
@@ -136,8 +136,8 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     async def vocabulary(request: Request, model: ModelName) -> Response:
         if desk.models.offer(model).unfinished:
             return in_json(request, packed([]))
-        told = await desk.answer(lambda: packed(desk.models[model].tokenizer.target.shown, level=6))
-        return in_json(request, told, NEVER_CHANGES)
+        tokens = await desk.answer(lambda: packed(desk.models[model].tokenizer.target.shown, level=6))
+        return in_json(request, tokens, NEVER_CHANGES)
 
     @app.get("/api/models/{model:path}/training")
     async def training(request: Request, model: ModelName, known: Mark = "") -> Response:
@@ -247,11 +247,11 @@ def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
         "run": run.overview,
         "vocabulary": packed(desk.models[start.model].tokenizer.target.shown, level=6),
     }
-    told, numbers = run.shown_first()
+    fetched, numbers = run.shown_first()
     if run.whole:
         numbers["numbers"] = run.all_numbers()
     return [
-        *(json_of(name, answer) for name, answer in (answers | told).items() if len(answer) <= MOST_BESIDE),
+        *(json_of(name, answer) for name, answer in (answers | fetched).items() if len(answer) <= MOST_BESIDE),
         *(element for name, data in numbers.items() if (element := numbers_beside(name, data))),
     ]
 

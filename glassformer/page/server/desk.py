@@ -159,8 +159,8 @@ class Desk:
     async def explain(self, key: str, name: str, cell: Sequence[int]) -> bytes:
         """One number explained; behind it what may be asked for next is worked out, for the last number alone."""
         run = self.run(key)
-        told = await self.answer(lambda: run.explain(name, cell))
+        explained = await self.answer(lambda: run.explain(name, cell))
         if self.next is not None:
             self.next.cancel()
         self.next = self.ahead.submit(run.look_around, name)
-        return told
+        return explained

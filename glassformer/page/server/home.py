@@ -164,10 +164,10 @@ def is_model(folder: Path) -> bool:
 def recent() -> list[str]:
     """What was opened before, the last first."""
     try:
-        told = parse_json((cache_folder() / RECENT).read_text(encoding="utf-8"))
+        listed = parse_json((cache_folder() / RECENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    return [place for place in told if isinstance(place, str)][:MOST_RECENT] if isinstance(told, list) else []
+    return [place for place in listed if isinstance(place, str)][:MOST_RECENT] if isinstance(listed, list) else []
 
 
 def remember(place: str | Path) -> None:

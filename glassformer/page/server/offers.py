@@ -54,7 +54,7 @@ class Offer:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the page is told; where a model is on this machine is no concern of it."""
+        """What the page gets; where a model is on this machine is no concern of it."""
         return {"name": self.name, "texts": self.texts, "seconds": self.seconds, "choices": self.choices}
 
 
@@ -121,13 +121,13 @@ class Models:
         return self.offers[name]
 
     def training(self, name: str, known: str) -> dict[str, Any] | None:
-        """What is told of its training since the mark `known`; None where it comes from no folder of a run."""
+        """The record of its training since the mark `known`; None where it comes from no folder of a run."""
         folder = Path(located(self.offer(name).place))
         if not has_training(folder):
             return None
         with self.lock:
             training = self.trainings.setdefault(name, Training(folder))
-        return training.told(known)
+        return training.record(known)
 
     def __getitem__(self, name: str) -> Artefact:
         """The model of this name; raises UnknownNameError, and CheckpointError where it cannot be opened."""

@@ -1,4 +1,4 @@
-"""How large each tensor of a run is, told from the formulas: so that a page knows all of them before any is computed.
+"""How large each tensor of a run is, from the formulas: so that a page knows all of them before any is computed.
 
 What is the same for all sentences, heads or queries may be stored with size 1 there; sizes here are whole.
 """

@@ -21,11 +21,11 @@ def serve(
     *,
     port: int = 0,
     device: str = "auto",
-    told: Callable[[str], None],
+    announce: Callable[[str], None],
     home: str = "",
     browser: bool = True,
 ) -> None:
-    """Serve the page of these models until Ctrl-C. `told` is called with its address when it can be opened; `home` is
+    """Serve the page of these models until Ctrl-C. `announce` is called with its address when it can be opened; `home` is
     what a browser opens below it.
 
     `start` is run before: what is wrong with it is refused here, with the errors of `Model.trace`. Port 0 is any that
@@ -49,7 +49,7 @@ def serve(
     token = secrets.token_urlsafe(24)
     with bound(port) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/"
-        told(address)
+        announce(address)
         if browser and has_screen():
             webbrowser.open(address + home)
         config = uvicorn.Config(

@@ -79,11 +79,11 @@ def site_folder(path: str | Path, names: Iterable[str], *, inputs: Iterable[str 
 def files_of(folder: Path) -> tuple[str, ...] | None:
     """The files of the site in a folder, its list among them; None where there is no site."""
     try:
-        told = dict(read_json(current(folder) / LIST))
+        known = dict(read_json(current(folder) / LIST))
     except (OSError, ValueError, TypeError):
         return None
-    files = told.get("files")
-    if told.get("made_for") != MADE_FOR or not isinstance(files, list):
+    files = known.get("files")
+    if known.get("made_for") != MADE_FOR or not isinstance(files, list):
         return None
     # A list that was changed by hand names nothing outside its folder.
     return (LIST, *(name for name in files if isinstance(name, str) and name and Path(name).name == name))

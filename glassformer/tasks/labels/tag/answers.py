@@ -191,15 +191,15 @@ class Tagging(Answered):
         kept, found = 2 * words, self.words
         more = f"{len(found) - kept:,} more words" if len(found) > kept else ""
         rows = tuple((word, ()) for word in found[:kept])
-        told = [
+        remarks = [
             f"{span.text[:SHOWN]}: {span.label} ({span.probability:.1%}), characters {span.start:,} to {span.end:,}."
             for span in self.spans[: 2 * answers]
         ]
-        left = len(self.spans) - len(told)
-        told += [*([f"{left:,} more spans."] if left else []), *([] if told else ["No span is marked."])]
+        left = len(self.spans) - len(remarks)
+        remarks += [*([f"{left:,} more spans."] if left else []), *([] if remarks else ["No span is marked."])]
         if len(self.spans) == len(found):  # each word has a tag of its own
-            told = []
-        return InWords("the tag of each word", (), rows, self.tags[:kept], more, tuple(told))
+            remarks = []
+        return InWords("the tag of each word", (), rows, self.tags[:kept], more, tuple(remarks))
 
     def to_dict(self) -> dict[str, Any]:
         spans = [vars(span) for span in self.spans]
