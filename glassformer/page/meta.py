@@ -1,5 +1,6 @@
-"""What services read that show a link: elements of the head of a page."""
+"""The frame of every page, and the elements of its head that services read which show a link."""
 
+from collections.abc import Iterable
 from html import escape
 
 
@@ -14,3 +15,25 @@ def meta(title: str, said: str, *, picture: str = "", alt: str = "", place: str 
     lines += [f'<meta name="description" content="{escape(said)}">']
     lines += [f'<meta name="twitter:card" content="{"summary_large_image" if picture else "summary"}">']
     return "\n".join(lines)
+
+
+def framed(title: str, head: Iterable[str], body: Iterable[str], *, root: str = 'lang="en"', policy: str = "") -> str:
+    """A page with these elements; `title` is HTML, `root` are the attributes of its root, `policy` is an element."""
+    return "\n".join(
+        (
+            "<!doctype html>",
+            f"<html {root}>",
+            "<head>",
+            '<meta charset="utf-8">',
+            *([policy] if policy else []),
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}</title>",
+            *head,
+            "</head>",
+            "<body>",
+            *body,
+            "</body>",
+            "</html>",
+            "",
+        )
+    )

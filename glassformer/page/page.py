@@ -25,7 +25,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
 from glassformer.look.trace.cell import unmarked
-from glassformer.page.meta import meta
+from glassformer.page.meta import framed, meta
 from glassformer.page.parts import ID, LOADER, STYLE, languages, parts_of
 from glassformer.page.sections import gradients
 from glassformer.page.sections.carried import PLANES, Carried, compressed, planes
@@ -253,29 +253,16 @@ def document(
         # A browser may take a file from disk for one of another site.
         policy = policy.replace("script-src ", "script-src 'self' file: ")
     scripts = [*(block_of(name, compressed(data)) for name, data in blocks.items()), *own]
-    return "\n".join(
-        (
-            "<!doctype html>",
-            f'<html lang="en"{_told("place", place)}{_told("language", language.removeprefix(ENGLISH))}>',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)} · glassformer</title>",
-            *([more] if more else []),
-            "</head>",
-            "<body>",
-            f"{root}<noscript>{WITHOUT_SCRIPT}</noscript></div>",
-            *scripts,
-            f'<script type="module">{LOADER}</script>',
-            "</body>",
-            "</html>",
-            "",
-        )
+    return framed(
+        f"{escape(title)} · glassformer",
+        [more] if more else [],
+        (f"{root}<noscript>{WITHOUT_SCRIPT}</noscript></div>", *scripts, f'<script type="module">{LOADER}</script>'),
+        root=f'lang="en"{_attribute("place", place)}{_attribute("language", language.removeprefix(ENGLISH))}',
+        policy=f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
     )
 
 
-def _told(name: str, value: str) -> str:
+def _attribute(name: str, value: str) -> str:
     """An attribute that the script reads, where there is something to tell."""
     return f' data-{name}="{escape(value)}"' if value else ""
 

@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from glassformer.base.errors import GlassformerError
+from glassformer.page.meta import framed
 from glassformer.page.page import WITHOUT_SCRIPT, block_of, script_files, texts_of_page
 from glassformer.page.sections.carried import compressed
 from glassformer.page.server.asked import KEY, Asked, cells_in, read_asked
@@ -273,35 +274,21 @@ def json_of(name: str, answer: bytes) -> str:
 
 def shell(title: str, elements: Sequence[str]) -> str:
     """The page before its script runs: a head with the model's name, and inert elements."""
-    return "\n".join(
-        (
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            "<title>glassformer</title>",
-            '<link rel="icon" href="data:,">',
-            '<link rel="stylesheet" href="script/core.css">',
-            # Fetched and compiled while the rest arrives, run behind it.
-            '<script type="module" src="script/core.js"></script>',
-            *(
-                f'<link rel="modulepreload" href="script/{part}">'
-                for part in script_files()
-                if part.startswith("live-")
-            ),
-            "</head>",
-            "<body>",
-            '<div id="explorer">',
-            f'<header class="top"><b class="brand">glassformer</b><p class="crumbs">{escape(title)}</p></header>',
-            f"<noscript>{escape(WITHOUT_SCRIPT)}</noscript>",
-            "</div>",
-            *elements,
-            "</body>",
-            "</html>",
-            "",
-        )
+    head = (
+        '<link rel="icon" href="data:,">',
+        '<link rel="stylesheet" href="script/core.css">',
+        # Fetched and compiled while the rest arrives, run behind it.
+        '<script type="module" src="script/core.js"></script>',
+        *(f'<link rel="modulepreload" href="script/{part}">' for part in script_files() if part.startswith("live-")),
     )
+    body = (
+        '<div id="explorer">',
+        f'<header class="top"><b class="brand">glassformer</b><p class="crumbs">{escape(title)}</p></header>',
+        f"<noscript>{escape(WITHOUT_SCRIPT)}</noscript>",
+        "</div>",
+        *elements,
+    )
+    return framed("glassformer", head, body)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
