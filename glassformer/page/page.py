@@ -21,7 +21,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError, from_system
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
 from glassformer.look.trace.cell import unmarked
@@ -92,14 +92,9 @@ def write_document(path: str | Path, make: Callable[[], str], *, overwrite: bool
     """Write what `make` returns, once the path is checked by `output_file`; raises DataError."""
     file = output_file(path, DataError, overwrite=overwrite)
     text = make()
-    try:
-        with atomic_write(file) as draft:
-            # A lone surrogate in a title is no reason to lose the page.
-            draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise DataError(
-            f"cannot write the page to {path}", got=error.strerror or str(error), do="choose another path"
-        ) from None
+    with from_system(DataError, f"cannot write the page to {path}", do="choose another path"), atomic_write(file) as at:
+        # A lone surrogate in a title is no reason to lose the page.
+        at.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def page(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.base.atomic import current, replace_files
-from glassformer.base.errors import DataError
+from glassformer.base.errors import DataError, from_system
 from glassformer.base.json_text import read_json
 from glassformer.base.outputs import held
 from glassformer.base.paths import behind_links, check_path
@@ -28,16 +28,12 @@ class Site:
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write these files, all or none; those of the site before are deleted. Raises DataError."""
         listed = (json.dumps({"made_for": MADE_FOR, "files": list(files)}, indent=2) + "\n").encode()
-        try:
-            with replace_files(self.folder, (LIST, *dict.fromkeys((*self.before, *files)))) as draft:
-                for name, data in {LIST: listed, **files}.items():
-                    (draft / name).write_bytes(data)
-        except OSError as error:
-            raise DataError(
-                f"cannot write the site to {self.folder}",
-                got=error.strerror or str(error),
-                do="choose another folder",
-            ) from None
+        with (
+            from_system(DataError, f"cannot write the site to {self.folder}", do="choose another folder"),
+            replace_files(self.folder, (LIST, *dict.fromkeys((*self.before, *files)))) as draft,
+        ):
+            for name, data in {LIST: listed, **files}.items():
+                (draft / name).write_bytes(data)
 
 
 def site_folder(path: str | Path, names: Iterable[str], *, inputs: Iterable[str | Path], overwrite: bool) -> Site:
