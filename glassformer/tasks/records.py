@@ -125,7 +125,7 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
     def from_records(
         cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """The task with settings found in its training records, as labels; `held_out` may have rare ones."""
+        """The task with the settings found in its training records, such as labels; `held_out` may have rare ones."""
 
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
