@@ -124,10 +124,6 @@ class Spread:
     run: Runner
 
 
-def in_this_process(corpus: Corpus) -> Iterator[Answered]:
-    return map(Worker(corpus), read_blocks(corpus))
-
-
 def read_blocks(corpus: Corpus) -> Iterator[str]:
     """The blocks without answers, in order. An error that stops the command is the last block."""
     os.chdir(corpus.folder)
