@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import HeadUse, ModelConfig
 from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import DataSection
@@ -92,6 +93,11 @@ def answers(both: Both, head: str) -> tuple[Tensor, Tensor]:
     return student, teacher
 
 
+def check_encoder(body: ModelConfig, wanted: str) -> None:
+    if body.encoder is None or body.decoder is not None:
+        raise ConfigError(wanted, got=f"the family {body.family}", do="choose bert or modernbert")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
     """What a task is prepared from. `body` is the model before it gets the task's head, `facts` are what the task has
@@ -130,6 +136,7 @@ class Task(ABC):
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
     two_sided: ClassVar[bool] = False
+    needs_encoder: ClassVar[str] = "this task is learned by an encoder"  # the refusal of any other model
     head_use: ClassVar[HeadUse | None] = None  # what the head for labels of its models answers
     of_imported: ClassVar[Literal["encoder", "decoder", "both"] | None] = None  # those without a task, by their stacks
     of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
@@ -174,9 +181,9 @@ class Task(ABC):
         return
 
     @classmethod
-    @abstractmethod
     def check_body(cls, section: Any, body: ModelConfig) -> None:
-        """Raise ConfigError for a model that cannot learn this task."""
+        """Raise ConfigError for a model that cannot learn this task: by default, for any but an encoder."""
+        check_encoder(body, cls.needs_encoder)
 
     @classmethod
     @abstractmethod
