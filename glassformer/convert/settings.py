@@ -84,7 +84,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Only(_Row):
-    """A setting that would change the numbers, of which we have one value. The first is reported and written nowhere."""
+    """A setting that would change the numbers, of which we have one value. The first is reported, and not written."""
 
     theirs: str
     allowed: tuple[Any, ...]

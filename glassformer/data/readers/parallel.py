@@ -57,7 +57,7 @@ def unread_told(columns: Mapping[str, Columns], format: TableFormat) -> str:
 
 
 _BLOCK = 1 << 20
-# A place is reported only where the pairs that it makes differ at most so much as lines that do not belong together: real
+# A place is named only where the pairs that it makes differ at most so much as lines that do not belong together: real
 # captions differ 0.32 times as much with one gap, 0.52 times or more where lines lack in several places. In files of
 # fewer lines chance agrees as well.
 _CLEARLY, _FEW = 0.45, 20
@@ -69,7 +69,7 @@ def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) 
     """The pairs of two files, line by line. Raises DataError where their numbers of lines differ."""
     source, target = Path(source), Path(target)
     check_parallel(source, target)
-    # A line that cannot be used is reported and left out: then the line of the same number is left out on the other side.
+    # A line that cannot be used is reported and left out, and so is the line of the same number on the other side.
     sides = [read_lines(path, bad=bad) for path in (source, target)]
     one, other = (next(side, None) for side in sides)
     while one is not None and other is not None:

@@ -25,8 +25,8 @@ def serve(
     home: str = "",
     browser: bool = True,
 ) -> None:
-    """Serve the page of these models until Ctrl-C. `announce` is called with its address when it can be opened; `home` is
-    what a browser opens below it.
+    """Serve the page of these models until Ctrl-C. `announce` is called with its address when it can be opened; `home`
+    is what a browser opens below it.
 
     `start` is run before: what is wrong with it is refused here, with the errors of `Model.trace`. Port 0 is any that
     is free. Raises MissingExtraError, and ConfigError for a port that is not free.
