@@ -77,12 +77,12 @@ class Kernel:
                 self.runs.pop(key, None)
                 return b""
             case ("GET", "api", "runs", key, what):
-                return self.answer(self.run(key), what, query)
+                return self.of_run(self.run(key), what, query)
             case ("GET" | "POST" | "DELETE", *_):
                 raise MissingError("there is nothing at this address", got=f"{method} {path[:80]}")
         raise MethodError("this address is not asked for so", got=method[:20])
 
-    def answer(self, run: Run, what: str, query: dict[str, str]) -> bytes:
+    def of_run(self, run: Run, what: str, query: dict[str, str]) -> bytes:
         """What is asked of one run."""
         name, part = query.get("name", ""), query.get("part", "")
         answers: dict[str, Callable[[], bytes]] = {

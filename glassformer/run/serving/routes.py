@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from glassformer.base.errors import GlassformerError
 from glassformer.base.json_text import in_json
 from glassformer.base.settings import Settings
-from glassformer.run.serving.refusals import TooSlowError, refused, refusal
+from glassformer.run.serving.refusals import TooSlowError, refusal, refused
 
 OPEN = ("/health", "/ready")
 """Addresses that need no token: they tell whether the server works, and nothing else."""
