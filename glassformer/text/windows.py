@@ -1,5 +1,7 @@
 """Long texts in overlapping windows; each token belongs to the window that shows most text around it."""
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 P pairs, B rows, S tokens of a row.
 """
 
+from __future__ import annotations
+
 import random
 from array import array
 from collections.abc import Iterator

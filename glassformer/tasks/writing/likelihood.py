@@ -5,6 +5,8 @@ B rows · S tokens of a row · T tokens of the target, its end among them · n s
 V vocabulary
 """
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple, Self

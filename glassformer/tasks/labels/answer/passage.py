@@ -3,6 +3,8 @@
 T tokens of a passage
 """
 
+from __future__ import annotations
+
 from array import array
 from collections import Counter
 from collections.abc import Sequence

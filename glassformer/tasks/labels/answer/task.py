@@ -3,6 +3,8 @@
 B rows · S tokens of a row · N best spans
 """
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress

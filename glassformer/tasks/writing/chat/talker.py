@@ -3,6 +3,8 @@
 B rows · S tokens of the turns so far
 """
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Conversations as tokens of a decoder, by the chat template of its model; and cut so that they fit into its rows."""
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
