@@ -58,8 +58,7 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Tensor, dropout_key: DropoutKey | None = None, tokens: Tensor | None = None) -> Tensor:
         """Inputs [..., I] to outputs [..., O]; without dropout or adapters, as in prediction."""
-        found: Tensor = self.matrix(x, self.nothing, self.bias)  # [..., O]
-        return found
+        return self.matrix(x, self.nothing, self.bias)  # [..., O]
 
 
 def to_int8(model: Transformer) -> None:
@@ -100,7 +99,6 @@ MOST_ROWS = 64
 MOST_BYTES = 2**30
 """The matrices are in memory twice; larger ones together than this are left unchanged."""
 
-
 # Numbers of rows for which both products are measured: each stands for those up to it.
 _MEASURED_ROWS = (1, 8, MOST_ROWS)
 # Rows of a matrix that are measured, of one that has more, and bytes of the matrices multiplied in turn: a text
@@ -136,9 +134,7 @@ class LaidOut:
 
 @contextmanager
 def laid_out(model: Transformer) -> Iterator[None]:
-    """Within, those large matrices of the stack that writes are laid out whose product is faster so on this processor,
-    in float32.
-    """
+    """Inside, large matrices of the stack that writes are laid out where that is faster, in float32."""
     layers: list[tuple[Projection | VocabularyHead, Tensor]] = [
         (layer, layer.weight) for layer in model.output_stack.modules() if isinstance(layer, Projection)
     ]
@@ -164,9 +160,7 @@ def laid_out(model: Transformer) -> Iterator[None]:
 
 
 def laid_out_is_faster(outputs: int, inputs: int) -> tuple[bool, ...]:
-    """Whether oneDNN's product with a matrix [O, I] that is laid out is faster than torch's own, for each of
-    _MEASURED_ROWS.
-    """
+    """For each of _MEASURED_ROWS, whether oneDNN's product with a laid-out matrix [O, I] beats torch's own."""
     outputs = min(outputs, _MEASURED_OUTPUTS)
     made: list[tuple[Tensor, LaidOut]] = []
 

@@ -32,8 +32,7 @@ def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None 
         each = F.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="none")  # [N]
         return (each * weights.flatten().to(each.dtype)).sum()
     if torch.compiler.is_compiling():
-        total: Tensor = _Compiled.apply(logits, labels)  # type: ignore[no-untyped-call]
-        return total
+        return _Compiled.apply(logits, labels)  # type: ignore[no-untyped-call]
     return F.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
 
 
@@ -56,9 +55,7 @@ def widened(logits: Tensor) -> Tensor:
 
 
 class _Compiled(torch.autograd.Function):
-    """The same sum with its gradient, softmax(logits) − one-hot(label), in one pass when compiled, where torch needs
-    three.
-    """
+    """The same sum with its gradient, softmax(logits) − one-hot(label): compiled one pass, in torch three."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
@@ -242,9 +239,7 @@ def block_rows(count: int, vocabulary: int, size: int) -> int:
 def compared_in_parts(
     model: Transformer, states: Tensor, labels: Tensor, *, never: Sequence[int] = ()
 ) -> tuple[Tensor, Tensor]:
-    """`compared` of a model's last states [n, W] with labels [n], some at a time, so that memory holds the scores of
-    few: [n], [n]. The tokens of `never` have a probability of 0.
-    """
+    """`compared` for states [n, W] and labels [n] in parts, to save memory; tokens of `never` have probability 0."""
     assert model.head is not None
     left_out = torch.tensor(never, dtype=torch.int64, device=labels.device)
     found = []

@@ -14,7 +14,6 @@ from glassformer.cli.terminal.screen import note, record
 if TYPE_CHECKING:
     from glassformer.saved.artefact import Artefact
 
-
 _MODELS = "Folders or names of bundled models. Each is served under its name, or the last part of its path."
 _HOST = "Address to listen on. Any address other than localhost needs --token."
 _TOKEN = (

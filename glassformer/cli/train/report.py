@@ -99,8 +99,8 @@ def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str,
 def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
     _title(screen, "Most wrong" + (f": {report['quotes']}" if "quotes" in report else ""))
     for row in rows:
-        told = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in (*_TEXTS, *_NAMED))
-        screen.print(f"[bold]{escaped(told)}[/bold]")
+        named = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in (*_TEXTS, *_NAMED))
+        screen.print(f"[bold]{escaped(named)}[/bold]")
         for role in _TEXTS:
             if role in row:
                 screen.print(f"  [dim]{escaped(row[role])}[/dim]")
@@ -140,9 +140,7 @@ def _title(screen: Console, title: str) -> None:
 
 
 def _cut(text: str, width: int, *, pad: bool = False) -> str:
-    """A text of at most so many cells of the screen, for a table; with `pad` of just so many. It is cut in its middle:
-    names of labels often share their beginning.
-    """
+    """Cut a text in the middle to fit `width`, as labels often begin alike; `pad`: fill it up to the width."""
     if cell_len(text) > width:
         end = set_cell_size(text[::-1], width // 2)[::-1].lstrip()
         text = set_cell_size(text, width - 1 - cell_len(end)) + "…" + end

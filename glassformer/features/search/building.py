@@ -46,7 +46,6 @@ OF_SENTENCES = ("mean", "max")
 # Texts that become vectors together, and vectors that are read together.
 _TOGETHER, AT_ONCE = 4096, 1 << 14
 
-
 Advances = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 """Progress through so many texts: inside, call the function with how many more are done."""
 

@@ -76,8 +76,8 @@ def makers_beside(
         made[NEIGHBOURS] = lambda trace: neighbours_section(trace, opened)
     if start is not None:
         before = _model(start)
-        told = moved_section(model, before, freeze, read_adapters(run))
-        made[MOVED] = lambda trace: told
+        changes = moved_section(model, before, freeze, read_adapters(run))
+        made[MOVED] = lambda trace: changes
     return made
 
 
@@ -102,9 +102,6 @@ def _model(given: Start) -> Artefact:
     return open_model(given, Artefact) if isinstance(given, str | Path) else given
 
 
-# ----------------------------------------------------------------- a logistic regression
-
-
 def probe_section(probe: Probe, model: Transformer) -> dict[str, Any]:
     """Its weights, and which numbers of a run they are multiplied with."""
     from glassformer.features.vectors import blocks_of, model_width
@@ -124,9 +121,6 @@ def probe_section(probe: Probe, model: Transformer) -> dict[str, Any]:
         "bias": probe.bias.tolist(),
         "learned": dict(probe.learned),
     }
-
-
-# ----------------------------------------------------------------- an index
 
 
 def neighbours_section(trace: Trace, index: SearchIndex) -> dict[str, Any]:
