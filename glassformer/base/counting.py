@@ -31,8 +31,8 @@ class Counting:
         return bool(self._within)
 
     def rows_within(self, done: int, total: int | None) -> None:
-        """The same, in parts of a long text."""
-        self.within(f"a long text: {done:,}{'' if total is None else f' of {total:,}'} parts")
+        """The same, in rows of the model: of a long text, or of texts that are computed together."""
+        self.within(f"{done:,}{'' if total is None else f' of {total:,}'} rows computed")
 
     def __str__(self) -> str:
         of = "" if self._total is None else f" of {self._total:,}"
@@ -41,7 +41,8 @@ class Counting:
         if done or not self._within:
             speed = done / max(time.monotonic() - self._began, 1e-9)
             sentence += f", {speed:,.{0 if speed >= 10 else 1}f} a second"
-            if self._total is not None and speed > 0:
+            # Texts that are computed together come at once: the first of them say nothing about the time left.
+            if self._total is not None and speed > 0 and 100 * done >= self._total - self._before:
                 sentence += f", {clock(max(self._total - self._now, 0) / speed)} left"
         return f"{sentence}; {self._within}" if self._within else sentence
 

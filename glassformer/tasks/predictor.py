@@ -191,7 +191,8 @@ PASSES_OF_A_THREAD = 2
 # Rows from which on it is reported how far an example is.
 LONG = 64
 
-# What is reported of a long example: how many of its rows are answered, and of how many, None where nobody knows.
+# What is reported of a long example, or of short ones that are read together: how many of the rows are answered, and of
+# how many, None where nobody knows.
 Within = Callable[[int, int | None], None]
 
 # Answers some rows for a model, in bfloat16 or not: what is found for each row, with its place, in any order.
@@ -278,12 +279,14 @@ def _answer(
     engine: Engine,
 ) -> None:
     rows = [row for _, _, row in ahead]
-    for place, found in engine(predictor, model, rows, fast):
+    for done, (place, found) in enumerate(engine(predictor, model, rows, fast), 1):
         entry, number, _ = ahead[place]
         entry.found[number] = found
         entry.missing -= 1
         if entry.rows > LONG:
             within(entry.rows - entry.missing, entry.total)
+        elif done % LONG == 0:
+            within(done, len(rows))
 
 
 def answer_rows(

@@ -42,7 +42,7 @@ def _labels(labels: Sequence[Mapping[str, Any]], screen: Console, report: Mappin
 
 
 def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[str, Any]) -> None:
-    side, cell = _sizes(confusion)
+    side, cell = _sizes(confusion, screen)
     if not _fits(confusion, screen):
         return  # the pairs that are confused are listed
     names, counts = confusion["labels"], confusion["counts"]
@@ -54,13 +54,17 @@ def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[st
         screen.print(_cut(name, side, pad=True) + "".join(shaded))
 
 
-def _sizes(confusion: Mapping[str, Any]) -> tuple[int, int]:
+def _sizes(confusion: Mapping[str, Any], screen: Console) -> tuple[int, int]:
+    """Columns of the labels of the rows, and of a cell: of all letters of a label where there is room."""
     widest = max((len(f"{count:,}") for row in confusion["counts"] for count in row), default=0)
-    return min(max(map(cell_len, confusion["labels"]), default=0), _LABEL), max(5, widest + 2)
+    longest = max(map(cell_len, confusion["labels"]), default=0)
+    side = min(longest, _LABEL)
+    room = (screen.width - side) // max(1, len(confusion["labels"])) - 1
+    return side, max(5, widest + 2, min(longest, room))
 
 
 def _fits(confusion: Mapping[str, Any], screen: Console) -> bool:
-    side, cell = _sizes(confusion)
+    side, cell = _sizes(confusion, screen)
     return side + (cell + 1) * len(confusion["labels"]) <= screen.width
 
 
