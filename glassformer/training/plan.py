@@ -93,7 +93,8 @@ def plan(
 ) -> Plan:
     """Do a few steps with a learning rate of zero, each twice as the first compiles and allocates, an evaluation and
     the `end` of a run, which returns its seconds, and estimate the whole run, with all its blocks. `began` is when the
-    command did, by the monotonic clock; `probe_seconds` of the time since then are a part of the run's minutes. Raises DeviceError, ConfigError.
+    command did, by the monotonic clock; `probe_seconds` of the time since then are a part of the run's minutes. Raises
+    DeviceError, ConfigError.
     """
     began = time.monotonic() if began is None else began
     machine = choose_machine(settings.device, settings.precision, settings.threads)
