@@ -3,8 +3,6 @@
 Importing this package is cheap: a name is imported from its module when it is first used.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

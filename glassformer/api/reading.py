@@ -51,8 +51,7 @@ class Answering(Artefact):
         text longer than the model's `max_text_tokens` is read in windows. Raises DataError for a text without [MASK],
         ConfigError for a model that cannot fill.
         """
-        found: Filled | list[Filled] = self.ask("fill", text, options={"top": top, "expect": expect})
-        return found
+        return self.ask("fill", text, options={"top": top, "expect": expect})
 
     @overload
     def score(self, text: str, target: str | None = None) -> Any: ...
@@ -92,8 +91,7 @@ class Answering(Artefact):
         A text longer than the model reads at once is read in windows whose probabilities are averaged. Raises DataError
         for fewer than two candidates and for blanks, ConfigError for a model that was not trained to choose.
         """
-        found: Choice | list[Choice] = self.ask("choose", text, choices=choices)
-        return found
+        return self.ask("choose", text, choices=choices)
 
     @overload
     def tag(self, text: str) -> Tagging: ...
@@ -121,5 +119,4 @@ class Answering(Artefact):
         A passage longer than the model reads at once is read in windows. Raises DataError for a question or passage of
         only blanks, ConfigError for a model that was not trained to answer.
         """
-        found: Answer | list[Answer] = self.ask("answer", question, context, options={"top": top})
-        return found
+        return self.ask("answer", question, context, options={"top": top})

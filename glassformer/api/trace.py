@@ -71,11 +71,11 @@ class Trace(look.Trace):
         read = probe if probe is None or isinstance(probe, str | Path | Probe) else probe_of(probe)
         beside = makers_beside(self.original, probe=read, index=index, start=start, run=run)
         made = sections_of(self, {**(MAKERS if gradients else CARRIED), **beside})
-        told = made | training_sections(training) | dict(sections or {})
+        every = made | training_sections(training) | dict(sections or {})
         if searches:
-            told[NAME] = search_section(searches)
+            every[NAME] = search_section(searches)
         write_page(
-            self, path, title=title, megabytes=megabytes, sections=told, place=place, language=language,
+            self, path, title=title, megabytes=megabytes, sections=every, place=place, language=language,
             overwrite=overwrite,
         )  # fmt: skip
 

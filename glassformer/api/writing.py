@@ -151,8 +151,7 @@ class Writing(Artefact):
         where there is no turn and where the template refuses the conversation, CheckpointError for a template that is
         wrong, ConfigError for a model that does not chat, and for options that exclude each other.
         """
-        found: Reply = answers(self, "chat", [{"turns": turns_of(turns)}], WritingOptions(**options))[0]
-        return found
+        return answers(self, "chat", [{"turns": turns_of(turns)}], WritingOptions(**options))[0]
 
     @_takes(_Chatting)
     def stream_chat(self, turns: Turns, **options: Unpack[_Chatting]) -> Generator[str, None, Reply]:

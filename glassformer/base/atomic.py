@@ -24,9 +24,7 @@ _WAITS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.25, 0.35)
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
-    """Inside, write a file or folder to the path given; at the end it is renamed to `target`, which must not be a full
-    folder. After an exception nothing has changed. Raises OSError.
-    """
+    """Inside, write to the path given, which becomes `target` at the end, but not after an error. Raises OSError."""
     clear_drafts(target.parent, target.name.removeprefix("."))
     draft = _beside(target, "draft")
     try:
@@ -67,9 +65,7 @@ def current(directory: Path) -> Path:
 
 
 def replace(draft: Path, target: Path) -> None:
-    """Rename a file or folder to `target`, replacing it; raises OSError. On Windows this fails while another program,
-    often a virus scanner, has one of the two open: it is retried for a second.
-    """
+    """Rename `draft` to `target`; on Windows, where a scanner may have it open, retried for a second."""
     waits = _WAITS if os.name == "nt" else ()
     for wait in waits:
         try:

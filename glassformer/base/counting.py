@@ -10,9 +10,7 @@ _FIRST, _MOST = 10.0, 600.0
 
 
 class Counting:
-    """A number of things, how many of them come in a second, and where their `total` is known the time left: call it
-    with each number that was just done. `show` is given the sentence about it, each time.
-    """
+    """Call it with each number of things done; `show` gets a sentence with the count, the speed and the time left."""
 
     def __init__(self, what: str, done: int, total: int | None, show: Callable[[Counting], None]) -> None:
         self._what, self._before, self._now, self._began = what, done, done, time.monotonic()
@@ -33,19 +31,20 @@ class Counting:
         return bool(self._within)
 
     def rows_within(self, done: int, total: int | None) -> None:
-        """The same, in parts of a long text."""
-        self.within(f"a long text: {done:,}{'' if total is None else f' of {total:,}'} parts")
+        """The same, in rows of the model: of a long text, or of texts that are computed together."""
+        self.within(f"{done:,}{'' if total is None else f' of {total:,}'} rows computed")
 
     def __str__(self) -> str:
         of = "" if self._total is None else f" of {self._total:,}"
-        told = f"{self._now:,}{of} {self._what}"
+        sentence = f"{self._now:,}{of} {self._what}"
         done = self._now - self._before
         if done or not self._within:
             speed = done / max(time.monotonic() - self._began, 1e-9)
-            told += f", {speed:,.{0 if speed >= 10 else 1}f} a second"
-            if self._total is not None and speed > 0:
-                told += f", {clock(max(self._total - self._now, 0) / speed)} left"
-        return f"{told}; {self._within}" if self._within else told
+            sentence += f", {speed:,.{0 if speed >= 10 else 1}f} a second"
+            # Texts that are computed together come at once: the first of them say nothing about the time left.
+            if self._total is not None and speed > 0 and 100 * done >= self._total - self._before:
+                sentence += f", {clock(max(self._total - self._now, 0) / speed)} left"
+        return f"{sentence}; {self._within}" if self._within else sentence
 
 
 def now_and_then(note: Callable[[str], None]) -> Callable[[Counting], None]:

@@ -15,7 +15,7 @@ def deprecated(old: str, new: str) -> None:
 
 
 @contextmanager
-def told(note: Callable[[str], None]) -> Iterator[None]:
+def noted(note: Callable[[str], None]) -> Iterator[None]:
     """Inside, each old form that is used is noted once. Elsewhere Python's own filters decide."""
     said: set[str] = set()
 

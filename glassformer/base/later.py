@@ -1,7 +1,5 @@
 """Values that are made when they are first read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar, overload
 

@@ -12,7 +12,6 @@ UNKNOWN = (
 )
 """What commands say where `features` is None."""
 
-
 FAST_BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 """Features with which bfloat16 products are native, and so faster than float32."""
 

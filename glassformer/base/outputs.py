@@ -4,8 +4,6 @@ In a folder that holds a model, an index or a run, only pages are written. An ex
 beginning shows that glassformer wrote it, else only with `overwrite`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

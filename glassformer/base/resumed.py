@@ -9,9 +9,7 @@ from glassformer.base.errors import DataError
 
 
 def refuse_another_request(was: Mapping[str, Any], now: Mapping[str, Any], kept: Path) -> None:
-    """Raise DataError where a command asks for something else than the stopped one, whose results are in `kept`. Of a
-    group both values are named where they differ, of a digest nothing.
-    """
+    """Raise DataError where a resumed command asks for something else; both values of a group are named."""
     for name, value in json.loads(json.dumps(now)).items():
         before, got = was.get(name), f"another {name}"
         if before == value:

@@ -42,9 +42,7 @@ def travelling(place: Path | None = None) -> dict[str, Path]:
 
 
 def travels(model: str | Path, folder: Path | None = None) -> bool:
-    """Whether a string is the name of a bundled model. It is not if `folder`, by default the current one, has a model
-    of this name; a Path is always a folder.
-    """
+    """Whether it names a bundled model that no model in `folder` (the current one) hides; a Path is a folder."""
     if not isinstance(model, str) or model not in travelling():
         return False
     own = Path(model) if folder is None else folder / model

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
-from glassformer.base.deprecated import told
+from glassformer.base.deprecated import noted
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
 from glassformer.base.installed import check_torch
 from glassformer.base.launched import is_first
@@ -31,7 +31,7 @@ _LEAVES_OUT = {
     "on_bad_row": ("set", "leave such rows out with --set data.on_bad_row=skip"),
 }
 DONE, FAILED, IMPOSSIBLE, INTERRUPTED = 0, 1, 2, 130
-# Names of options that were given up, with those that are typed instead: the first that a verb has is told.
+# Names of options that were given up, with those that are typed instead: the first that a verb has is named.
 _RENAMED = {
     **{f"--{role}": (f"--{role}-column",) for role in ("text", "label", "answers", "choices", "words", "tags")},
     "--column": ("--text-column",),
@@ -138,7 +138,7 @@ def _answer(arguments: Sequence[str]) -> int:
     else:
         typed = _typed(verb, command)
     try:
-        with told(note):
+        with noted(note):
             code = typed(args=list(rest), prog_name=f"glassformer {verb}", standalone_mode=False)
     except wrong_usage as error:
         raise _readable(verb, error, options_of(command)) from None
@@ -181,9 +181,9 @@ def _report(sentence: str, code: int) -> int:
 def options_of(command: Callable[..., None]) -> dict[str, Any]:
     """The options of a command by their first names, as Typer has them."""
     parameters = inspect.signature(command, eval_str=True).parameters.values()
-    told = [of for each in parameters for of in getattr(each.annotation, "__metadata__", ())]
+    metadata = [of for each in parameters for of in getattr(each.annotation, "__metadata__", ())]
     # Typer keeps the first name of an option in an Annotated as its default.
-    return {of.default: of for of in told if str(getattr(of, "default", "")).startswith("--")}
+    return {of.default: of for of in metadata if str(getattr(of, "default", "")).startswith("--")}
 
 
 def _with_its_columns(error: DataError, command: Callable[..., None]) -> DataError:
@@ -215,8 +215,7 @@ def _command(verb: str) -> Callable[..., None]:
         return asking(verb)
     folder = next(FOLDERS[purpose] for purpose, verbs in VERBS.items() if verb.partition(" ")[0] in verbs)
     name = "import_" if verb == "import" else verb.replace(" ", "_")
-    command: Callable[..., None] = getattr(importlib.import_module(f"glassformer.cli.{folder}.{name}"), name)
-    return command
+    return getattr(importlib.import_module(f"glassformer.cli.{folder}.{name}"), name)
 
 
 def _quietly(command: Callable[..., None]) -> Callable[..., None]:

@@ -63,7 +63,6 @@ class YarnStretch(Settings):
 
 Stretch = Annotated[LinearStretch | DynamicStretch | Llama3Stretch | YarnStretch, Field(discriminator="kind")]
 
-
 # gelu_tanh is the tanh form of GELU, quick_gelu is x · sigmoid(1.702 x), gelu_10 is GELU cut off at ±10.
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "tanh", "relu2", "quick_gelu", "gelu_10", "mish"]
 

@@ -108,7 +108,6 @@ _BERT = Family(
     ),
 )  # fmt: skip
 
-
 # A text's labels and its choice are read from the pooler, a token's from its state.
 OF_TEXT = (Same("sentence_head.output.*", "classifier.*"),)
 OF_TOKENS = (Same("token_head.output.*", "classifier.*"),)

@@ -80,9 +80,7 @@ def _check_layers(family: Family, keywords: Mapping[str, Any], source: Mapping[s
 
 
 def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter of a model, shared ones once; nothing is allocated. Raises CheckpointError for sizes
-    that cannot be.
-    """
+    """Shapes by name, shared parameters once, without allocation; CheckpointError for impossible sizes."""
     try:
         with torch.device("meta"):
             return {name: tuple(parameter.shape) for name, parameter in Transformer(config).named_parameters()}

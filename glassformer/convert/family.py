@@ -189,7 +189,7 @@ BOOKKEEPING = Unused(
 )  # fmt: skip
 
 CLASS = Unused(
-    ("architectures", "model_type", "dtype", "torch_dtype"), "what the table and the tensors say", told=False
+    ("architectures", "model_type", "dtype", "torch_dtype"), "what the table and the tensors say", reported=False
 )
 
 DRAWING = Unused(
@@ -201,7 +201,7 @@ TOKEN_SETTINGS = Unused(
     ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id",
      "decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id"),
     "tokens with a role; kept with the model",
-    told=False,
+    reported=False,
 )  # fmt: skip
 
 # All that transformers takes for generation from a config.json beside the tokens with a role.

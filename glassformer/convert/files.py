@@ -88,9 +88,7 @@ def read_shapes(directory: Path) -> dict[str, Tensor]:
 
 
 def read_weights(directory: Path) -> dict[str, Tensor]:
-    """All tensors of a folder, from one file or from shards, on the CPU and as they were stored. Raises CheckpointError
-    as `read_shapes` does.
-    """
+    """All tensors of a folder, on the CPU and in the stored type. Raises CheckpointError as `read_shapes` does."""
     return {name: tensor for path, _ in _files(directory) for name, tensor in read_safetensors(path).items()}
 
 
@@ -140,9 +138,7 @@ def _shapes(path: Path) -> dict[str, Tensor]:
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of one file, on the CPU and as they were stored. Raises CheckpointError when it is not whole, or a
-    pickle.
-    """
+    """The tensors of one file, on the CPU, in the stored type; CheckpointError for a damaged file or a pickle."""
     with _opened(path) as file:
         # Copied, so that each tensor begins where torch's own do: kernels round otherwise at other addresses.
         return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - it is no dict
@@ -172,9 +168,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def write_whole(directory: Path, fill: Callable[[Path], None]) -> None:
-    """Let `fill` write files into a new folder, and then make them those of `directory`, all at once. Raises
-    CheckpointError when the disk does not take them; what was there before is then untouched.
-    """
+    """Let `fill` write into a new folder, then move its files to `directory` all at once. Raises CheckpointError."""
     try:
         with replace_files(directory, FILES) as folder:
             fill(folder)

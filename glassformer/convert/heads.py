@@ -23,9 +23,7 @@ _TOLD = ("dropout", "several", "spans")
 
 @dataclass(frozen=True)
 class LabelUse:
-    """What the labels of a model are for: what their head answers (None where nobody says), their names, and whether
-    `several` hold at once.
-    """
+    """What the head's labels are for (None where nobody says), their names, and whether `several` hold at once."""
 
     head: HeadUse | None = None
     labels: tuple[str, ...] = ()
@@ -45,8 +43,8 @@ def table_of_source(family: Family, values: Mapping[str, Any], stored: Collectio
         if set(table.classes.values()) & set(named):
             return table
     if not named:
-        told = [table for table in family.label_heads.values() if table.marks and set(table.marks) <= set(stored)]
-        return told[0] if told else family
+        marked = [table for table in family.label_heads.values() if table.marks and set(table.marks) <= set(stored)]
+        return marked[0] if marked else family
     for name in named:
         gives = next((gives for ending, gives in _HEADS.items() if name.endswith(ending)), None)
         if gives is not None:
@@ -160,19 +158,19 @@ def without_crf(config: ModelConfig) -> ModelConfig:
 
 def left_behind(config: ModelConfig, back: ModelConfig) -> tuple[str, ...]:
     """What of a model's head stays behind in an export that comes back as another: sentences."""
-    told = []
+    left = []
     if config != without_crf(config):
-        told.append(
+        left.append(
             "the CRF's scores of label after label stay behind: the export is its tagger, which labels each token alone"
         )
     for name in ("sentence_head", "token_head"):
         head, other = getattr(config, name), getattr(back, name)
         if head is not None and other is not None and head.dropout != other.dropout:
-            told.append(
+            left.append(
                 f"the dropout before the labels is {other.dropout:g} there and {head.dropout:g} here: it matters in "
                 "training alone"
             )
-    return tuple(told)
+    return tuple(left)
 
 
 def with_use(config: ModelConfig, use: LabelUse) -> ModelConfig:

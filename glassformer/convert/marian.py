@@ -31,7 +31,7 @@ def _read_vocabulary(values: Values) -> dict[str, Any]:
     theirs = values.get("decoder_vocab_size") or vocabulary
     shared = values.get(_SHARED, True)
     if not isinstance(shared, bool):
-        raise TypeError(_SHARED)  # told with all keys of this row
+        raise TypeError(_SHARED)  # reported with all keys of this row
     if not shared:
         return {"vocabulary": vocabulary, "target_vocabulary": theirs}
     if theirs != vocabulary:

@@ -110,9 +110,7 @@ def says_how(generation: Mapping[str, Any]) -> bool:
 
 
 def _length(said: Mapping[str, Any], *, alone: bool) -> dict[str, int]:
-    """Their `max_length` and `min_length` count the token that the decoder begins with; those of a decoder alone its
-    whole prompt.
-    """
+    """Theirs count the first token of the decoder; those of a decoder alone count its whole prompt."""
     found = {}
     if alone:
         for ours, theirs in (("max_tokens", "max_new_tokens"), ("min_tokens", "min_new_tokens")):

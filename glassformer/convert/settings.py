@@ -84,7 +84,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Only(_Row):
-    """A setting that would change the numbers, of which we have one value. The first is told and written nowhere."""
+    """A setting that would change the numbers, of which we have one value. The first is reported, and not written."""
 
     theirs: str
     allowed: tuple[Any, ...]
@@ -105,22 +105,18 @@ class Only(_Row):
 
 @dataclass(frozen=True)
 class Unused(_Row):
-    """Keys that say nothing about the model's numbers. `told`: a report names those that a file has, which need not be
-    where what they say is kept or known in another way.
-    """
+    """Keys that do not affect the model's numbers. `reported`: a report names them, unless they are kept elsewhere."""
 
     keys: tuple[str, ...]
     reason: str
-    told: bool = True
+    reported: bool = True
 
 
 SettingRow = Setting | Joint | Only | Unused
 
 
 def read_values(rows: Sequence[SettingRow], values: Values, *, where: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Keywords for the family function, and the reason for each key left aside. Raises CheckpointError for a key that
-    no row knows and for a value that we do not have.
-    """
+    """Keywords for the family function, and why keys were left out; CheckpointError for unknown keys or values."""
     keywords: dict[str, Any] = {}
     aside: dict[str, str] = {}
     known: dict[str, SettingRow] = {}
@@ -136,7 +132,7 @@ def read_values(rows: Sequence[SettingRow], values: Values, *, where: str) -> tu
                 do=did_you_mean(key, known) or "take it out of the file if it does not",
             )
         row = known[key]
-        if isinstance(row, Unused) and row.told:
+        if isinstance(row, Unused) and row.reported:
             aside[key] = row.reason
     for row in rows:
         try:

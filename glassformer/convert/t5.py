@@ -11,9 +11,7 @@ _PATH = "encoder.blocks.0.feed_forward.body.activation"
 
 
 def _read_feed_forward(values: Values) -> dict[str, Any]:
-    """`relu`, `gated-silu` …; for history's sake `gated-gelu` means the tanh form. transformers sets `dense_act_fn` and
-    `is_gated_act` from it, and then again from the file where they stand there.
-    """
+    """`relu`, `gated-silu` …; `gated-gelu` means the tanh form, as in transformers, for history's sake."""
     said = str(values.get("feed_forward_proj", "relu"))
     word = "gelu_new" if said == "gated-gelu" else said.removeprefix("gated-")
     key = "dense_act_fn" if "dense_act_fn" in values else "feed_forward_proj"

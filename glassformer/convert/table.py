@@ -142,9 +142,7 @@ DERIVED_TOLERANCE = 1e-5
 
 
 def expand(rows: Sequence[TensorRow], shapes: Shapes) -> list[Same]:
-    """The rows that meet a parameter of this model, one for each, with the layer numbers filled in. Raises ConfigError
-    for a parameter that no row names: theirs has no such tensor.
-    """
+    """A row for each parameter of this model, with layer numbers; ConfigError for one that no row names."""
     found: list[Same] = []
     for row in rows:
         if isinstance(row, Same):
@@ -260,7 +258,7 @@ def _as_computed(stored: Tensor, row: Derived, config: ModelConfig) -> bool:
 
 
 def stored_layers(rows: Sequence[TensorRow], blocks: str, source: Mapping[str, Tensor]) -> int:
-    """How many layers of `blocks` (`encoder.blocks`) their tensors are of, told by the numbers in their names."""
+    """How many layers of `blocks` (`encoder.blocks`) their tensors are of, by the numbers in their names."""
     wanted = [row for row in rows if isinstance(row, Same) and row.ours.startswith(f"{blocks}.{{}}.")]
     patterns = [_pattern(theirs) for row in wanted for theirs in (row.theirs, *row.copies)]
     return len({int(found[1]) for name in source for pattern in patterns if (found := pattern.fullmatch(name))})

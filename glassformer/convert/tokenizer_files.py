@@ -32,9 +32,7 @@ def left_unread(directory: Path) -> dict[str, str]:
 
 
 def told_length(directory: Path) -> int | None:
-    """The tokens of the longest text that a folder's tokenizer is for (`model_max_length`); None where it is not told.
-    transformers writes a number of thirty digits where there is no such length.
-    """
+    """`model_max_length` of a folder's tokenizer, None where it is missing or transformers' huge stand-in."""
     path = directory / SETTINGS
     length = read_object(path).get("model_max_length") if path.is_file() else None
     return length if type(length) is int and 0 < length <= MOST_TOKENS else None
@@ -50,9 +48,7 @@ def role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
 
 
 def write_tokenizer(folder: Path, tokenizer: Tokenizer, length: int | None, *, segments: bool) -> None:
-    """Write a tokenizer and its settings; `length` is the longest text that the model reads, in tokens, and `segments`
-    whether it tells the two texts of a pair apart by their segments.
-    """
+    """Write a tokenizer with its settings: the longest row, and whether segments distinguish the texts of a pair."""
     tokenizer.save(folder)
     vocabulary = as_vocabulary_file(tokenizer)  # for programs that know BERT and no tokenizer.json
     if vocabulary is not None:

@@ -49,9 +49,7 @@ class KeptAttention:
         return self.prompt[name][:, -1] if parent is None else self.steps[parent][name]
 
     def whole(self, name: str, nodes: Sequence[int]) -> Tensor:
-        """The weights of the prompt and of these nodes, one behind the other, as one run has them: [H, T, T], or
-        [H, T, M]; 0 where nothing may be looked at.
-        """
+        """The weights as one run has them, [H, T, T] or [H, T, M]: prompt, then nodes; 0 where masked."""
         prompt = self.prompt[name]
         heads, given, keys = prompt.shape
         size = given + len(nodes)

@@ -167,9 +167,7 @@ class Search:
         return torch.from_numpy(uniform(self.settings.seed, number, place, sample)).to(hypotheses.score.device)
 
     def complete(self, over: Tensor, candidates: Candidates) -> Tensor:
-        """Which candidates [R, C] are answers: those that are over and among the best of their group, or that forced
-        words have chosen.
-        """
+        """Which candidates [R, C] are answers: ended and among the best of their group, or forced."""
         complete = over & (candidates.score > -torch.inf)
         if not self.beam:
             return complete

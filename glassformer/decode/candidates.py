@@ -40,9 +40,7 @@ def best_in_groups(logits: Tensor, offset: Tensor, count: int, settings: DecodeS
 
 
 def repeated(candidates: Candidates, hypotheses: Hypotheses, complete: Tensor) -> Tensor:
-    """Which complete candidates [R, C] an earlier group has found as well: those of the same tokens, which are found in
-    the same step.
-    """
+    """Which complete candidates [R, C] an earlier group has found in the same step."""
     inside = torch.arange(hypotheses.tokens.shape[2], device=complete.device) < hypotheses.length[:, None]  # [R, T]
     tokens = hypotheses.tokens.masked_fill(~inside[:, None], -1)  # [R, B, T]
     same = (tokens[:, :, None] == tokens[:, None]).all(dim=-1)  # [R, B, B]

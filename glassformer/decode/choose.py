@@ -66,9 +66,7 @@ def best_tokens(logits: Tensor) -> Tensor:
 
 
 def best_candidates(logits: Tensor, offset: Tensor, count: int) -> Candidates:
-    """The candidates with the largest logits [R, B, V] + offset [R, B], over all hypotheses of a row. Of equal ones,
-    the one of the first hypothesis, then the one of the lower token.
-    """
+    """The candidates with the largest logits [R, B, V] + offset [R, B] of a row; of equal ones the first."""
     _, beams, vocabulary = logits.shape
     bounds = block_tops(logits) + offset[:, :, None]  # [R, B, N]
     blocks = bounds.shape[-1]

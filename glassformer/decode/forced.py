@@ -14,9 +14,7 @@ from glassformer.decode.request import ForcedWord
 
 
 class Option(NamedTuple):
-    """A hypothesis of one more token: its score, the one it goes on from, the token, and how many tokens of the forced
-    words it contains.
-    """
+    """A hypothesis with one more token: score, parent, token, and how many forced tokens it contains."""
 
     score: float
     parent: int

@@ -72,9 +72,7 @@ class Hypotheses:
         self.coverage[:, :, : weights.shape[2]] += weights
 
     def attention_of(self, row: int, beam: int, memory: int) -> Tensor | None:
-        """How much each token of an answer looked at each of so many tokens of the memory when it was chosen: [N, M].
-        It was chosen from the state of the token before it.
-        """
+        """How much each token of an answer looked at the memory when it was chosen, [N, M]."""
         if not self.attention.shape[2]:
             return None
         columns = self.look[row, beam].nonzero()[:, 0]

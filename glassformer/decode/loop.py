@@ -7,8 +7,6 @@ R rows, one for each sentence · B hypotheses of a row · T tokens · K columns 
 N sentences that begin · P tokens of their prompts · M memory tokens · C candidates
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -258,9 +256,7 @@ class Loop:
             self.rows[row] = waiting.sentences[each]
 
     def begin(self) -> list[Finished]:
-        """The next sentences go through the encoder, their prompts through the decoder, and their first tokens are
-        chosen.
-        """
+        """Encode the next sentences, run their prompts through the decoder, and choose the first tokens."""
         most = min(self.slots, TOGETHER)
         sentences = [Sentence(request) for request in islice(self.requests, most)]
         if len(sentences) < most:

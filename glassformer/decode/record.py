@@ -6,8 +6,6 @@ for each node, in Python: 20 steps of 5 beams are some 250 nodes.
 R rows, one for each sentence · B hypotheses of a row · V vocabulary · C candidates · K tokens that are shown
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
@@ -73,9 +71,7 @@ class Node:
 
 
 class Chosen(NamedTuple):
-    """One step of the search: each candidate [R, C] with what was decided about it, and which go on, [R, B]: tensors;
-    lists of one row.
-    """
+    """A step of the search: what was decided about each candidate [R, C], and which go on, [R, B]."""
 
     total: Any
     parent: Any

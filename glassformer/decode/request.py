@@ -17,9 +17,7 @@ Ids = Sequence[int]
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The token that a decoder begins with, those that end an answer, and those that no answer has: of these the
-    probability is 0, that of the others is the larger for it.
-    """
+    """A decoder's first token, the tokens that end an answer, and those that are never written (probability 0)."""
 
     begin: int
     end: tuple[int, ...]

@@ -92,9 +92,7 @@ _SEARCHES = {"sample": "sampling", "beam": "beam search"}
 
 
 def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> None:
-    """Raise ConfigError for settings that exclude each other; `values` are those that were set. `called` are the
-    options that were typed, by setting; without them settings are called by their keywords.
-    """
+    """Raise ConfigError for settings that exclude each other, named as they were `called` on the command line."""
     usual = DecodeSettings.model_fields
     # Without a largest number asked for, another one may be found by the source.
     values = {name: value for name, value in values.items() if name == "max_tokens" or value != usual[name].default}

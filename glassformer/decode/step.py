@@ -3,8 +3,6 @@
 R rows, one for each sentence · B hypotheses of a row · T tokens
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -19,9 +17,7 @@ from glassformer.decode.words import IdsOf
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the loop: the requests that it answered, and those in its rows with their hypotheses, which change
-    with the next step.
-    """
+    """A step of the loop: the requests it answered, and those in its rows, whose hypotheses change next."""
 
     finished: list[Finished]
     rows: Sequence[Sentence | None] = ()

@@ -16,9 +16,7 @@ def forced_words(words: Sequence[str], ids_of: IdsOf) -> tuple[ForcedWord, ...]:
 
 
 def forbidden_ids(words: Sequence[str], ids_of: IdsOf) -> Sequences:
-    """All spellings of each word: at the beginning of a text, behind another word and behind a mark without a blank.
-    Capitals are others.
-    """
+    """Spellings of each word: first in a text, after a word, after a mark without a blank; not capitals."""
     each = ((tuple(ids_of(word)), _behind(word, ids_of), _behind(word, ids_of, "a-")) for word in words)
     return tuple(dict.fromkeys(ids for spellings in each for ids in spellings))
 

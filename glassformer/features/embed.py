@@ -3,7 +3,7 @@
 W width · P words
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,18 +19,23 @@ from glassformer.features.vectors import Vectors, VectorsOf, blocks_of, stack_of
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.predictor import Within, predict
 from glassformer.text.tokenizer import MASK
-from glassformer.text.words import word_tokens
+from glassformer.text.words import Span, word_tokens
 
 
 def vectors_of(
-    model: Artefact, strategies: Sequence[str | Mix], poolings: Sequence[str], *, words: bool = False
+    model: Artefact,
+    strategies: Sequence[str | Mix],
+    poolings: Sequence[str],
+    *,
+    words: bool = False,
+    spans: Callable[[str], Sequence[Span]] | None = None,
 ) -> VectorsOf:
-    """What makes the vectors of a model. Raises ConfigError for an impossible strategy or pooling, TokenizerError for a
-    model without a tokenizer.
+    """What makes the vectors of a model: of texts, of their `words`, or of the parts that `spans` finds in them. Raises
+    ConfigError for an impossible strategy or pooling, TokenizerError for a model without a tokenizer.
     """
     tokenizer = model.tokenizer
     features = features_of(strategies, poolings, blocks_of(model.module))
-    return VectorsOf(model.module, tokenizer, features, length=model.row_tokens, words=words)
+    return VectorsOf(model.module, tokenizer, features, length=model.row_tokens, words=words, spans=spans)
 
 
 def embed(

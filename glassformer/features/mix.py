@@ -55,8 +55,7 @@ class Mix:
 
     def of_pooled(self, layers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The vectors of all layers, [E, K, W], to one of each example, [E, W]."""
-        found: npt.NDArray[Any] = np.einsum("k,ekw->ew", np.array(self.weights, np.float32) * self.scale, layers)
-        return found
+        return np.einsum("k,ekw->ew", np.array(self.weights, np.float32) * self.scale, layers)
 
 
 def learn_mix(layers: Tensor, labels: Tensor, *, seed: int = 0) -> Mix:

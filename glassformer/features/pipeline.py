@@ -20,7 +20,6 @@ class Vectorizer(Protocol):
 
     def vectors_of(self) -> tuple[VectorsOf, str]:
         """What makes the vectors, and the fingerprint of its model; after `fit`."""
-        ...
 
 
 def probe_of(pipeline: object) -> Probe:

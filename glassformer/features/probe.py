@@ -38,8 +38,7 @@ def fitted(
     train = (train - mean) / spread
 
     def guess(kept: Integers, tried: Integers, strength: float) -> Integers:
-        found: Integers = fit(train[kept], of[kept], strength).predict(train[tried])
-        return found
+        return fit(train[kept], of[kept], strength).predict(train[tried])
 
     groups = np.arange(len(of)) if groups is None else groups
     return fit(train, of, chosen_strength(STRENGTHS, of, groups, score, guess)), mean, spread

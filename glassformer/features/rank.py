@@ -171,8 +171,7 @@ def _learned(vectors: Reals, of: Integers, groups: Integers, cut: Cut, score: st
     if len(np.unique(of[train])) < 2:
         return np.full(len(test), of[train][0])
     regression, mean, spread = fitted(vectors[train], of[train], groups[train], score)
-    found: Integers = regression.predict((vectors[test] - mean) / spread)
-    return found
+    return regression.predict((vectors[test] - mean) / spread)
 
 
 def _mix_of(layers: Reals, of: Integers) -> Mix:
@@ -231,8 +230,8 @@ def _measure(
     def scores(sums: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[np.float64]]:
         values = {ACCURACY: sums[..., 0] / sums[..., 1]}
         if counted:
-            right, told, there = (sums[..., 2 + k :: 3] for k in range(3))  # [..., L] each
-            values[MACRO_F1] = macro_f1(right, told + there, np.ones(counted, bool))  # each label occurs
+            right, predicted, there = (sums[..., 2 + k :: 3] for k in range(3))  # [..., L] each
+            values[MACRO_F1] = macro_f1(right, predicted + there, np.ones(counted, bool))  # each label occurs
         return values
 
     return Measure(sums, scores)

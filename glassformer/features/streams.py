@@ -134,7 +134,6 @@ WRITERS: dict[str, Callable[[Path, Content], None]] = {
     "safetensors": write_safetensors,
 }
 
-
 MADE_FOR = "glassformer embed --resume, format 1"
 STATE = "state.json"
 # The files beside those of the features: ids of the texts, or texts with their ids; the words, and which text and

@@ -91,7 +91,7 @@ class _Windows(Sized, Iterable[Row]):
 
 
 class VectorsOf(Predictor[Sentence, Vectors]):
-    """The vectors of texts, or with `words` of the words of texts.
+    """The vectors of texts, or with `words` of the words of texts, or of the parts that `spans` finds in them.
 
     The mean and the largest numbers are those of all tokens of a text, its special tokens included, as
     `sentence-transformers` takes them; those of a word, of all its tokens. Of a text that is longer than a row each
@@ -102,9 +102,17 @@ class VectorsOf(Predictor[Sentence, Vectors]):
     axes: ClassVar[Mapping[str, Axis]] = {"part": "token"}
 
     def __init__(
-        self, model: Transformer, tokenizer: Tokenizer, features: Sequence[Feature], *, length: int | None, words: bool
+        self,
+        model: Transformer,
+        tokenizer: Tokenizer,
+        features: Sequence[Feature],
+        *,
+        length: int | None,
+        words: bool,
+        spans: Callable[[str], Sequence[Span]] | None = None,
     ) -> None:
         self.tokenizer, self.features, self.length, self.words = tokenizer, tuple(features), length, words
+        self.spans = spans
         self.stack = stack_of(model)
         self.marks_masks = self.stack.hides or self.stack.embed.zero_word or self.stack.embed.zero_sum
         self.widths = tuple(feature.strategy.width(model_width(model)) for feature in features)
@@ -129,11 +137,14 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         for a text without words where words are needed, and for one with masks if the model reads masks as flags.
         """
         text = values.get("text")
-        if not self.words and not isinstance(text, str):
+        if not (self.words and self.spans is None) and not isinstance(text, str):
             raise DataError(located(where, "a text is needed"), got=repr(text)[:60])
         # A blank line has no words, and counts: the number of a text is that of its line.
         blank = "words" not in values and isinstance(text, str) and not text.strip()
-        found = sentence_of(values, where) if self.words and not blank else Sentence(str(text), ())
+        if self.spans is not None:
+            found = Sentence(str(text), tuple(self.spans(str(text))))
+        else:
+            found = sentence_of(values, where) if self.words and not blank else Sentence(str(text), ())
         if self.marks_masks and MASK in found.text:
             raise DataError(
                 located(where, f"this model gets masks as a separate input: no features of a text with {MASK}"),

@@ -125,9 +125,7 @@ def _sums(logits: npt.NDArray[Any], first: Reals, steps: Reals) -> Iterator[tupl
 
 
 def _scaled(own: Reals, state: Reals | None, first: Reals, steps: Reals) -> Reals | None:
-    """The sums of a stretch [C, L] from probabilities that are scaled to a sum of 1 at each token (Rabiner 1989, §V.A);
-    None where one of them is so small that it would lose digits.
-    """
+    """Scaled forward sums [C, L] (Rabiner 1989, §V.A); None where a probability would lose digits."""
     top_step = steps.max()
     emitted, follows = np.exp(own), np.exp(steps - top_step)  # [C, L], [L, L]
     table, sizes = np.empty_like(own), np.empty(len(own))  # [C, L], [C]

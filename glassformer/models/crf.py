@@ -72,9 +72,7 @@ class Crf(nn.Module):
         return (right - total).detach() - (found - _differentiable(mine[0], scored, *mine[1:]))  # [B]
 
     def _scores_below_0(self, kind: torch.dtype) -> list[Tensor]:
-        """The scores of steps, of first and of last labels in this type, each less the largest of its kind: their sums
-        are near 0 then.
-        """
+        """The scores in this type, each kind shifted to at most 0, so that sums stay near 0."""
         own = [each.to(kind) for each in (self.steps, self.first, self.last)]
         return [each - each.detach().max() for each in own]
 
@@ -117,9 +115,7 @@ class Crf(nn.Module):
 
 
 def _mean_score(scores: Sequence[Tensor], counts: Sequence[Tensor]) -> Tensor:
-    """The mean score of a sequence, [B]: of logits [B, S, L], steps, first and last labels, and how often one has each
-    of them.
-    """
+    """The mean score of a sequence, [B], from how often each logit, step, first and last label occurs."""
     return torch.stack([(each * of).flatten(1).sum(dim=1) for each, of in zip(scores, counts, strict=True)]).sum(dim=0)
 
 
@@ -201,9 +197,7 @@ def _with_derivatives(logits: Tensor, scored: Tensor, *own: Tensor) -> tuple[Ten
 def _without_autocast(
     logits: Tensor, scored: Tensor, steps: Tensor, first: Tensor, last: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """`_log_total` in the type of the logits, also where autocast runs products in bfloat16: that would leave two
-    digits of a sum over all sequences.
-    """
+    """`_log_total` in the type of the logits: autocast to bfloat16 would leave two digits of the sum."""
     with torch.autocast(logits.device.type, enabled=False):
         return _log_total(logits, scored, steps, first, last)
 

@@ -17,9 +17,7 @@ ALIGNMENT_HEAD = 0
 
 
 class Weights:
-    """Keeps what is `kept` of the weights of some attentions, of their last run; all else goes on to whoever watches
-    already.
-    """
+    """Keeps the `kept` weights of attentions in their last run; the rest goes on to an earlier watcher."""
 
     def __init__(
         self, owners: Mapping[nn.Module, str], kept: Callable[[Tensor], Tensor], outer: Watcher | None

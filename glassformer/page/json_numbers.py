@@ -1,7 +1,5 @@
 """Numbers that JSON lacks, as words that JavaScript reads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

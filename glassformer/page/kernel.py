@@ -17,7 +17,7 @@ from glassformer.page.server.asked import MOST_TEXTS, Asked, cells_in, read_aske
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.overview import overview_of
 from glassformer.page.server.pictures import Scale, packed_weights
-from glassformer.run.serving.refusals import BrokenError, MethodError, MissingError, RequestError, told
+from glassformer.run.serving.refusals import BrokenError, MethodError, MissingError, RequestError, refusal
 
 if TYPE_CHECKING:
     from glassformer.look.trace.trace import Trace
@@ -26,7 +26,7 @@ MOST_RUNS = 32
 MOST_DOTS = 2048
 SCALES: dict[str, Scale] = {"log": "log", "signed": "signed"}
 SHOWN = 1000
-"""Characters of each text that the page is told."""
+"""Characters of each text that the page gets."""
 
 
 class Kernel:
@@ -45,11 +45,11 @@ class Kernel:
         try:
             return 200, self.routed(method, path, body)
         except GlassformerError as error:
-            status, found = told(error)
+            status, found = refusal(error)
         except Exception as error:
             logging.getLogger(__name__).exception("a request of a page was not answered")
             broken = BrokenError("this request should have been answered", got=type(error).__name__)
-            status, found = told(broken)
+            status, found = refusal(broken)
         return status, json.dumps(found).encode()
 
     def routed(self, method: str, path: str, body: bytes) -> bytes:
@@ -77,13 +77,13 @@ class Kernel:
                 self.runs.pop(key, None)
                 return b""
             case ("GET", "api", "runs", key, what):
-                return self.told(self.run(key), what, query)
+                return self.of_run(self.run(key), what, query)
             case ("GET" | "POST" | "DELETE", *_):
                 raise MissingError("there is nothing at this address", got=f"{method} {path[:80]}")
         raise MethodError("this address is not asked for so", got=method[:20])
 
-    def told(self, run: Run, what: str, query: dict[str, str]) -> bytes:
-        """What is told of one run."""
+    def of_run(self, run: Run, what: str, query: dict[str, str]) -> bytes:
+        """What is asked of one run."""
         name, part = query.get("name", ""), query.get("part", "")
         answers: dict[str, Callable[[], bytes]] = {
             "overview": lambda: gzip.decompress(run.overview),

@@ -3,8 +3,6 @@
 The page is that of a run whose model is left out: it has no formulas, only words and vectors, and opens the workshop.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -26,17 +26,17 @@ class StaticPage:
 
     html: str
     height: int
-    told: str
+    called: str
 
     def __repr__(self) -> str:
         megabytes = len(self.html.encode("utf-8", "backslashreplace")) / 1e6
-        return f"<the page of {self.told}, {megabytes:.1f} MB, for a notebook; as a file: trace.to_html(path)>"
+        return f"<the page of {self.called}, {megabytes:.1f} MB, for a notebook; as a file: trace.to_html(path)>"
 
     def _repr_html_(self) -> str:
         """The frame with the whole page in an attribute: words of a text stay words in it."""
         # The frame's content is read as HTML after the attribute is: each is escaped for itself.
         return (
-            f'<iframe title="{escape(self.told)}" sandbox="allow-scripts allow-downloads" allow="clipboard-write" '
+            f'<iframe title="{escape(self.called)}" sandbox="allow-scripts allow-downloads" allow="clipboard-write" '
             f'style="width:100%;height:{self.height}px;box-sizing:border-box;border:1px solid #8888;display:block" '
             f'srcdoc="{escape(self.html)}"></iframe>'
         )

@@ -21,11 +21,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError, from_system
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
 from glassformer.look.trace.cell import unmarked
-from glassformer.page.meta import meta
+from glassformer.page.meta import framed, meta
 from glassformer.page.parts import ID, LOADER, STYLE, languages, parts_of
 from glassformer.page.sections import gradients
 from glassformer.page.sections.carried import PLANES, Carried, compressed, planes
@@ -92,14 +92,9 @@ def write_document(path: str | Path, make: Callable[[], str], *, overwrite: bool
     """Write what `make` returns, once the path is checked by `output_file`; raises DataError."""
     file = output_file(path, DataError, overwrite=overwrite)
     text = make()
-    try:
-        with atomic_write(file) as draft:
-            # A lone surrogate in a title is no reason to lose the page.
-            draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise DataError(
-            f"cannot write the page to {path}", got=error.strerror or str(error), do="choose another path"
-        ) from None
+    with from_system(DataError, f"cannot write the page to {path}", do="choose another path"), atomic_write(file) as at:
+        # A lone surrogate in a title is no reason to lose the page.
+        at.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def page(
@@ -141,8 +136,8 @@ def page(
         def made(carried: Carried) -> str:
             record = run_record(trace, carried, title) | {"editing": editing_record(trace, alone=True), "limit": limit}
             numbers = {"tensors": save_planes(carried.tensors), "weights": save_planes(carried.weights)}
-            told = {"record": json.dumps(record, allow_nan=False).encode(), **numbers, **blocks}
-            return document(title, told, place=place, shared=shared, more=more, without=without, language=language)
+            content = {"record": json.dumps(record, allow_nan=False).encode(), **numbers, **blocks}
+            return document(title, content, place=place, shared=shared, more=more, without=without, language=language)
 
         room = limit - len(made(Carried(0))) - NAMES
         text = made(carried := carry(trace, room))
@@ -186,12 +181,17 @@ def said_of(trace: Trace) -> str:
 
 def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
     """The chunks of the script that draw what this run, with these sections, does not have: its page goes without."""
+    return frozenset(chunk for chunk, shown in chunks_of(trace, sections).items() if not shown)
+
+
+def chunks_of(trace: Trace, sections: Collection[str]) -> dict[str, bool]:
+    """Every chunk that only some pages need, and whether the page of this run does."""
     encoder, decoder = trace.config.encoder is not None, trace.config.decoder is not None
     origin = trace.origin
     anew = origin is not None and origin.by_word and origin.scored_by_masks
     filled = any(name.endswith(".real") and not bool(fact.all()) for name, fact in trace.facts.items())
     rules = {formula.rule.name for formula in trace.statement.formulas.values()}
-    here = {
+    return {
         **dict.fromkeys(OF_SERVER, False),
         "tree": decoder,
         "writing": decoder,
@@ -208,7 +208,6 @@ def not_shown(trace: Trace, sections: Collection[str] = ()) -> frozenset[str]:
         "trained": "training" in sections,
         "sections": not DRAWN_OF_SECTIONS.isdisjoint(sections),
     }
-    return frozenset(chunk for chunk, shown in here.items() if not shown)
 
 
 def texts_of_page() -> dict[str, bytes]:
@@ -221,10 +220,10 @@ def shared_script(language: str = ENGLISH) -> str:
     """A file that pages of one site share, of a kind that opens from disk: it puts into each the elements that a page
     alone has of its own, then takes itself out, so that a page that is saved from the browser needs it no longer.
     """
-    told = {name: base64.b64encode(compressed(data)).decode() for name, data in texts_of_page().items()}
+    elements = {name: base64.b64encode(compressed(data)).decode() for name, data in texts_of_page().items()}
     for name, text in script_of_page(OF_SERVER, language).items():
-        told[name] = base64.b64encode(compressed(text.encode())).decode()
-    return f"{PUT_SHARED}({json.dumps(told)});\n"
+        elements[name] = base64.b64encode(compressed(text.encode())).decode()
+    return f"{PUT_SHARED}({json.dumps(elements)});\n"
 
 
 def document(
@@ -249,29 +248,16 @@ def document(
         # A browser may take a file from disk for one of another site.
         policy = policy.replace("script-src ", "script-src 'self' file: ")
     scripts = [*(block_of(name, compressed(data)) for name, data in blocks.items()), *own]
-    return "\n".join(
-        (
-            "<!doctype html>",
-            f'<html lang="en"{_told("place", place)}{_told("language", language.removeprefix(ENGLISH))}>',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)} · glassformer</title>",
-            *([more] if more else []),
-            "</head>",
-            "<body>",
-            f"{root}<noscript>{WITHOUT_SCRIPT}</noscript></div>",
-            *scripts,
-            f'<script type="module">{LOADER}</script>',
-            "</body>",
-            "</html>",
-            "",
-        )
+    return framed(
+        f"{escape(title)} · glassformer",
+        [more] if more else [],
+        (f"{root}<noscript>{WITHOUT_SCRIPT}</noscript></div>", *scripts, f'<script type="module">{LOADER}</script>'),
+        root=f'lang="en"{_attribute("place", place)}{_attribute("language", language.removeprefix(ENGLISH))}',
+        policy=f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
     )
 
 
-def _told(name: str, value: str) -> str:
+def _attribute(name: str, value: str) -> str:
     """An attribute that the script reads, where there is something to tell."""
     return f' data-{name}="{escape(value)}"' if value else ""
 

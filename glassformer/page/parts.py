@@ -6,8 +6,6 @@ that makes what the file exports from what it imports. The few lines of `LOADER`
 made.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
@@ -72,10 +70,10 @@ def as_part(name: str, text: str) -> str:
     body = _LATER.sub(r'$get("\1")', _IMPORT.sub(taken, body))
     if re.search(r'\b(?:import|export)\s*[{*]|\bimport\.meta|\bfrom\s*"\./', body):
         raise ValueError(f"{name} imports or exports in a way that a page cannot")
-    told = _pairs(exported[1], turned=True) if exported else ""
+    returned = _pairs(exported[1], turned=True) if exported else ""
     listed = ",".join(f'"{need}"' for need in needs)
     given = ",".join(("$get", *(f"{{{','.join(pairs)}}}" for pairs in needs.values())))
-    return f'"use strict";glassformer("{name}",[{listed}],async({given})=>{{{body}\nreturn{{{told}}}}});'
+    return f'"use strict";glassformer("{name}",[{listed}],async({given})=>{{{body}\nreturn{{{returned}}}}});'
 
 
 def _pairs(names: str, *, turned: bool = False) -> str:

@@ -3,8 +3,6 @@
 H heads · Q words that look · K words that are looked at
 """
 
-from __future__ import annotations
-
 from glassformer.base.errors import GlassformerError
 from glassformer.base.html import page, shades, table
 from glassformer.look.trace.trace import Trace

@@ -1,7 +1,5 @@
 """The texts that travel beside a page: those of the tours, the list of the documents' pictures, and the quiz."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib import resources
 from typing import Any

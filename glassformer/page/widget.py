@@ -24,13 +24,13 @@ class LivePage(anywidget.AnyWidget):  # type: ignore[misc]  # its package is not
 
     def __init__(self, trace: Trace, title: str, height: int) -> None:
         self.kernel = Kernel(trace, title)
-        self.told = repr(trace)
+        self.called = repr(trace)
         root = '<div id="explorer" data-host="kernel">'
-        super().__init__(page=document(title, texts_of_page(), root), title=self.told, height=height)
+        super().__init__(page=document(title, texts_of_page(), root), title=self.called, height=height)
         self.on_msg(self.answer)
 
     def __repr__(self) -> str:
-        return f"<the live page of {self.told}, for a notebook>"
+        return f"<the live page of {self.called}, for a notebook>"
 
     def answer(self, widget: object, content: Any, buffers: object) -> None:
         """Answer one request of the page; what is none is not answered."""

@@ -35,7 +35,6 @@ class KeysAndValues(Protocol):
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Add the newest keys and values and return all that are looked at."""
-        ...
 
 
 Pair = TypeVar("Pair", bound=KeysAndValues, covariant=True)
@@ -58,25 +57,20 @@ class KeyValueCache(Protocol):
     @property
     def facts(self) -> Mapping[str, Tensor]:
         """The facts of the tokens so far, each [B, K]: which are real, in which document."""
-        ...
 
     def keys(self, tokens: int) -> int:
         """The number of key tokens that so many newest tokens look at, themselves among them."""
-        ...
 
     def reach(self, tokens: int) -> int:
         """The number of positions that the longest text has with so many newest tokens."""
-        ...
 
     def places(self, tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """Places in the text of all key tokens, [1 or B, K], and of so many newest ones, [1 or B, S]."""
-        ...
 
     def advance(
         self, batch: int, tokens: int, newest: Mapping[str, Tensor], device: torch.device
     ) -> Mapping[str, Tensor]:
         """Count `tokens` new ones with these facts, each [B, S]; returns all facts so far, each [B, K]."""
-        ...
 
 
 @dataclass
@@ -94,11 +88,6 @@ class Pairs:
         self.key, self.value = key, value
         return key, value
 
-    def reorder(self, rows: Tensor) -> None:
-        """Keep the given rows in the given order."""
-        if self.key is not None and self.value is not None:
-            self.key, self.value = self.key.index_select(0, rows), self.value.index_select(0, rows)
-
 
 class Cache:
     """One `LayerCache` per block, and the facts of the tokens seen so far: which are real, in which document."""
@@ -109,11 +98,9 @@ class Cache:
         self.facts: dict[str, Tensor] = {}  # each [B, K]
 
     def keys(self, tokens: int) -> int:
-        """The number of key tokens that so many newest tokens look at, themselves among them."""
         return self.length + tokens
 
     def reach(self, tokens: int) -> int:
-        """The number of positions that the text has with so many newest tokens."""
         return self.length + tokens
 
     def places(self, tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -140,13 +127,6 @@ class Cache:
         self.length += tokens
         return self.facts
 
-    def reorder(self, rows: Tensor) -> None:
-        """Keep the given rows of the batch in the given order, as hypotheses that follow their parents do."""
-        for layer in self.layers:
-            layer.own.reorder(rows)
-            layer.memory.reorder(rows)
-        self.facts = {name: fact.index_select(0, rows) for name, fact in self.facts.items()}
-
 
 def _filled(
     names: Set[str], facts: Mapping[str, Tensor], shape: tuple[int, int], device: torch.device
@@ -162,9 +142,7 @@ def _filled(
 
 
 class Columns:
-    """Where each row of a `SlotCache` keeps its tokens: which columns the newest ones are written to, and how many
-    columns, `width`, there are.
-    """
+    """Columns of a `SlotCache`: how many there are (`width`), and which hold the newest tokens of each row."""
 
     def __init__(self) -> None:
         self.width = 0
@@ -179,9 +157,7 @@ class Columns:
             self.width = wanted
 
     def flat(self, shape: torch.Size) -> Tensor:
-        """The places [R * G * S] of the newest tokens in a buffer [R * G * C, ...] that was [R, G, C, ...]: all
-        attentions write to the same ones.
-        """
+        """Places [R * G * S] of the newest tokens in a flat buffer [R * G * C, ...], for all attentions."""
         if self._flat is None or self._flat[0] is not self.newest or self._flat[1] != shape:
             rows = torch.arange(shape[0] * shape[1], device=self.newest.device).view(shape[0], shape[1], 1)  # [R, G, 1]
             self._flat = self.newest, shape, (rows * shape[2] + self.newest[:, None]).flatten()
@@ -224,7 +200,7 @@ class SlotCache:
     """Keys and values of sentences that enter and leave: one row for each, a tree of tokens for its hypotheses.
 
     A token is written once and never moved. It stays as long as a hypothesis goes on from it; its column is then free
-    for another token. Who may look at whom is told by the mask that `place` gives, and by nothing else: a column's
+    for another token. Who may look at whom is decided by the mask that `place` gives, and by nothing else: a column's
     number says nothing about its place in the text, which `positions` [R, C] holds.
     """
 

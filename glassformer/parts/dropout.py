@@ -62,9 +62,7 @@ def mix(counter: Tensor, salt: int = 0) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """Zero each number with probability `rate` in training and scale the rest (Srivastava et al. 2014). `site` is this
-    module's number within its model; it is given when the model is built.
-    """
+    """Dropout (Srivastava et al. 2014) with probability `rate`; `site` is its number within the model."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -72,9 +70,7 @@ class Dropout(nn.Module):
         self.site = 0
 
     def forward(self, x: Tensor, dropout_key: DropoutKey | None, tokens: Tensor | None = None) -> Tensor:
-        """[B, ..., S, W] to the same; the identity in eval mode. `tokens` [B, S] are the tokens' indices in their rows
-        where these are not 0 … S-1.
-        """
+        """[B, ..., S, W] to the same, in eval mode unchanged; `tokens` [B, S]: places in a row if not 0 … S-1."""
         if not self.training or self.rate == 0.0:
             return x
         assert dropout_key is not None, "training with dropout needs a dropout key"

@@ -57,9 +57,7 @@ class Projection(nn.Linear):
         self.product = F.linear
 
     def forward(self, x: Tensor, dropout_key: DropoutKey | None = None, tokens: Tensor | None = None) -> Tensor:
-        """[..., I] to [..., O]. An adapter's dropout needs the key of the step; `tokens` [B, S] are the tokens' indices
-        in their rows where these are not 0 … S-1.
-        """
+        """[..., I] to [..., O]; `tokens` [B, S] are places in the row where these are not 0 … S-1."""
         output = self.product(x, self.weight, self.bias)
         return output if self.adapter is None else output + self.adapter(x, dropout_key, tokens)
 

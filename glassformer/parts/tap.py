@@ -17,11 +17,9 @@ class Watcher(Protocol):
 
     def wants(self, owner: nn.Module, name: str) -> bool:
         """Whether this tensor is asked for."""
-        ...
 
     def see(self, owner: nn.Module, name: str, tensor: Tensor) -> Tensor:
         """Look at a tensor; what is returned takes its place."""
-        ...
 
 
 watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)

@@ -164,16 +164,16 @@ def _trained(model: Artefact) -> Iterator[str]:
 
 
 def _settings(values: Mapping[str, Any], table: str = "tune") -> str:
-    told = []
+    parts = []
     for name, value in values.items():
         if isinstance(value, Mapping):
-            told.append(_settings(value, f"{table}.{name}") if value else f"{table}.{name}")
+            parts.append(_settings(value, f"{table}.{name}") if value else f"{table}.{name}")
         else:
             shown = (
                 ", ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value
             )
-            told.append(f"{table}.{name} = {shown}")
-    return "; ".join(told)
+            parts.append(f"{table}.{name} = {shown}")
+    return "; ".join(parts)
 
 
 def _answers(model: Artefact) -> Iterator[str]:
@@ -211,8 +211,8 @@ def _scores(model: Artefact) -> Iterator[str]:
     intervals = model.metrics.get("intervals") or {}
     for name, value in scores.items():
         if name != "targets" and value is not None:
-            told = _shown(name, value, count if name in shares else None, intervals.get(name))
-            yield f"| {name.replace('_', ' ')} | {told} |"
+            cell = _shown(name, value, count if name in shares else None, intervals.get(name))
+            yield f"| {name.replace('_', ' ')} | {cell} |"
     yield ""
     by = "by the bootstrap over the examples" if intervals else "of a share of independent trials (Wilson 1927)"
     yield f"In brackets: the 95 % interval, {by}."
@@ -249,10 +249,10 @@ def _names(files: Sequence[str]) -> str:
 def _shown(name: str, value: float, count: float | None, measured: Sequence[float | None] | None = None) -> str:
     """A score with its interval: that which was measured, or that of a share of `count` targets."""
     bounds = interval(value, count) if count is not None and measured is None else measured
-    told = "{:.1%}" if name.endswith("accuracy") else "{:,.3f}"
+    form = "{:.1%}" if name.endswith("accuracy") else "{:,.3f}"
     if bounds is None or None in bounds or (measured is None and not name.endswith("accuracy")):
-        return told.format(value)
-    return f"{told.format(value)} ({told.format(bounds[0])} … {told.format(bounds[1])})"
+        return form.format(value)
+    return f"{form.format(value)} ({form.format(bounds[0])} … {form.format(bounds[1])})"
 
 
 def _limits(model: Artefact) -> Iterator[str]:

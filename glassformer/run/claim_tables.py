@@ -26,9 +26,9 @@ def answers_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
     for each in found["questions"]:
         alone = each["against"].startswith("at ")
         values = each["value"], each["low"], each["high"]
-        told = _interval(each["score"], values, _value if alone else _difference)
+        cell = _interval(each["score"], values, _value if alone else _difference)
         arms = f"{each['of']}: {each['against']}" if alone else f"{each['of']} − {each['against']}"
-        rows.append([arms, each["test"], told, each["found"], each["expected"]])
+        rows.append([arms, each["test"], cell, each["found"], each["expected"]])
     return ["arms", "in", "difference", "is", "expected"], rows
 
 

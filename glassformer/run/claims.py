@@ -34,9 +34,7 @@ Cells = Mapping[tuple[str, str], Sequence[Measured]]
 
 
 def run_claim(claim: Claim, runs: Path, *, progress: Progress | None = None) -> dict[str, Any]:
-    """Train what is not yet trained in `runs`, measure, and judge. Raises ConfigError for a claim that the package
-    cannot run, DataError where its data are not there.
-    """
+    """Train what `runs` lacks, measure, judge; ConfigError for a claim that needs more, DataError without data."""
     if not claim.stages:
         raise ConfigError(f"{claim.id} cannot be run by the installed package", do=claim.elsewhere)
     progress = ConsoleProgress() if progress is None else progress
@@ -142,5 +140,5 @@ def _answer(question: Question, on: str, score: str, cells: Cells) -> dict[str, 
             value = Interval(mean, mean - half, mean + half)
         clear = agree and (value.low > 0 or value.high < 0)
         found = SAME if not clear else BETTER if sign * value.value > 0 else WORSE
-    told = {"of": question.of, "against": against, "test": on, "score": score, **value._asdict()}
-    return {**told, "of_seeds": of_seeds, "found": found, "expected": question.expect}
+    facts = {"of": question.of, "against": against, "test": on, "score": score, **value._asdict()}
+    return {**facts, "of_seeds": of_seeds, "found": found, "expected": question.expect}

@@ -71,8 +71,8 @@ def compare(
     """
     pair = [each if isinstance(each, Artefact) else open_model(each, Artefact) for each in (model, other)]
     _check_comparable(pair[0], pair[1], files=bool(files))
-    told = ToldOnce(progress or NoProgress())
-    found = [evaluate(each, files, split=split, columns=columns, baselines=False, progress=told) for each in pair]
+    once = ToldOnce(progress or NoProgress())
+    found = [evaluate(each, files, split=split, columns=columns, baselines=False, progress=once) for each in pair]
     measures = [scores.measures.get(THIS_MODEL) for scores in found]
     if measures[0] is None or measures[1] is None:
         raise ConfigError(

@@ -114,8 +114,8 @@ def evaluate(
         fits = task.fits_baselines or isinstance(data, RecordSection)
         if not baselines or model.task is None or not fits:
             return scores
-        told = progress if task.fits_baselines else NoProgress()
-        train = _training_source(model, preparation, told) if files else sources.get("train")
+        shown = progress if task.fits_baselines else NoProgress()
+        train = _training_source(model, preparation, shown) if files else sources.get("train")
         if train is None:
             return scores
         if files and isinstance(data, RecordSection):
@@ -124,9 +124,7 @@ def evaluate(
 
 
 def _measured(model: Artefact, task: Task, source: Source, limit: int | None) -> Scores:
-    """The scores, answered as the model's `engine` says; the report names another engine than torch that answered, and
-    what answered where an engine was named.
-    """
+    """The scores, computed by the model's `engine`; the report names one that was asked for or is not torch."""
     known = known_of(model)
     known.answered = TORCH
     scores = task.answered_by(engine_of(model)).evaluate(model.module, source, limit=limit)

@@ -23,9 +23,9 @@ from glassformer.saved.opening import open_model
 from glassformer.saved.sections import DistilSection
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import check_taught
-from glassformer.tasks.labels.labels import check_encoder, two_segments
+from glassformer.tasks.labels.labels import two_segments
 from glassformer.tasks.settings import TaskSection
-from glassformer.tasks.task import Source, Task
+from glassformer.tasks.task import Source, Task, check_encoder
 from glassformer.text.tokenizer import Tokenizer
 
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")

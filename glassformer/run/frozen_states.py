@@ -46,9 +46,7 @@ def head_of(task: Task, start: Transformer) -> SentenceHead | TokenHead:
 
 @dataclass(frozen=True)
 class Read:
-    """Vectors [R, F] of each head, and the labels and weights of their rows as one batch, of one row for tokens;
-    `groups` of rows that belong together were read.
-    """
+    """Vectors [R, F] of each head, labels and weights as one batch, and `groups` of rows that belong together."""
 
     vectors: Sequence[Tensor]
     batch: Batch

@@ -73,8 +73,8 @@ pip install onnxruntime tokenizers
 {more}"""
 
 
-def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: Sequence[str], title: str) -> str:
-    """The README of the graph `files[0]`; `told` are sentences about what is not exported."""
+def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], remarks: Sequence[str], title: str) -> str:
+    """The README of the graph `files[0]`; `remarks` are sentences about what is not exported."""
     meaning, read = _READ.get(head.name) or _of_sentence(model)
     names = ", ".join(answer.name for answer in head.answers)
     outputs = ", ".join(f"`{answer.name}` [{', '.join(answer.axes)}]" for answer in head.answers)
@@ -87,7 +87,7 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], told: 
         if len(files) > 1
         else []
     )
-    more += [f"* {sentence[0].upper()}{sentence[1:]}." for sentence in told]
+    more += [f"* {sentence[0].upper()}{sentence[1:]}." for sentence in remarks]
     lines = [
         "import numpy as np, onnxruntime, tokenizers",
         "",
@@ -187,9 +187,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class OnnxExport:
-    """What was written and how it was checked. `bytes` are those of each graph; `left_behind`: what is not exported, in
-    sentences.
-    """
+    """What was written and how it was checked; `bytes` of each graph; `left_behind`: what it lacks, in words."""
 
     head: str
     inputs: tuple[str, ...]

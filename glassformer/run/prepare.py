@@ -233,9 +233,7 @@ def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progre
 
 
 def _probed(start: Start, lesson: Lesson, folder: Path, goes_on: bool, progress: Progress) -> Probe | None:
-    """The linear probe that a run begins with: none without a model to start from, with a head that is trained already,
-    or with a teacher.
-    """
+    """The linear probe that a run begins with: on a start model with an untrained head, and no teacher."""
     recipe, model = lesson.recipe, start.model
     if model is None or start.teacher is not None or not recipe.tune.probe:
         return None

@@ -98,6 +98,7 @@ class Probe:
         )
         with atomic_write(folder / FILE) as draft:
             save_file({"weight": self.weight, "bias": self.bias}, draft, {"facts": facts})
+            draft.chmod(0o644)  # the library makes the file private, but a saved run may be read by others
 
     @classmethod
     def read(cls, folder: Path, task: Task) -> Probe:

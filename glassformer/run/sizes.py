@@ -82,9 +82,7 @@ def cores_of(settings: TrainSection) -> int:
 def sizes_for(
     files: Sequence[str], core_minutes: float | None, *, size: str | None = None, tokenizer: bool = True
 ) -> Choice:
-    """Size, vocabulary and batch by the bytes of these files and the minutes times the cores (None: not chosen). `size`
-    is the user's; without `tokenizer` none is learned. Raises DataError.
-    """
+    """Size, vocabulary and batch for these files and core minutes (None: not chosen). Raises DataError."""
     text = sum(path.stat().st_size for path in find_files(files).used)
     settings: dict[str, object] = {}
     if core_minutes is not None or size is not None:

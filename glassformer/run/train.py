@@ -281,7 +281,7 @@ def planned(recipe: Recipe, folder: Path, progress: Progress, began: float) -> P
 
     return plan(
         prepared.module, prepared.feed, recipe.train, tune=recipe.tune, held_out=prepared.held_out, end=end,
-        began=began, log=progress.note,
+        began=began, probe_seconds=0.0 if prepared.probe is None else prepared.probe.seconds, log=progress.note,
     )  # fmt: skip
 
 

@@ -23,9 +23,7 @@ from glassformer.training.progress import Progress
 def body_config(
     section: ModelSection, length: int, vocabulary: int, target: int | None = None, *, pad_id: int | None = None
 ) -> ModelConfig:
-    """The model for rows of `length` tokens and vocabularies of these sizes, positions after `pad_id` where a family
-    counts so (RoBERTa); raises ConfigError for an impossible one.
-    """
+    """The model for these rows and vocabularies; RoBERTa counts positions after `pad_id`. Raises ConfigError."""
     settings = dict(section.settings)
     if section.size is not None:
         settings["size"] = section.size

@@ -121,8 +121,7 @@ def _many_shapes() -> AbstractContextManager[None]:
     from torch._dynamo import config  # takes a second, so only where something is compiled
 
     limit = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"  # its name up to torch 2.6
-    patched: AbstractContextManager[None] = config.patch({limit: _MOST_SHAPES})
-    return patched
+    return config.patch({limit: _MOST_SHAPES})
 
 
 def _build(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:

@@ -12,8 +12,9 @@ from glassformer.base.errors import ConfigError, DeviceError
 from glassformer.models.heads import VocabularyHead
 from glassformer.models.transformer import Transformer
 from glassformer.parts.dropout import DropoutKey
-from glassformer.parts.projection import Projection
+from glassformer.parts.projection import Product, Projection
 from glassformer.runtime.measured import fastest
+from glassformer.runtime.products import by_onednn
 
 # The largest whole number of 8 bits that has a negative.
 LARGEST = 127
@@ -57,8 +58,7 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Tensor, dropout_key: DropoutKey | None = None, tokens: Tensor | None = None) -> Tensor:
         """Inputs [..., I] to outputs [..., O]; without dropout or adapters, as in prediction."""
-        found: Tensor = self.matrix(x, self.nothing, self.bias)  # [..., O]
-        return found
+        return self.matrix(x, self.nothing, self.bias)  # [..., O]
 
 
 def to_int8(model: Transformer) -> None:
@@ -99,7 +99,6 @@ MOST_ROWS = 64
 MOST_BYTES = 2**30
 """The matrices are in memory twice; larger ones together than this are left unchanged."""
 
-
 # Numbers of rows for which both products are measured: each stands for those up to it.
 _MEASURED_ROWS = (1, 8, MOST_ROWS)
 # Rows of a matrix that are measured, of one that has more, and bytes of the matrices multiplied in turn: a text
@@ -108,31 +107,34 @@ _MEASURED_OUTPUTS, _MEASURED_BYTES = 8192, 1 << 25
 
 
 class LaidOut:
-    """x Wᵀ + b of few rows in float32, equal to `F.linear` up to rounding; all else is left to `F.linear`, and the
-    numbers of rows that are not `faster`: those up to each of _MEASURED_ROWS.
+    """x Wᵀ + b of few rows in float32, equal to `F.linear` up to rounding; all else is left to the `usual` product, and
+    the numbers of rows that are not `faster`: those up to each of _MEASURED_ROWS.
     """
 
-    def __init__(self, weight: Tensor, faster: Sequence[bool] = (True,) * len(_MEASURED_ROWS)) -> None:
+    def __init__(
+        self,
+        weight: Tensor,
+        faster: Sequence[bool] = (True,) * len(_MEASURED_ROWS),
+        usual: Product = F.linear,
+    ) -> None:
         """`weight` [O, I] in float32, on a processor."""
         self.matrix: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), 1)
-        self.faster = faster
+        self.faster, self.usual = faster, usual
 
     def __call__(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Inputs [..., I] to outputs [..., O]."""
         rows = x.numel() // x.shape[-1]
         if rows > MOST_ROWS or not self.faster[bisect_left(_MEASURED_ROWS, rows)]:
-            return F.linear(x, weight, bias)  # [..., O]
+            return self.usual(x, weight, bias)  # [..., O]
         if x.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
-            return F.linear(x, weight, bias)  # [..., O]
+            return self.usual(x, weight, bias)  # [..., O]
         found: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.matrix, bias, "none", [], "")
         return found  # [..., O]
 
 
 @contextmanager
 def laid_out(model: Transformer) -> Iterator[None]:
-    """Within, those large matrices of the stack that writes are laid out whose product is faster so on this processor,
-    in float32.
-    """
+    """Inside, large matrices of the stack that writes are laid out where that is faster, in float32."""
     layers: list[tuple[Projection | VocabularyHead, Tensor]] = [
         (layer, layer.weight) for layer in model.output_stack.modules() if isinstance(layer, Projection)
     ]
@@ -141,25 +143,24 @@ def laid_out(model: Transformer) -> Iterator[None]:
     chosen = [
         (layer, weight)
         for layer, weight in layers
-        if layer.product is F.linear and weight.numel() >= LEAST_NUMBERS and _can_be(weight)
+        if layer.product in (F.linear, by_onednn) and weight.numel() >= LEAST_NUMBERS and _can_be(weight)
     ]
     if sum(weight.nbytes for _, weight in chosen) > MOST_BYTES:
         chosen = []
+    usual = [layer.product for layer, _ in chosen]
     try:
         faster = {size: laid_out_is_faster(*size) for size in {(*weight.shape,) for _, weight in chosen}}
         for layer, weight in chosen:
             if any(faster[(*weight.shape,)]):
-                layer.product = LaidOut(weight, faster[(*weight.shape,)])
+                layer.product = LaidOut(weight, faster[(*weight.shape,)], layer.product)
         yield
     finally:
-        for layer, _ in chosen:
-            layer.product = F.linear
+        for (layer, _), product in zip(chosen, usual, strict=True):
+            layer.product = product
 
 
 def laid_out_is_faster(outputs: int, inputs: int) -> tuple[bool, ...]:
-    """Whether oneDNN's product with a matrix [O, I] that is laid out is faster than torch's own, for each of
-    _MEASURED_ROWS.
-    """
+    """For each of _MEASURED_ROWS, whether oneDNN's product with a laid-out matrix [O, I] beats torch's own."""
     outputs = min(outputs, _MEASURED_OUTPUTS)
     made: list[tuple[Tensor, LaidOut]] = []
 

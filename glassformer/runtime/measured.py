@@ -20,9 +20,9 @@ _TURNS = 5
 _LEAST = 1.05
 
 
-def fastest(what: str, ways: Mapping[str, Callable[[], object]]) -> str:
-    """The name of the fastest way to do `what`; the first is the usual one, and is taken unless another is clearly
-    faster. Where nothing can be kept, nothing is measured: the usual one is taken.
+def fastest(what: str, ways: Mapping[str, Callable[[], object]], *, least: float = _LEAST) -> str:
+    """The name of the fastest way to do `what`; the first is the usual one, and is taken unless another is
+    `least` times as fast. Where nothing can be kept, nothing is measured: the usual one is taken.
     """
     import torch  # not at the top: what imports this may answer without torch
 
@@ -33,7 +33,7 @@ def fastest(what: str, ways: Mapping[str, Callable[[], object]]) -> str:
             return str(known)
         place.parent.mkdir(parents=True, exist_ok=True)
         check_writable(place.parent)
-        found = _quickest(usual, ways)
+        found = _quickest(usual, ways, least)
         with atomic_write(place) as draft:
             draft.write_text(json.dumps({**_read(place), what: found}), encoding="utf-8")
         return found
@@ -59,7 +59,7 @@ def _read(place: Path) -> dict[str, object]:
     return {}
 
 
-def _quickest(usual: str, ways: Mapping[str, Callable[[], object]]) -> str:
+def _quickest(usual: str, ways: Mapping[str, Callable[[], object]], faster: float) -> str:
     least = dict.fromkeys(ways, float("inf"))
     for turn in range(1 + _TURNS):
         for name, way in ways.items():
@@ -68,4 +68,4 @@ def _quickest(usual: str, ways: Mapping[str, Callable[[], object]]) -> str:
             if turn:  # at the first one memory is still to be had
                 least[name] = min(least[name], time.perf_counter() - started)
     best = min(least, key=least.__getitem__)
-    return best if least[usual] >= _LEAST * least[best] else usual
+    return best if least[usual] >= faster * least[best] else usual

@@ -99,9 +99,7 @@ ALONE = Processes()
 
 
 class Several(Processes):
-    """Processes that a launcher has begun. A process that ends with a sentence leaves it in the `store`, where the
-    others find it when their connection to it breaks.
-    """
+    """Processes begun by a launcher; one that ends with an error leaves its sentence in the `store`."""
 
     def __init__(self, number: int, count: int, store: Store, *, restarted: bool) -> None:
         super().__init__(number, count, restarted=restarted)
@@ -180,14 +178,14 @@ class Several(Processes):
 
     def _lost(self) -> BaseException:
         try:
-            told = json.loads(self._store.get("ended")) if self._store.check(["ended"]) else None
+            left = json.loads(self._store.get("ended")) if self._store.check(["ended"]) else None
         except RuntimeError:  # the launcher has ended too
-            told = None
-        if told is None:
+            left = None
+        if left is None:
             return LostProcessError(
                 "a training needs all its processes", got="the end of one", do="continue with --resume"
             )
-        return KeyboardInterrupt(told["sentence"]) if told["interrupted"] else ConfigError(told["sentence"])
+        return KeyboardInterrupt(left["sentence"]) if left["interrupted"] else ConfigError(left["sentence"])
 
 
 @contextmanager

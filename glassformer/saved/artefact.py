@@ -6,6 +6,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import has_fast_bfloat16, unknown_processor
 from glassformer.runtime.matrices import is_int8
+from glassformer.runtime.products import choose_products
 from glassformer.saved.described import Described
 
 
@@ -18,6 +19,7 @@ class Artefact(Described):
 
     def _ready(self, module: Transformer) -> Transformer:
         self.saved_as = None if self.source is None else next(module.parameters()).dtype
+        choose_products(module)
         return module.eval()
 
     @property

@@ -26,9 +26,7 @@ LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
 
 
 def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
-    """The model in a Hugging Face folder (`hub:owner/name` is fetched), and a report of what was not used. Raises
-    CheckpointError, MissingExtraError.
-    """
+    """The model of a folder or `hub:owner/name`, and what was not used; CheckpointError, MissingExtraError."""
     folder = Path(path)
     if str(path).startswith(HUB):
         from glassformer.convert.hub import fetch
@@ -63,9 +61,7 @@ def use_of(model: Artefact) -> LabelUse:
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
-    """Write a folder that `transformers` loads with the same outputs; returns what is not exported, in sentences.
-    Raises ConfigError, CheckpointError, also where a model would be overwritten.
-    """
+    """Write a folder for `transformers`; returns what is not exported. Raises ConfigError, CheckpointError."""
     refuse_a_model(directory, "an export")
     model.needs_weights("an export")
     state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
@@ -82,7 +78,7 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     )
     of_two = () if tokenizer is None or len(tokenizer.sides) == 1 else (two,)
     last = () if model.task is None else model.task.not_exported
-    return (*left, *said.told, *of_two, *last)
+    return (*left, *said.remarks, *of_two, *last)
 
 
 class Searched(NamedTuple):
@@ -91,7 +87,7 @@ class Searched(NamedTuple):
     tokens: Mapping[str, Any]
     generation: Mapping[str, Any]
     start: int | None = None
-    told: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def searched(model: Artefact) -> Searched:
@@ -121,17 +117,17 @@ def searched(model: Artefact) -> Searched:
     }
     if pad is not None:
         generation |= {"pad_token_id": pad, "bad_words_ids": [[pad]]}
-    told = []
+    remarks = []
     if beams > 1 and section.length_penalty:
-        told.append(
+        remarks.append(
             f"the length penalty {section.length_penalty:g} divides scores by ((5 + n) / 6)^{section.length_penalty:g} "
             f"here and by n^{section.length_penalty:g} there, for an answer of n tokens: some translations differ"
         )
     if model.config.family == "marian" and pad != target.vocabulary_size - 1:
-        told.append("ctranslate2 cannot read it: its padding is not the last token of the vocabulary")
+        remarks.append("ctranslate2 cannot read it: its padding is not the last token of the vocabulary")
     # Their default would end the longest texts, which we cut.
     tokens = {**model.token_settings, **tokens, "forced_eos_token_id": None}
-    return Searched(tokens, generation, start=ids.begin if ids.begin in ids.never else None, told=tuple(told))
+    return Searched(tokens, generation, start=ids.begin if ids.begin in ids.never else None, remarks=tuple(remarks))
 
 
 def _written(model: Artefact) -> Searched:

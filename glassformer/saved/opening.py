@@ -20,7 +20,6 @@ from glassformer.saved.recipe import HUB, RECIPE
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "int8": torch.int8}
 
-
 Kind = TypeVar("Kind", bound=Artefact)
 
 
@@ -32,9 +31,7 @@ def open_model(
     *,
     fast: bool = False,
 ) -> Kind:
-    """Open a model as this `kind`: a folder of ours or Hugging Face's, or a bundled name, unless the current folder has
-    a model of this name. Raises CheckpointError, DeviceError.
-    """
+    """The model of a folder, else of a bundled name, as this `kind`. Raises CheckpointError, DeviceError."""
     where, numbers = choose_device(str(device or "auto")), choose_dtype(dtype)
     check_float64(where, numbers)
     model = open_as_saved(path, kind)

@@ -72,9 +72,7 @@ def is_ours(directory: str | Path) -> bool:
 
 
 def changed_files(directory: str | Path) -> tuple[str, ...]:
-    """The files of a saved model that no answer depends on (scores, card, recipe) and that have changed since it was
-    saved; none of a model that was saved without their checksums.
-    """
+    """The files without effect on answers (scores, card, recipe) that have changed since the model was saved."""
     directory = current(Path(directory))
     known = json_of(directory / SETTINGS).get("checksums") if (directory / SETTINGS).is_file() else None
     saved = known if isinstance(known, dict) else {}

@@ -43,9 +43,7 @@ def read_weights_header(path: Path) -> Header:
 
 
 def build_with(config: ModelConfig, path: Path, header: Header, *, checksum: str | None = None) -> Transformer:
-    """The model of a config with the weights in a file, on the CPU, in eval mode. Raises CheckpointError unless
-    `header` and file hold each parameter, nothing else, and the `checksum`.
-    """
+    """The model with a file's weights, in eval mode. Raises CheckpointError unless parameters and checksum match."""
     try:
         with torch.device("meta"):  # without memory for weights: they come from the file
             module = Transformer(config)

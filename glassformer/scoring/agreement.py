@@ -65,9 +65,7 @@ def several_labels(
 
 
 def macro_f1(both: Reals, ours_and_theirs: Reals, occurring: npt.NDArray[np.bool_]) -> Reals:
-    """The mean F1 of the labels that occur among all examples [L], from counts [..., L] -> [...]; one that a bootstrap
-    sample lacks counts as 0, as in scikit-learn with `labels`.
-    """
+    """The mean F1 of the `occurring` labels, [..., L] -> [...]; 0 for one that a bootstrap sample lacks."""
     f1 = np.nan_to_num(_divided(2 * both, ours_and_theirs))[..., occurring]  # [..., O]
     return np.asarray(f1.sum(axis=-1) / max(1, f1.shape[-1]))
 
@@ -100,8 +98,7 @@ def ranks(values: Reals) -> Reals:
     """The rank of each value from 1, equal values at the mean of theirs. [E]"""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
-    found: Reals = (ends - (counts - 1) / 2)[places]
-    return found
+    return (ends - (counts - 1) / 2)[places]
 
 
 def bounded(measure: Measure, labels: int) -> Measure:

@@ -133,7 +133,6 @@ class Knowing(Protocol[Example]):
 
     def known_by(self, example: Example) -> str | None:
         """The text by which an example is known again; None where it has no label."""
-        ...
 
 
 class Learner(Protocol[Example, Prediction]):
@@ -142,19 +141,15 @@ class Learner(Protocol[Example, Prediction]):
     @property
     def section(self) -> Any:
         """The settings of a task, of which `head_outputs.labels` are the names of the labels where there are any."""
-        ...
 
     def lesson(self, example: Example) -> Lesson | None:
         """What is learned of an example; None where it has no label."""
-        ...
 
     def guessed(self, example: Example, values: list[float]) -> Prediction:
         """A prediction from `TfIdf.guess`."""
-        ...
 
     def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
         """The scores of predictions as they come."""
-        ...
 
 
 def beside_tfidf(

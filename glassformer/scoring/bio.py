@@ -96,9 +96,7 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
 
 
 def legal_steps(labels: Sequence[str]) -> Chain:
-    """0 where a label may follow another [L, L], be the first [L], be the last [L]; −∞ where a span would begin or end
-    within, as far as the scheme marks it.
-    """
+    """0 where a label may follow [L, L], begin [L] or end [L] a sequence; −∞ where that breaks a span."""
     count = len(labels)
     steps, first, last = np.zeros((count, count)), np.zeros(count), np.zeros(count)
     if not is_scheme(labels):

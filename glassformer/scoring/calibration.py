@@ -19,9 +19,7 @@ _GOLDEN, _TOLERANCE = (math.sqrt(5) - 1) / 2, 1e-4
 
 
 def fitted_temperature(log_loss: Callable[[float], float]) -> float:
-    """The temperature T of softmax(logits / T) with the least loss (Guo et al. 2017, §4.2), by golden-section search
-    over log T: with one window for each text the loss has a single minimum.
-    """
+    """The temperature of the least loss (Guo et al. 2017, §4.2), by golden-section search over log T."""
     low, high = math.log(COLDEST), math.log(HOTTEST)
     inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
     losses = [log_loss(math.exp(place)) for place in inner]
@@ -89,17 +87,14 @@ class Reliability:
 def log_softmax(logits: Reals) -> Reals:
     """Over the last axis. [..., L]"""
     shifted = logits - logits.max(axis=-1, keepdims=True)
-    found: Reals = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    return found
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 def log_sigmoid(logits: Reals) -> Reals:
     """log σ(x) = −log(1 + exp(−x)), for large |x| too. [..., L]"""
-    found: Reals = -np.logaddexp(0.0, -logits)
-    return found
+    return -np.logaddexp(0.0, -logits)
 
 
 def log_mean(logarithms: Reals) -> Reals:
     """The logarithm of the mean of exp over the first axis: [W, L] to [L]."""
-    found: Reals = np.logaddexp.reduce(logarithms, axis=0) - math.log(len(logarithms))
-    return found
+    return np.logaddexp.reduce(logarithms, axis=0) - math.log(len(logarithms))

@@ -32,8 +32,7 @@ def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None 
         each = F.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="none")  # [N]
         return (each * weights.flatten().to(each.dtype)).sum()
     if torch.compiler.is_compiling():
-        total: Tensor = _Compiled.apply(logits, labels)  # type: ignore[no-untyped-call]
-        return total
+        return _Compiled.apply(logits, labels)  # type: ignore[no-untyped-call]
     return F.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
 
 
@@ -56,9 +55,7 @@ def widened(logits: Tensor) -> Tensor:
 
 
 class _Compiled(torch.autograd.Function):
-    """The same sum with its gradient, softmax(logits) − one-hot(label), in one pass when compiled, where torch needs
-    three.
-    """
+    """The same sum with its gradient, softmax(logits) − one-hot(label): compiled one pass, in torch three."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
@@ -113,8 +110,9 @@ def cosine_loss(states: Tensor, teacher: Tensor, real: Tensor | None, weights: T
     return torch.where(counted, 1 - cosine, torch.zeros((), dtype=cosine.dtype)).sum()
 
 
-# Scores of a block, tokens times vocabulary: 16 MB in float32; tokens that are compared together.
-_SCORES, _TOGETHER = 1 << 22, 512
+# Bytes of the scores of a block, tokens times vocabulary; scores of which a softmax is made together, on a processor:
+# so many stay in its caches. And tokens that are compared together.
+_BLOCK_BYTES, _PART_SCORES, _TOGETHER = 1 << 25, 1 << 20, 512
 
 
 def token_cross_entropy(
@@ -184,24 +182,27 @@ def _blocked(
     mean_score = (states.to(wide) @ mean_vector)[:, None]  # [N, 1]
     if len(bias):
         mean_score += shares @ bias.to(wide)
-    for rows in torch.arange(len(states), device="cpu").split(block_rows(len(states), len(table))):
-        block = slice(int(rows[0]), int(rows[-1]) + 1)
-        scores = states[block] @ table.T if not len(bias) else torch.addmm(bias.to(table.dtype), states[block], table.T)
-        scores = widened(scores)  # [n, V]
-        right = scores.gather(1, label[block])  # [n, 1]
-        largest = scores.amax(dim=1, keepdim=True)  # [n, 1]
-        probabilities = scores.softmax(dim=1)  # [n, V]
-        # The largest probability is never 0: its logarithm is exact where that of the right one may not be.
-        normalizer = largest - probabilities.amax(dim=1, keepdim=True).log()  # [n, 1]
-        losses = normalizer - (1 - smoothing) * right - mean_score[block]  # [n, 1]
-        total += losses.where(asked[block], 0).sum()
-        at_right = probabilities.gather(1, label[block]) - (1 - smoothing)  # [n, 1]
-        probabilities.scatter_(1, label[block], at_right)
-        if len(bias):
-            of_bias += (asked[block, 0].to(wide) @ probabilities).to(bias.dtype)
-        gradient = probabilities.to(states.dtype)  # [n, V], without what the smoothing takes from all scores alike
-        of_states[block] = (gradient @ table - mean_vector.to(states.dtype)) * asked[block]
-        of_table += gradient.T @ known[block]
+    in_parts = max(1, _PART_SCORES // len(table)) if states.device.type == "cpu" else len(states)
+    for block in torch.arange(len(states), device="cpu").split(block_rows(len(states), len(table), table.itemsize)):
+        rows = slice(int(block[0]), int(block[-1]) + 1)
+        scores = states[rows] @ table.T if not len(bias) else torch.addmm(bias.to(table.dtype), states[rows], table.T)
+        of_block = (scores, label[rows], asked[rows], mean_score[rows])  # [block, V], then [block, 1]
+        for part, its_label, its_asked, its_mean in zip(*(each.split(in_parts) for each in of_block), strict=True):
+            wider = widened(part)  # [n, V]
+            right = wider.gather(1, its_label)  # [n, 1]
+            largest = wider.amax(dim=1, keepdim=True)  # [n, 1]
+            probabilities = wider.softmax(dim=1)  # [n, V]
+            # The largest probability is never 0: its logarithm is exact where that of the right one may not be.
+            normalizer = largest - probabilities.amax(dim=1, keepdim=True).log()  # [n, 1]
+            losses = normalizer - (1 - smoothing) * right - its_mean  # [n, 1]
+            total += losses.where(its_asked, 0).sum()
+            probabilities.scatter_(1, its_label, probabilities.gather(1, its_label) - (1 - smoothing))
+            if len(bias):
+                of_bias += (its_asked[:, 0].to(wide) @ probabilities).to(bias.dtype)
+            part.copy_(probabilities)
+        # The scores have become their gradient, without what the smoothing takes from all of them alike.
+        of_states[rows] = (scores @ table - mean_vector.to(states.dtype)) * asked[rows]
+        of_table += scores.T @ known[rows]
     of_table.addr_(shares, known.sum(dim=0, dtype=wide), alpha=-1)
     if len(bias):
         of_bias -= (shares * asked.sum(dtype=wide)).to(bias.dtype)
@@ -229,18 +230,16 @@ def _scaled(ctx: Any, scale: Tensor, *others: Tensor | None) -> tuple[Tensor | N
 _blocked.register_autograd(_scaled, setup_context=_keep)
 
 
-def block_rows(count: int, vocabulary: int) -> int:
-    """The tokens of a block: equal blocks, as few as keep the scores of each small."""
-    blocks = -(-count * vocabulary // _SCORES)
+def block_rows(count: int, vocabulary: int, size: int) -> int:
+    """The tokens of a block: equal blocks, as few as keep the scores of each, of `size` bytes, small."""
+    blocks = -(-count * vocabulary * size // _BLOCK_BYTES)
     return -(-count // blocks)
 
 
 def compared_in_parts(
     model: Transformer, states: Tensor, labels: Tensor, *, never: Sequence[int] = ()
 ) -> tuple[Tensor, Tensor]:
-    """`compared` of a model's last states [n, W] with labels [n], some at a time, so that memory holds the scores of
-    few: [n], [n]. The tokens of `never` have a probability of 0.
-    """
+    """`compared` for states [n, W] and labels [n] in parts, to save memory; tokens of `never` have probability 0."""
     assert model.head is not None
     left_out = torch.tensor(never, dtype=torch.int64, device=labels.device)
     found = []

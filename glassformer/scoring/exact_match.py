@@ -71,9 +71,7 @@ def _with_kinds(sums: Reals) -> Mapping[str, Reals]:
 
 
 def best_threshold(scores: Sequence[float], gains: Sequence[float]) -> float:
-    """The threshold with the largest sum of `gains` (F1 of answering minus that of not answering) above it; between two
-    scores in their middle, and the highest of equal ones.
-    """
+    """The threshold with the largest sum of `gains` above it, halfway between two scores, the highest of equals."""
     order = sorted(range(len(scores)), key=lambda number: -scores[number])
     best, total, threshold = 0.0, 0.0, scores[order[0]] if order else 0.0
     for place, number in enumerate(order):
@@ -97,9 +95,7 @@ _FUNCTION_WORDS = frozenset(_EVERYWHERE.split())
 
 
 def answer_by_overlap(question: str, context: str) -> tuple[int, int]:
-    """The characters [start, end) of the candidate with the most words of the question near it, each weighing log(1 + 1
-    / its count in the passage); (0, 0) without a candidate.
-    """
+    """The span [start, end) with most question words near it, rare ones counting more; (0, 0) without any."""
     words = [(found.group().lower(), found.start(), found.end()) for found in _WORD.finditer(context)]
     counts = Counter(word for word, _, _ in words)
     asked = {word for word in map(str.lower, _WORD.findall(question)) if word not in _FUNCTION_WORDS}

@@ -261,7 +261,6 @@ class Baseline(Protocol):
 
     def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
         """Loss of each label [N] and whether it was predicted [N], from what the model sees: `ids` [B, S]."""
-        ...
 
 
 def guessed(baseline: Baseline, batch: Batch, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -318,8 +317,7 @@ class Unigram:
     def probability(self, labels: Integers) -> Reals:
         """How likely each label is, [N]; a token that was never seen counts as one."""
         seen = np.where(labels < len(self.counts), self.counts[np.minimum(labels, len(self.counts) - 1)], 0)
-        probability: Reals = (seen + 1) / (self.counts.sum() + len(self.counts) + 1)
-        return probability
+        return (seen + 1) / (self.counts.sum() + len(self.counts) + 1)
 
     def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
         return -np.log(self.probability(labels)), labels == self.counts.argmax()

@@ -3,8 +3,6 @@
 N tokens · V vocabulary
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from glassformer.scoring.score import Integers, Reals, Unigram
@@ -28,9 +26,7 @@ class Trigram:
         self._two = _Contexts(ids[:-2] * vocabulary + ids[1:-1], ids[2:], vocabulary)
 
     def probability(self, before: Integers, last: Integers, tokens: Integers) -> Reals:
-        """How likely each token is after `before` and `last`, in this order; each [N], `before` -1 where there is only
-        one token before it.
-        """
+        """How likely each token [N] is after `before` and `last`; `before` -1: there is none."""
         lower = self._one.probability(last, tokens, self._unigram[tokens])
         both: Reals = self._two.probability(before * self._base + last, tokens, lower)
         return np.where(before >= 0, both, lower)
@@ -51,8 +47,7 @@ class _Contexts:
         total, kinds = _of(self._contexts, contexts, self._totals), _of(self._contexts, contexts, self._kinds)
         count = _of(self._keys, contexts * self._base + tokens, self._counts)
         seen = total > 0
-        found: Reals = np.where(seen, (count + kinds * lower) / np.maximum(total + kinds, 1), lower)
-        return found
+        return np.where(seen, (count + kinds * lower) / np.maximum(total + kinds, 1), lower)
 
 
 def _of(keys: Integers, wanted: Integers, values: Integers) -> Integers:

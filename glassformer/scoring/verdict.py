@@ -199,13 +199,13 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        told = {
+        words = {
             "better": f"better than the baseline {self.baseline}",
             "worse": f"worse than the baseline {self.baseline}",
             "not different": f"no clear improvement over the baseline {self.baseline} ({self.count:,} examples)",
         }[self.difference.verdict]
         few = f"; {self.count:,} examples are few: {_MORE}" if self.count < _FEW else ""
-        return f"{self.kept}{told}: {self.difference.told}{few}{self._advice}"
+        return f"{self.kept}{words}: {self.difference.told}{few}{self._advice}"
 
     @property
     def _advice(self) -> str:

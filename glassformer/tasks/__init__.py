@@ -30,18 +30,18 @@ class TaskEntry:
     """What recipes and the command line know of a task.
 
     `task` and `data` are where its classes are, from its folder (`.task:Classify`); `section` is where that of its
-    settings is, unless it is in the module of the task, which needs torch. `recipe` and `tuning` are what
-    `train TASK FILES` begins from, without and with a start model. `columns` are the options that name columns of its
-    tables, `text` is one to look at first. `sized`: the sizes are chosen by text and time; `pairs`: it learns pairs of
-    a source and a target. `alone`: class and recipe where the model is a decoder alone. `predictors`: what answers a
-    verb for its models, where that is not the verb's own. `folder` is found.
+    settings is, unless it is in the module of the task, which needs torch. `recipe` and `tuning` are what `train TASK
+    FILES` begins from, without and with a start model (the latter by default that of its name). `columns` are the
+    options that name columns of its tables, `text` is one to look at first. `sized`: the sizes are chosen by text and
+    time; `pairs`: it learns pairs of a source and a target. `alone`: class and recipe where the model is a decoder
+    alone. `predictors`: what answers a verb for its models, where that is not the verb's own. `folder` is found.
     """
 
     name: str
     help: str
     task: str
     recipe: str
-    tuning: str
+    tuning: str = ""
     section: str = ""
     data: str = "glassformer.data.settings:CorpusSection"
     columns: tuple[str, ...] = ()
@@ -76,18 +76,19 @@ class VerbEntry:
     `predictor` is where its predictor is, from its folder; `alone` that of models that are a decoder alone. `columns`
     are the roles of the columns that it reads, `of_pairs` those that only models of pairs read, `usual` their columns
     where neither the command nor the model names them. `tasks`: one of their bundled models answers where none is
-    named. `texts` and `second`: what its texts and its second text are called. `top`: what its answers are where a text
-    has several, of which --top says how many. `files`: what it reads besides tables, as the end of a list. `blank`: a
-    text of only blanks has an answer. `turns`: a text is a conversation. `goes_on`: the answer continues the text.
-    `writes`: what it writes, by the options of a search. `masks`: its texts have [MASK]. `method`: `Model` has a method
-    of its name. `watched`: how sentences are watched in training. `folder` is found.
+    named, by default one of the verb's own task. `texts` and `second`: what its texts and its second text are called.
+    `top`: what its answers are where a text has several, of which --top says how many. `files`: what it reads besides
+    tables, as the end of a list. `blank`: a text of only blanks has an answer. `turns`: a text is a conversation.
+    `goes_on`: the answer continues the text. `writes`: what it writes, by the options of a search. `masks`: its texts
+    have [MASK]. `method`: `Model` has a method of its name. `watched`: how sentences are watched in training. `folder`
+    is found.
     """
 
     name: str
     help: str
     predictor: str
     columns: tuple[str, ...] = ("text",)
-    tasks: tuple[str, ...] = ("masked-lm",)
+    tasks: tuple[str, ...] = ()
     of_pairs: tuple[str, ...] = ()
     usual: Mapping[str, str] = field(default_factory=dict)
     texts: str = "texts"
@@ -121,11 +122,12 @@ def _tables() -> tuple[dict[str, TaskEntry], dict[str, VerbEntry]]:
     verbs: dict[str, VerbEntry] = {}
     for folder in _folders():
         entry = importlib.import_module(f"{folder}.entry")
-        tasks[entry.TASK.name] = replace(entry.TASK, folder=folder)
+        name = entry.TASK.name
+        tasks[name] = replace(entry.TASK, folder=folder, tuning=entry.TASK.tuning or name)
         for verb in getattr(entry, "VERBS", ()):
             if verb.name in verbs:
                 raise ConfigError(f"each verb belongs to one task: {folder} names {verb.name} again")
-            verbs[verb.name] = replace(verb, folder=folder)
+            verbs[verb.name] = replace(verb, folder=folder, tasks=verb.tasks or (name,))
     return tasks, verbs
 
 

@@ -58,7 +58,6 @@ class Feed(Protocol):
     def rows(self, step: int) -> int: ...
     def batch(self, step: int, part: int = 0, parts: int = 1) -> Batch:
         """One of the `parts` of a step: a pure function of data, seed and these numbers."""
-        ...
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]: ...
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]: ...
@@ -155,9 +154,7 @@ class TaskFeed:
         return self.task.losses(model, batch)
 
     def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
-        """The scores of the task and its loss. Of models with equal scores the loss decides which is kept: an F1 may
-        stay 0 for many steps in which a model learns.
-        """
+        """The task's scores and its loss, which decides between models of equal scores (F1 is often 0 at first)."""
         scores = self.task.evaluate_in_training(model, self.source, limit=limit).flat()
         return scores if "loss" in scores else scores | {"loss": self._loss(model, limit)}
 

@@ -13,7 +13,7 @@ from glassformer.runtime.measured import fastest
 BATCH_TOKENS = 8192
 # On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
 # rows of unequal length go together only where that pads fewer.
-CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 2048, 32
+CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 1024, 32
 
 
 def in_threads(
@@ -63,22 +63,24 @@ _OF_A_STEP = 256
 
 
 def own_threads_are_faster(width: int) -> bool:
-    """Whether decoding by a model of this width is faster where each thread computes whole steps of its own sentences
-    than where all of them share each product. Measured once on a machine.
-    """
+    """Whether a model of this width decodes faster with a thread for each part of the sentences (measured)."""
     import torch
     from torch.nn import functional as F
+
+    from glassformer.runtime.products import best_product
 
     threads = torch.get_num_threads()
     if threads == 1:
         return True
+    product = best_product()
     generator = torch.Generator().manual_seed(0)
     first, second = (torch.rand(shape, generator=generator) for shape in ((4 * width, width), (width, 4 * width)))
 
+    @torch.inference_mode()
     def steps(vectors: int) -> None:
         x = torch.ones(vectors, width)
         for _ in range(40):  # as many products as two steps of a small model have
-            x = F.layer_norm(F.linear(F.relu(F.linear(x, first)), second), (width,))
+            x = F.layer_norm(product(F.relu(product(x, first, None)), second, None), (width,))
 
     def work(mine: Iterable[range]) -> Iterator[tuple[int, Any]]:
         for each in mine:

@@ -56,9 +56,7 @@ Options = Mapping[str, Any] | WritingOptions
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a predictor may know in addition to the model: task, data, the longest row, the options of the verb (`asked`
-    of one that writes), the search of an imported model, how a decoder writes turns.
-    """
+    """What a predictor may know besides the model; `asked` are the options of a verb that writes."""
 
     section: TaskSection | None = None
     data: DataSection | None = None
@@ -120,9 +118,7 @@ class Predictor(ABC, Generic[Example, Prediction]):
         return self.example(values, where)
 
     def given_ids(self, ids: Sequence[int], where: str) -> tuple[Example, Iterable[Row]]:
-        """An example from the tokens of a text, without special ones at its ends, and its rows. Raises ConfigError for
-        a verb that reads texts alone, and DataError.
-        """
+        """An example from the tokens of a text without special ones, and its rows. Raises ConfigError, DataError."""
         raise ConfigError(located(where, "a text is needed"), got="tokens", do="give the text")
 
     def shortens(self, example: Example) -> bool:
@@ -143,15 +139,11 @@ class Predictor(ABC, Generic[Example, Prediction]):
         """What the model predicts for each row, with the row's number in `Batch.row_ids`; in any order."""
 
     def found(self, row: Row, answers: npt.NDArray[np.floating[Any]]) -> Any:
-        """What `predict` gives for a row, from the answers of `head`: [V] for each token of `scored_at`, [L], or [L]
-        for each token.
-        """
+        """What `predict` gives for a row, from the head's answers: [V] at each scored place, [L], or [S, L]."""
         raise NotImplementedError
 
     def of_states(self, row: Row, states: Callable[[], npt.NDArray[np.float32]]) -> Any:
-        """The same from the `states` of its tokens, [S, W] behind the last block, whatever computes them; None where it
-        needs more, and they are not computed.
-        """
+        """The same from the states [S, W] of the last block; None for a predictor that needs more."""
         return None
 
     def settle(self, example: Example, found: list[Any]) -> tuple[Iterable[Prediction], list[Any]]:
@@ -182,9 +174,7 @@ def untrained(wanted: str, model: Transformer, context: Context, do: str) -> Con
 
 @contextmanager
 def evaluating(model: Transformer) -> Iterator[bool]:
-    """No dropout and no gradients inside; afterwards the model is in the mode it was in. Gives whether the caller
-    computes in bfloat16: an evaluation is of what is used.
-    """
+    """Inside, eval mode without gradients; gives whether the caller computes in bfloat16, as is used."""
     import torch
 
     training = model.training
@@ -198,12 +188,12 @@ def evaluating(model: Transformer) -> Iterator[bool]:
 
 # From so many passes for each thread on, a thread computes whole passes alone: none waits for another within a product.
 PASSES_OF_A_THREAD = 2
-# Rows from which on it is told how far an example is.
+# Rows from which on it is reported how far an example is.
 LONG = 64
 
-# What is told of a long example: how many of its rows are answered, and of how many, None where nobody knows.
+# What is reported of a long example, or of short ones that are read together: how many of the rows are answered, and of
+# how many, None where nobody knows.
 Within = Callable[[int, int | None], None]
-
 
 # Answers some rows for a model, in bfloat16 or not: what is found for each row, with its place, in any order.
 Engine = Callable[["Predictor[Any, Any]", "Transformer", Sequence[Row], bool], Generator[tuple[int, Any], None, None]]
@@ -289,12 +279,14 @@ def _answer(
     engine: Engine,
 ) -> None:
     rows = [row for _, _, row in ahead]
-    for place, found in engine(predictor, model, rows, fast):
+    for done, (place, found) in enumerate(engine(predictor, model, rows, fast), 1):
         entry, number, _ = ahead[place]
         entry.found[number] = found
         entry.missing -= 1
         if entry.rows > LONG:
             within(entry.rows - entry.missing, entry.total)
+        elif done % LONG == 0:
+            within(done, len(rows))
 
 
 def answer_rows(

@@ -125,9 +125,7 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
     def from_records(
         cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        """The task with the settings that its training records determine, such as the names of the labels; `held_out`
-        are the records of the same files that the split by hash keeps back: a rare label may occur only in these.
-        """
+        """The task with the settings found in its training records, such as labels; `held_out` may have rare ones."""
 
     @abstractmethod
     def scores(self, pairs: Sequence[tuple[Example, Prediction]]) -> Scores:
@@ -141,7 +139,7 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
         data, log = preparation.data, preparation.log
         for path in () if preparation.measuring else files_for(data, [*data.files, *data.validation_files]):
-            with suppress(DataError):  # which is told where the file is read
+            with suppress(DataError):  # which is reported where the file is read
                 log(f"{path.name}: {cls.format_of(data, path)}")
         by_split: dict[Split, list[Record]] = {}
         for split, found in groupby(cls._split(data, preparation.shares, bad), key=lambda pair: pair[0]):

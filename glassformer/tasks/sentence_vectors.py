@@ -135,9 +135,7 @@ class SentenceVectorsFeed(TaskFeed):
 
 
 def passages(begins: Integers, documents: Integers, joined: float, seed: int) -> Integers:
-    """Where passages begin: sentences [E] but for a random share that goes on from the one before; each document [D]
-    begins one.
-    """
+    """Where passages begin: at each document [D], and at sentences [E] but for a random share `joined`."""
     if not joined:
         return begins
     alone = uniform(key_of("passages", seed), begins) >= joined  # [E]

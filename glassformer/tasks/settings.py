@@ -7,9 +7,7 @@ from glassformer.config import SentenceHeadConfig, TokenHeadConfig
 
 
 class CardWords(NamedTuple):
-    """What the model card says about a task. `printed`: the field of an answer that the card prints; `cut`: what
-    happens to a text longer than a row; `limit`: what models of this task cannot do, in a sentence.
-    """
+    """Words of the model card: a `printed` field, how a long text is `cut`, and the `limit` of the task's models."""
 
     printed: str = "probabilities"
     cut: str = "read in overlapping windows"

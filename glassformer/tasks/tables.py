@@ -1,7 +1,5 @@
 """Tasks that learn from the records of tables: which columns they read, how records are split."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -35,9 +33,7 @@ class Record(NamedTuple):
 
 
 class TableTask(Task):
-    """A task on the records of tables. Roles that begin with `text` or `pair` are what the tokenizer learns from, and
-    what decides the split.
-    """
+    """Learns from tables. The roles `text…` and `pair…` feed the tokenizer and decide the split."""
 
     Data: ClassVar[type[RecordSection]] = RecordSection
     reads_tables = True

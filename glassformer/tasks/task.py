@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
+from glassformer.base.errors import ConfigError
 from glassformer.config import HeadUse, ModelConfig
 from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import DataSection
@@ -44,7 +45,6 @@ class Source(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes with anything that changes an example."""
-        ...
 
     def __len__(self) -> int: ...
 
@@ -53,21 +53,17 @@ class Source(Protocol):
         """The tokens of the longest row of each example [E], or one number where all rows have this length; [E, 2],
         source and target, where the source has cut its examples into few shapes already.
         """
-        ...
 
     @property
     def rows_of_each(self) -> int:
         """The rows that each example has: 1, or the number of its candidates."""
-        ...
 
     @property
     def total_counts(self) -> Mapping[str, float] | None:
         """By loss, the sum of the weights of all labels; None where each batch is divided by its own."""
-        ...
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         """These examples in these epochs as a batch of a shape, padded with rows of weight 0."""
-        ...
 
 
 class Both(NamedTuple):
@@ -95,6 +91,11 @@ def answers(both: Both, head: str) -> tuple[Tensor, Tensor]:
     assert student is not None
     assert teacher is not None
     return student, teacher
+
+
+def check_encoder(body: ModelConfig, wanted: str) -> None:
+    if body.encoder is None or body.decoder is not None:
+        raise ConfigError(wanted, got=f"the family {body.family}", do="choose bert or modernbert")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +136,7 @@ class Task(ABC):
     Data: ClassVar[type[DataSection]]
     reads_tables: ClassVar[bool] = False  # only tables, no running text
     two_sided: ClassVar[bool] = False
+    needs_encoder: ClassVar[str] = "this task is learned by an encoder"  # the refusal of any other model
     head_use: ClassVar[HeadUse | None] = None  # what the head for labels of its models answers
     of_imported: ClassVar[Literal["encoder", "decoder", "both"] | None] = None  # those without a task, by their stacks
     of_pairs: ClassVar[bool] = False  # each of its rows is two texts, whatever its data
@@ -179,9 +181,9 @@ class Task(ABC):
         return
 
     @classmethod
-    @abstractmethod
     def check_body(cls, section: Any, body: ModelConfig) -> None:
-        """Raise ConfigError for a model that cannot learn this task."""
+        """Raise ConfigError for a model that cannot learn this task: by default, for any but an encoder."""
+        check_encoder(body, cls.needs_encoder)
 
     @classmethod
     @abstractmethod
@@ -230,15 +232,11 @@ class Task(ABC):
         return task
 
     def probes(self, start: Transformer) -> Sequence[Self]:
-        """The task with each head that a linear probe may try on the frozen states of the model to start from: its
-        last layer is linear, and all before it is trained already. None where there is no such head.
-        """
+        """The task with each head that a linear probe can try: a linear layer on trained parts of `start`."""
         return ()
 
     def names(self, train: Any) -> Source | None:
-        """The names of the labels as texts of their labels, of which a linear probe learns too where the training
-        source has few examples. None where the names tell nothing, or there are enough examples.
-        """
+        """The names of labels as texts, of which a linear probe learns too; None where there are enough examples."""
         return None
 
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:

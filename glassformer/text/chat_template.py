@@ -168,9 +168,6 @@ def template_tokens(tokenizer: Tokenizer) -> dict[str, str]:
     return {theirs: token for theirs, token in named if token is not None}
 
 
-# --------------------------------------------------------------------------- files
-
-
 def read_templates(directory: Path, tokenizer: Tokenizer) -> ChatTemplates | None:
     """The chat templates in a folder of Hugging Face, None where there are none. As in transformers files of their own
     count, else the settings of the tokenizer. Raises CheckpointError for what cannot be read.

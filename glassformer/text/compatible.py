@@ -9,9 +9,7 @@ ROUNDING = 128
 
 
 def check_compatible(tokenizer: Tokenizer, config: ModelConfig) -> None:
-    """Refuse a tokenizer whose size does not fit a model's word tables: that of what it reads, that of what it answers.
-    A table may have up to 127 rows more than there are tokens. Raises TokenizerError.
-    """
+    """Raise TokenizerError unless the tokenizers fit the word tables, which may have up to 127 rows more."""
     for side, stack in ((tokenizer, config.encoder or config.output_stack), (tokenizer.target, config.output_stack)):
         size, vocabulary = side.vocabulary_size, stack.embed.vocabulary
         if not size <= vocabulary < size + ROUNDING:

@@ -18,9 +18,7 @@ _ADDED = 100
 
 
 def check_settings(settings: object) -> dict[str, Any]:
-    """The settings that a `tokenizer.json` holds; raises TokenizerError for settings that would use too much time or
-    memory.
-    """
+    """The settings of a `tokenizer.json`; raises TokenizerError for those that cost too much time or memory."""
     if not isinstance(settings, dict):
         raise TokenizerError("a tokenizer.json must hold a JSON object", got=type(settings).__name__)
     model = settings.get("model")
@@ -55,9 +53,7 @@ def _replacements(step: object) -> Iterator[str]:
 
 
 def check_added(backend: tokenizers.Tokenizer) -> None:
-    """Raise TokenizerError for a post-processor that adds too many special tokens to each text, and what the library
-    raises of one that lacks a token.
-    """
+    """Raise TokenizerError for a post-processor that adds too many special tokens or lacks one."""
     if backend.post_processor is None:
         return
     empty = tokenizers.Tokenizer(tokenizers.models.BPE()).encode("")

@@ -39,9 +39,7 @@ class EndlessTemplateError(SecurityError):
 
 
 def size_of(value: Any) -> int:
-    """The characters of a value, and those that its parts count as, each as often as it is reached; counted until there
-    are more than is allowed.
-    """
+    """The size of a value with its parts, each counted as often as it is reached, up to the limit."""
     if isinstance(value, str):
         return len(value)
     total, waiting = 0, [value]

@@ -65,9 +65,7 @@ _WELL_KNOWN = {
 
 
 def roles_by_name(special: set[str]) -> SpecialTokens:
-    """Guess roles from the special tokens' own names. <s> and </s> frame a text only where there is also a mask: that
-    distinguishes RoBERTa's from Llama's.
-    """
+    """Guess roles from names. <s> and </s> frame a text only beside a mask: RoBERTa's, not Llama's."""
     found = {role: next((name for name in names if name in special), None) for role, names in _WELL_KNOWN.items()}
     if found["mask"] is not None:
         found["first"] = found["first"] or found["begin"]
@@ -76,9 +74,7 @@ def roles_by_name(special: set[str]) -> SpecialTokens:
 
 
 def roles_from_files(maps: Mapping[str, object], special: SpecialTokens, known: set[str]) -> SpecialTokens:
-    """Roles as Hugging Face's files name them, over those guessed from names. Raises TokenizerError when a file names a
-    token that the tokenizer does not have.
-    """
+    """Roles from Hugging Face's files, over guessed ones; TokenizerError for a token that is not there."""
     roles = {field.name: getattr(special, field.name) for field in fields(special)}
     for foreign, role in FOREIGN_ROLES.items():
         if foreign not in maps:

@@ -14,9 +14,7 @@ from jinja2.visitor import NodeTransformer
 
 
 class Generation(Extension):
-    """`{% generation %}` … `{% endgeneration %}`: what is between is written by the model. `spans` are the characters
-    [start, end) of each, while `written` has the pieces of the text so far.
-    """
+    """`{% generation %}` … `{% endgeneration %}`: what the model wrote; `spans` are its characters in the text."""
 
     tags = {"generation"}  # noqa: RUF012 - Jinja's own declaration
 

@@ -18,9 +18,7 @@ _BYTES = {**{chr(byte): byte for byte in _THEMSELVES}, **{chr(256 + n): byte for
 
 @dataclass(frozen=True)
 class Spelling:
-    """How the tokens of a vocabulary are written: their bytes as letters, or blanks as `blank`. `added` tokens are
-    written as they are.
-    """
+    """How a vocabulary writes tokens: bytes as letters, or blanks as `blank`; `added` tokens as they are."""
 
     byte_level: bool
     blank: str

@@ -105,8 +105,7 @@ class Tokenizer:
     @property
     def settings(self) -> dict[str, Any]:
         """The content of the saved `tokenizer.json`."""
-        settings: dict[str, Any] = json.loads(self._json)
-        return settings
+        return json.loads(self._json)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Tokenizer, (self._json, self.special, self._target)
@@ -114,8 +113,6 @@ class Tokenizer:
     @cached_property
     def fingerprint(self) -> str:
         return hashlib.sha256("".join(side._json for side in self.sides).encode()).hexdigest()
-
-    # ------------------------------------------------------------------ the two sides of a pair
 
     @property
     def target(self) -> Tokenizer:
@@ -249,8 +246,6 @@ class Tokenizer:
     def vocabulary(self) -> tuple[str, ...]:
         """All tokens by id; an id that no token has is an empty string."""
         return self._vocabulary
-
-    # ------------------------------------------------------------------ special tokens
 
     @cached_property
     def _role_ids(self) -> Mapping[str, int | None]:

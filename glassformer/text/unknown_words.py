@@ -12,9 +12,7 @@ from glassformer.text.library import refusing
 def cutting_error(
     message: str, backend: tokenizers.Tokenizer, vocabulary: Sequence[str] | None, texts: Sequence[str], mask: str
 ) -> TokenizerError:
-    """The error for texts that the library refuses with `message`, and what the user can do; `vocabulary` is None where
-    it has a token for unknown words.
-    """
+    """The error for refused texts, with what to do; `vocabulary`: None if it has an unknown token."""
     error = TokenizerError("the tokenizer must be able to cut the text", got=message)
     with refusing(lambda _: error):
         return (None if vocabulary is None else _unknown_word(backend, vocabulary, texts, mask)) or error

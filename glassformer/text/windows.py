@@ -62,18 +62,14 @@ def pair_windows(first: int, second: int, room: int | None) -> tuple[tuple[Windo
 
 
 def room_beside(special: int, length: int | None, *, texts: int = 1) -> int | None:
-    """The tokens of text that a row of `length` tokens holds beside its special ones, None for any number. Raises
-    ConfigError when not even one token of each text is left.
-    """
+    """The room for text in a row beside special tokens, None for any; ConfigError for less than a token each."""
     if length is not None and length - special < texts:
         raise ConfigError(f"a row must be longer than its {special} special tokens", got=f"length {length}")
     return None if length is None else length - special
 
 
 class TextRows(Sequence[TokensAndSegments]):
-    """The rows of a text or a pair, each made when it is asked for: of a very long text, they take many times its
-    memory.
-    """
+    """The rows of a text or pair, made when asked for: those of a long text need much memory."""
 
     def __init__(
         self, frame: Sequence[Sequence[int]], texts: Sequence[array[int]], cut: Sequence[tuple[Window, ...]]

@@ -17,9 +17,7 @@ TOGETHER = 1 << 14
 
 
 class WordTokens(NamedTuple):
-    """The tokens of all words of a text, which of them is the first of each word, and the words without a token of
-    their own.
-    """
+    """The tokens of all words, which of them begin a word, and the words without a token of their own."""
 
     ids: npt.NDArray[np.int32]
     first: npt.NDArray[np.int64]
@@ -27,9 +25,7 @@ class WordTokens(NamedTuple):
 
 
 def find_words(text: str) -> list[Span]:
-    """The characters [start, end) of each word: text between blanks, with each punctuation mark a word of its own, as
-    BERT's tokenizer cuts it before it looks into its vocabulary (Devlin et al. 2019).
-    """
+    """The characters of each word: between blanks, punctuation apart, as BERT's basic tokenizer cuts."""
     cut, found = BertPreTokenizer(), list[Span]()
     for begin, part in parts_of(text):
         found += [(begin + start, begin + end) for word, (start, end) in cut.pre_tokenize_str(part) if word.strip()]

@@ -22,9 +22,7 @@ def adapted(model: nn.Module) -> dict[str, Projection]:
 
 
 def attach(model: nn.Module, settings: AdapterSection, *, seed: int) -> None:
-    """Put an adapter on each layer that the settings name, drawn from the seed. The outputs do not change. Raises
-    ConfigError for a model that has adapters, and for a pattern that matches no layer.
-    """
+    """Put an adapter on each layer that the settings name. Raises ConfigError for a pattern that matches none."""
     if have := adapted(model):
         raise ConfigError(
             "adapters are added to plain weights",

@@ -60,9 +60,7 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class Budget:
-    """A run ends after `steps` or `seconds`, whichever comes first; one of them may be None. With seconds the learning
-    rate depends on the clock: such a run can be resumed, but not repeated to the bit.
-    """
+    """A run ends at `steps` or `seconds` (or None), the earlier; by the clock it is not exactly repeatable."""
 
     steps: int | None
     seconds: float | None

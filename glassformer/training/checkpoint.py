@@ -4,8 +4,6 @@ A checkpoint is a folder of safetensors and one JSON file, `state.json`. This fi
 of all files, its own included: a flipped bit, or a file of another step, is refused.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 from collections.abc import Iterator, Mapping
@@ -116,9 +114,7 @@ class _Known(BaseModel, strict=True):
 
 
 class Checkpoints:
-    """The checkpoints of one run, and the best model. Kept are the newest, and the newest `keep` at multiples of
-    `every`.
-    """
+    """A run's checkpoints (the newest, and `keep` at multiples of `every`) and its best model."""
 
     def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:
         self.folder, self.keep, self.every = folder, keep, every
@@ -184,7 +180,7 @@ class Checkpoints:
     def all(self) -> list[Checkpoint]:
         return [read_checkpoint(folder) for folder in self._named("step")]
 
-    def told(self, found: Checkpoint | None) -> Checkpoint | None:
+    def agreed(self, found: Checkpoint | None) -> Checkpoint | None:
         """The checkpoint that the first process has found, in those that read it."""
         return found
 
@@ -264,9 +260,7 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: str, values: bool = True) -> None:
-    """Copy saved tensors into existing ones; raises CheckpointError unless names and shapes are the same. Without
-    `values` that alone is checked.
-    """
+    """Copy tensors of equal names and shapes, else CheckpointError; without `values` only check them."""
     for name in sorted(into.keys() | saved.keys()):
         here = str(list(into[name].shape)) if name in into else "none"
         there = str(list(saved[name].shape)) if name in saved else "none"

@@ -1,7 +1,5 @@
 """How a run ends: which weights are kept."""
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -34,15 +32,15 @@ def finish(run: Run) -> None:
         found, scores = run.measured(model)
         loss = scores.get("loss", math.inf)
         if run.is_better(found, loss):
-            its = run.told(progress.best, progress.best_loss)
-            run.log(f"keeping {mean}, with {run.told(found, loss)}; the best single step, {best.step:,}, has {its}")
+            its = run.in_words(progress.best, progress.best_loss)
+            run.log(f"keeping {mean}, with {run.in_words(found, loss)}; the best single step, {best.step:,}, has {its}")
             return
-        beside = f"; {mean} has {run.told(found, loss)}"
+        beside = f"; {mean} has {run.in_words(found, loss)}"
     if best is not None:
         restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
         none = "no later step had a lower loss" if progress.loss_decides else "no later step was better"
         step = f"step {best.step:,}, the best" if best.step else f"step 0, the linear probe: {none}"
-        run.log(f"keeping {step}, with {run.told(progress.best, progress.best_loss)}{beside}")
+        run.log(f"keeping {step}, with {run.in_words(progress.best, progress.best_loss)}{beside}")
     elif run.state.average is not None:
         run.log("keeping the moving average of the weights")
     elif progress.best is not None:  # it was damaged, and the user deleted it as advised

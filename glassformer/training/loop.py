@@ -203,9 +203,7 @@ def step_seed(seed: int, step: int) -> Tensor:
 
 
 def parts_of(feed: Feed, step: int, accumulate: int, processes: Processes = ALONE) -> list[Batch]:
-    """The rows of a step in `accumulate` parts for each process, or in as many as they can be cut into: those of this
-    process, as many as each has.
-    """
+    """The rows of a step in up to `accumulate` parts for each process: those of this process."""
     parts = min(accumulate, feed.rows(step) // processes.count) * processes.count
     return [feed.batch(step, part, parts) for part in range(processes.number, parts, processes.count)]
 

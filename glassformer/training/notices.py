@@ -43,9 +43,7 @@ def plateau(
 
 
 def smoothed_loss(progress: RunProgress) -> float:
-    """The running mean of the losses, corrected for its beginning at 0 as Adam's moments are (Kingma & Ba 2015, §3).
-    Without it, the first loss, far above the baseline, would dominate for hundreds of steps.
-    """
+    """The running mean of losses, corrected for its start at 0 as in Adam (Kingma & Ba 2015, §3)."""
     return (progress.smoothed or 0.0) / (1 - _SMOOTHING ** max(progress.step, 1))
 
 

@@ -1,14 +1,12 @@
 """AdamW, BERT's variant of it, Muon, and averages of weights."""
 
-from __future__ import annotations
-
 import math
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +17,7 @@ from glassformer.runtime.device import Log
 from glassformer.runtime.processes import ALONE, Processes
 from glassformer.training import adapters
 from glassformer.training.settings import TrainSection, TuneSection
-from glassformer.training.tune import Stages, parameter_groups, told, trained
+from glassformer.training.tune import Stages, parameter_groups, summary, trained
 
 
 class Muon(torch.optim.Muon):
@@ -178,9 +176,7 @@ def optimizer_tensors(model: nn.Module, optimizer: Optimizers) -> dict[str, Tens
 
 
 class MovingAverage:
-    """The exponential moving average of the weights: average = decay · average + (1 - decay) · weights. In the first
-    steps the decay is smaller, so that the random initial weights soon have no influence.
-    """
+    """The moving average of the weights; its decay is smaller at first, to forget the random start."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -231,7 +227,7 @@ class Tuned:
         """Let what is trained after this share of the run have gradients, and nothing else."""
         self.stage = self.stages.at(fraction)
         self.stages.begin(self.model, self.stage)
-        self.log(told(self.model, self.stages, self.stage))
+        self.log(summary(self.model, self.stages, self.stage))
 
     def begin_if_due(self, fraction: float, step: int) -> bool:
         """Begin another stage where its part of the run has come, and say so; `step` steps are done."""
@@ -239,7 +235,7 @@ class Tuned:
             return False
         self.stage, self.checked = self.stages.at(fraction), False
         self.stages.begin(self.model, self.stage)
-        self.log(f"from step {step + 1:,} on: {told(self.model, self.stages, self.stage)}")
+        self.log(f"from step {step + 1:,} on: {summary(self.model, self.stages, self.stage)}")
         return True
 
     def step(self, optimizer: Optimizers, step: int) -> None:
@@ -255,9 +251,7 @@ class Tuned:
             self.log(before.check(self.model, now, step=step + 1))
 
     def finish(self, folder: Path | None) -> None:
-        """Add the adapters to the weights, and keep them in a file of the folder, where one is given; nothing stays
-        frozen.
-        """
+        """Merge the adapters into the weights, save them to `folder` if given, and unfreeze everything."""
         if self.asked:
             self.model.requires_grad_(True)
         if self.tune.adapters is not None:
@@ -277,7 +271,7 @@ class BeforeStep:
     with_gradient: Collection[str]
 
     @classmethod
-    def of(cls, model: nn.Module) -> BeforeStep:
+    def of(cls, model: nn.Module) -> Self:
         """After the backward pass, before the step."""
         named = dict(model.named_parameters())
         has = {name for name, each in named.items() if each.grad is not None and bool(each.grad.any())}
@@ -301,14 +295,14 @@ class BeforeStep:
         waiting = [name for name in still if name.endswith(".adapter.down") and name not in self.with_gradient]
         without = [name for name in still if name not in self.with_gradient and name not in waiting]
         small = [name for name in still if name in self.with_gradient]
-        told = f"checked after step {step:,}: {len(moved):,} of {len(trained):,} trained tensors have moved, {same}"
+        sentence = f"checked after step {step:,}: {len(moved):,} of {len(trained):,} trained tensors have moved, {same}"
         if waiting:
-            told += f"; {len(waiting):,} wait, as `down` of an adapter does while its `up` is zero"
+            sentence += f"; {len(waiting):,} wait, as `down` of an adapter does while its `up` is zero"
         if without:
-            told += f"; no gradient reaches {_listed(without)}: the loss does not depend on it"
+            sentence += f"; no gradient reaches {_listed(without)}: the loss does not depend on it"
         if small:
-            told += f"; the step is too small to change {_listed(small)} at this learning rate"
-        return told
+            sentence += f"; the step is too small to change {_listed(small)} at this learning rate"
+        return sentence
 
 
 def _checksum(parameter: Tensor) -> int:

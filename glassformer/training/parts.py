@@ -4,8 +4,6 @@ tensor into a file of its own, and any number of processes reads them.
 The files are safetensors, as Hugging Face's are; torch's own format is a pickle.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,9 +26,7 @@ def write_parts(folder: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def load_parts(folder: Path, into: Mapping[str, Tensor], *, alone: bool = False) -> None:
-    """Read what this process holds of each tensor, into it; all call this together, unless one is `alone`. Raises
-    OSError.
-    """
+    """Read this process's part of each tensor; all processes call this, unless `alone`. Raises OSError."""
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
     from torch.distributed.checkpoint.state_dict_loader import load
 

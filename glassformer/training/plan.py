@@ -88,11 +88,13 @@ def plan(
     held_out: Feed | None = None,
     end: Callable[[], float] | None = None,
     began: float | None = None,
+    probe_seconds: float = 0.0,
     log: Log = to_standard_error,
 ) -> Plan:
     """Do a few steps with a learning rate of zero, each twice as the first compiles and allocates, an evaluation and
     the `end` of a run, which returns its seconds, and estimate the whole run, with all its blocks. `began` is when the
-    command did, by the monotonic clock. Raises DeviceError, ConfigError.
+    command did, by the monotonic clock; `probe_seconds` of the time since then are a part of the run's minutes. Raises
+    DeviceError, ConfigError.
     """
     began = time.monotonic() if began is None else began
     machine = choose_machine(settings.device, settings.precision, settings.threads)
@@ -142,7 +144,7 @@ def plan(
     per_step = tokens * statistics.median(second / feed.batch(step).tokens for step, (_, second) in times.items())
     with machine.context():
         evaluation = 0.0 if held_out is None else _evaluation(held_out, model)
-    total, often = _steps(budget, settings, feed.rows(0), setup, per_step, evaluation)
+    total, often = _steps(budget, settings, feed.rows(0), setup + probe_seconds, per_step, evaluation)
     often = 0 if held_out is None else often
     seconds = setup + total * per_step + often * evaluation
     parameters = list(model.parameters())

@@ -29,15 +29,12 @@ class Progress(Protocol):
 
     def note(self, message: str) -> None:
         """Show one sentence."""
-        ...
 
     def reading(self, title: str, characters: int) -> AbstractContextManager[Advance]:
         """A stage that reads about this many characters; inside, call the function with how many were just read."""
-        ...
 
     def training(self, steps: Iterator[Step]) -> Iterator[Step]:
         """Yields the same steps, and shows each of them."""
-        ...
 
 
 class NoProgress:
@@ -148,11 +145,11 @@ class ConsoleProgress:
                 yield step
 
     def _with_lines(self, steps: Iterator[Step]) -> Iterator[Step]:
-        pace, told = _Pace(), -1
+        pace, tenths = _Pace(), -1
         for step in steps:
             pace.see(step)
-            if int(step.fraction * 10) > told:
-                told = int(step.fraction * 10)
+            if int(step.fraction * 10) > tenths:
+                tenths = int(step.fraction * 10)
                 self.note(f"step {step.step:,}: {', '.join(pace.facts(step))}")
             self._scores(step)
             yield step

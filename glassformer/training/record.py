@@ -177,11 +177,9 @@ class WatchedSentences(Protocol):
     @property
     def header(self) -> Mapping[str, Any]:
         """What is the same in all records: texts, tokens, names and sizes of the attentions."""
-        ...
 
     def look(self, model: Transformer) -> Sequence[Mapping[str, Any]]:
         """For each sentence the model's current answer and its heads; the model is unchanged."""
-        ...
 
 
 def due_steps() -> Iterator[int]:

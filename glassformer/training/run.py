@@ -1,14 +1,12 @@
 """A run: its state, machine and folder, and how it begins, is evaluated and is saved; how it ends: `kept.py`."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -82,7 +80,7 @@ class Run:
         log: Log,
         watched: bool,
         processes: Processes,
-    ) -> Run:
+    ) -> Self:
         """Set up the machine, and restore the newest checkpoint when a run is resumed: the first process reads it."""
         check(settings, held_out=held_out is not None)
         machine = choose_machine(settings.device, settings.precision, settings.threads)
@@ -112,7 +110,7 @@ class Run:
         compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
         facts = circumstances(settings, tune, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
         facts["processes"] = processes.count
-        found = checkpoints.told(_newest(checkpoints, resume=resume))
+        found = checkpoints.agreed(_newest(checkpoints, resume=resume))
         if found is not None:
             state.restore(found)
             if settings.compile == "auto":  # as in the first part of the run, so that the result is the same to the bit
@@ -168,9 +166,7 @@ class Run:
         return self.budget.reached(self.progress) or (patience is not None and self.progress.misses >= patience)
 
     def evaluate_if_due(self) -> dict[str, float] | None:
-        """Evaluate when it is due; keep the model when it is the best so far. Raises NotFiniteError when the run ends
-        with a loss that is not finite.
-        """
+        """Evaluate when due and keep the best model; NotFiniteError if the run ends with such a loss."""
         before, self.evaluated = self.evaluated, self.budget.fraction(self.progress)
         every = self.settings.evaluate_every
         rows = self.feed.rows(self.progress.step)
@@ -189,7 +185,7 @@ class Run:
         if self.held_out is not None:
             self.progress.few = self._evaluate().get("targets", math.inf) < FEW
             rule = f"; with fewer than {FEW} held-out examples the loss decides" if self.progress.loss_decides else ""
-            self.log(f"step 0, the linear probe: {self.told(self.progress.best, self.progress.best_loss)}{rule}")
+            self.log(f"step 0, the linear probe: {self.in_words(self.progress.best, self.progress.best_loss)}{rule}")
 
     def _evaluate(self) -> dict[str, float]:
         self.evaluated_step = self.progress.step
@@ -242,9 +238,7 @@ class Run:
         return best_loss is not None and loss < best_loss
 
     def agree(self) -> None:
-        """The clock of the run is that of the process for which most time has passed; where one of them cannot compile,
-        all continue without.
-        """
+        """All processes use the longest elapsed time, and none compiles where one cannot."""
         progress, own = self.progress, self.loss_and_gradient
         progress.seconds, progress.setup, eager = self.processes.highest(
             progress.seconds, progress.setup, float(not own.compiled)
@@ -253,7 +247,7 @@ class Run:
             own.continue_without()
             self.log("another process could not compile; all continue without")
 
-    def told(self, score: float | None, loss: float | None) -> str:
+    def in_words(self, score: float | None, loss: float | None) -> str:
         """What the best model is kept by, in words: its score, and the loss where this decides."""
         assert self.held_out is not None
         assert score is not None
@@ -293,9 +287,7 @@ class Run:
 
 
 def better_if_higher(best: str, scores: Mapping[str, float]) -> float:
-    """The score by which the best model is kept, negated where less is better (`-loss`). Raises ConfigError where a
-    task's section names a score that its evaluation does not give.
-    """
+    """The score that chooses the best model, negated for `-loss`; ConfigError for an unknown name."""
     name = best.removeprefix("-")
     if name not in scores:
         raise ConfigError("the best model is kept by one of its scores", got=repr(name), do=", ".join(scores))

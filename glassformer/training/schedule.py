@@ -19,9 +19,7 @@ _FIRST_RISE = 0.01
 
 @dataclass(frozen=True)
 class Schedule:
-    """Rises linearly over `rising` steps, or a `share` of the run, then falls as `shape` says: by the recorded progress
-    alone, also for a run bounded by minutes.
-    """
+    """A linear rise over `rising` steps or a `share`, then a fall by `shape`, from recorded progress alone."""
 
     shape: Callable[[float, float, float], float]
     rising: float | None

@@ -1,13 +1,11 @@
 """A run whose processes share out what is trained (`train.shard`): its state, and the checkpoints that all write."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from pydantic import TypeAdapter
@@ -47,15 +45,13 @@ def check_shared(settings: TrainSection, tune: TuneSection, *, watched: bool) ->
 
 @dataclass
 class SharedState(State):
-    """`model` is what is trained: each process holds its part. `plain` has whole tensors, in the first process alone:
-    in the others they have no memory before the run ends.
-    """
+    """The trained `model`, in parts by process; `plain` has whole tensors, in the first process alone."""
 
     plain: Transformer
     processes: Sharing
 
     @classmethod
-    def of(cls, model: Transformer, settings: TrainSection, products: torch.dtype, processes: Sharing) -> SharedState:
+    def of(cls, model: Transformer, settings: TrainSection, products: torch.dtype, processes: Sharing) -> Self:
         """The state before the first step, from the weights of the first process."""
         processes.copy_of_first(list(weights(model).values()))
         trained = copy.deepcopy(model)
@@ -132,7 +128,7 @@ class SharedCheckpoints(Checkpoints):
             raise CheckpointError(f"the checkpoint of step {step} could not be written", got=str(error)) from None
         return self.folder / f"{kind}-{step:08d}"
 
-    def told(self, found: Checkpoint | None) -> Checkpoint | None:
+    def agreed(self, found: Checkpoint | None) -> Checkpoint | None:
         folder = self._processes.of_first(None if found is None else str(found.folder))
         return found if folder is None or found is not None else read_checkpoint(Path(folder))
 
@@ -142,9 +138,9 @@ class SharedCheckpoints(Checkpoints):
         folder = draft / parts.FOLDER
         if self._processes.first:
             folder.mkdir()
-        told = Path(self._processes.of_first(str(folder)))
+        place = Path(self._processes.of_first(str(folder)))
         shared = {group: named for group, named in tensors.items() if named and group in LEARNED}
-        self._processes.together(lambda: parts.write_parts(told, _flat(shared)))
+        self._processes.together(lambda: parts.write_parts(place, _flat(shared)))
         if not self._processes.first:
             return {}
         facts = super()._written(draft, {group: named for group, named in tensors.items() if group not in shared})

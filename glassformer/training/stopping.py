@@ -20,9 +20,7 @@ _COPIES = 2.0
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Inside, no other process trains in this folder, by the system's lock, which ends with the process (on Windows on
-    a file; some network disks have none). Raises TrainingError.
-    """
+    """Inside, no other process trains in this folder: a lock that ends with the process. Raises TrainingError."""
     inside = None if locks_folders() else folder / _FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -27,9 +27,7 @@ class Tracker(Protocol):
 
 
 class TensorBoard:
-    """Event files in the folder `tensorboard` of the run. Each line is written at once, as that of `metrics.jsonl` is:
-    a process that is killed loses none.
-    """
+    """Event files in the folder `tensorboard` of a run; each line is written at once, as in `metrics.jsonl`."""
 
     def __init__(self, folder: Path, step: int) -> None:
         try:
@@ -109,9 +107,7 @@ class MLflow:
 
 
 def trackers(names: Sequence[str], folder: Path, step: int, log: Log) -> list[Tracker]:
-    """The trackers of a run that begins after this step. Raises MissingExtraError, and TrainingError for an MLflow that
-    does not answer.
-    """
+    """The trackers of a run. Raises MissingExtraError, and TrainingError if MLflow does not answer."""
     found: list[Tracker] = []
     if names:
         folder.mkdir(parents=True, exist_ok=True)

@@ -151,7 +151,7 @@ def depth_of(name: str, model: nn.Module) -> int:
     return blocks + 1 if name.startswith(f"{stack}.embed") else 0
 
 
-def told(model: nn.Module, stages: Stages, stage: int) -> str:
+def summary(model: nn.Module, stages: Stages, stage: int) -> str:
     """How much is trained, and what: `trainable 0.6 M of 22.7 M parameters (2.7 %): sentence_head`."""
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     now = stages.trained(stage)

@@ -34,7 +34,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[Offer], Asked, di
 
     def serve(offers: list[Offer], first: Asked, **options: Any) -> None:
         calls.append((offers, first, options))
-        options["told"]("http://127.0.0.1:1/x/")
+        options["announce"]("http://127.0.0.1:1/x/")
 
     monkeypatch.setattr(start, "serve", serve)
     return calls

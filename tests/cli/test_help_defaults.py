@@ -12,7 +12,7 @@ from glassformer.bundled.recipes import about, ready_recipe, ready_recipes
 from glassformer.cli.__main__ import _command, main
 from glassformer.cli.terminal.opened import bundled_for
 from glassformer.cli.terminal.options import COLUMNS
-from glassformer.cli.train.training_options import _OPTIONS, OF_VECTORS, _generates, _of_kinds, told
+from glassformer.cli.train.training_options import _OPTIONS, OF_VECTORS, _generates, _of_kinds, default_of
 from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.config import ModelConfig
 from glassformer.models.families import FAMILIES
@@ -74,7 +74,7 @@ def test_the_default_of_a_task_is_that_of_the_recipe_that_is_used(setting: str, 
     known = 0
     for task, entry in TASKS.items():
         shown, _, starting = (
-            told(setting, [task]).removeprefix("[default: ").removesuffix("]").partition("; with --start: ")
+            default_of(setting, [task]).removeprefix("[default: ").removesuffix("]").partition("; with --start: ")
         )
         for starts in (False, True)[: 2 if section in ("train", "data") else 1]:  # the rest comes with the model
             table = getattr(resolve(ready_recipe(entry.tuning if starts else entry.recipe)), section)
@@ -101,10 +101,10 @@ def test_the_default_of_a_task_is_that_of_the_recipe_that_is_used(setting: str, 
 
 def test_where_tasks_differ_the_help_of_all_says_so_and_that_of_a_task_has_its_default() -> None:
     for setting in ("train.epochs", "train.learning_rate", "model.family", "data.text"):
-        values = {told(setting, [task]) for task in TASKS} - {""}
+        values = {default_of(setting, [task]) for task in TASKS} - {""}
         assert len(values) > 1
-        assert told(setting) not in values
-    assert told("train.seed") == "[default: 0]"
+        assert default_of(setting) not in values
+    assert default_of("train.seed") == "[default: 0]"
 
 
 def test_a_bundled_recipe_is_a_task_or_begins_with_a_sentence_that_help_shows(

@@ -21,7 +21,7 @@ import pytest
 
 import glassformer as gf
 from glassformer.cli.corpus import on_ray
-from glassformer.cli.corpus.blocks import Answered, Corpus, Verb, in_this_process
+from glassformer.cli.corpus.blocks import Answered, Corpus, Verb, Worker, read_blocks
 from glassformer.cli.terminal.partial import Partial, beside
 from glassformer.features.streams import VectorsFile
 
@@ -43,7 +43,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks are answered in this process."""
 
     def answered(address: str, corpus: Corpus) -> Iterator[Answered]:
-        return in_this_process(corpus)
+        return map(Worker(corpus), read_blocks(corpus))
 
     monkeypatch.setattr(on_ray, "on_ray", answered)
     monkeypatch.setattr(on_ray, "package", lambda: None)

@@ -1,4 +1,4 @@
-"""With a cache, one token or several at a time, a decoder answers as without; beams may be reordered."""
+"""With a cache, one token or several at a time, a decoder answers as without."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,25 +37,6 @@ def test_cached_is_uncached(row: Row, padding: Padding) -> None:
             start += bite
         assert cache.length == start
         torch.testing.assert_close(torch.cat(found, dim=1)[real], whole[real], rtol=0, atol=TOLERANCE)
-
-
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("padding", ["none", "left"])
-@pytest.mark.parametrize("row", DECODERS, ids=str)
-def test_beams_may_change_places(row: Row, padding: Padding) -> None:
-    """After four tokens the beams continue from other beams, one of them twice."""
-    model = row.model()
-    source, side = sides(row, padding)
-    parents = torch.tensor([2, 0, 2])
-    moved = replace(follow(side, parents), ids=torch.cat((of(side)[parents, :4], of(side)[:, 4:]), dim=1))
-    whole = answers(model, None if source is None else follow(source, parents), moved, None)
-    cache = model.new_cache()
-    answers(model, source, cut(side, 0, 4), cache)
-    cache.reorder(parents)
-    source = None if source is None else follow(source, parents)
-    found = torch.cat([answers(model, source, cut(moved, place, place + 1), cache) for place in (4, 5)], dim=1)
-    torch.testing.assert_close(found, whole[:, 4:], rtol=0, atol=TOLERANCE)
-    assert (whole[0, 4:] - whole[1, 4:]).abs().max() > 1e-3
 
 
 def hides_words(config: ModelConfig) -> ModelConfig:
@@ -165,8 +146,3 @@ def cut(side: Inputs, start: int, stop: int) -> Inputs:
     """Some tokens of each row."""
     names = ("ids", "real", "documents", "masked_words")
     return Inputs(**{name: fact[:, start:stop] for name in names if (fact := getattr(side, name)) is not None})
-
-
-def follow(side: Inputs, parents: Tensor) -> Inputs:
-    """Rows in the order of their parents."""
-    return Inputs(ids=of(side)[parents], real=None if side.real is None else side.real[parents])

@@ -1,4 +1,4 @@
-"""What goes in may come as ids or vectors; what is shared is one tensor; what is cached can follow its beam.
+"""What goes in may come as ids or vectors; what is shared is one tensor.
 
 B sentences · S tokens · W width
 """
@@ -7,20 +7,16 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
 
 from glassformer.base.errors import ShapeError
 from glassformer.models.families import slides
-from glassformer.models.inputs import Inputs, Output
+from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
-from glassformer.parts.cache import Cache
 from tests.contracts.families import FAMILIES, ROWS, Row
 from tests.refusals import refused
 
 ROUNDING = 1e-12
 """float64; a cache changes the shapes of the products and with them the order of their sums."""
-
-DECODERS = [row for row in FAMILIES if row.config().decoder is not None]
 
 
 def named(name: str) -> Row:
@@ -93,39 +89,6 @@ def test_a_tied_table_learns_from_both_its_uses() -> None:
     assert of_look_up is not None
     assert of_output is not None
     torch.testing.assert_close(tied.word_table.grad, of_look_up + of_output, rtol=ROUNDING, atol=ROUNDING)
-
-
-@pytest.mark.parametrize("padding", ["none", "left"])
-@pytest.mark.parametrize("row", DECODERS, ids=str)
-def test_a_cache_follows_its_beams(row: Row, padding: str) -> None:
-    """Half of the text, then rows exchanged and repeated, then the rest: as if it had been so from the start."""
-    model = row.model()
-    source, decoder_inputs = row.batch(padding="left" if padding == "left" else "none")
-    text = source if decoder_inputs is None else decoder_inputs
-    assert text.ids is not None
-    rows, half = torch.tensor([2, 0, 0]), text.ids.shape[1] // 2
-
-    def run(part: Inputs, cache: Cache | None = None, of: Inputs = source) -> Output:
-        return model(part, cache=cache) if decoder_inputs is None else model(of, part, cache=cache)
-
-    def cut(start: int, end: int, keep: Tensor) -> Inputs:
-        assert text.ids is not None
-        real = None if text.real is None else text.real[keep, start:end]
-        return Inputs(ids=text.ids[keep, start:end], real=real)
-
-    cache = model.new_cache()
-    run(cut(0, half, torch.arange(3)), cache)
-    cache.reorder(rows)
-    moved = Inputs(ids=None if source.ids is None else source.ids[rows], real=_rows(source.real, rows))
-    continued = run(cut(half, text.ids.shape[1], rows), cache, moved)
-    whole = run(cut(0, text.ids.shape[1], rows), None, moved)
-    real = torch.ones(3, text.ids.shape[1], dtype=torch.bool) if text.real is None else text.real[rows]
-    found, expected = continued.states, whole.states[:, half:]
-    torch.testing.assert_close(found[real[:, half:]], expected[real[:, half:]], rtol=0, atol=ROUNDING)
-
-
-def _rows(values: Tensor | None, rows: Tensor) -> Tensor | None:
-    return None if values is None else values[rows]
 
 
 @pytest.mark.parametrize(

@@ -81,13 +81,6 @@ MUTATIONS = (
         ("tests/parts/test_dropout.py::test_mean_and_variance_of_what_goes_on",),
     ),
     Mutation(
-        "cache-facts-not-reordered",
-        "glassformer/parts/cache.py",
-        "{name: fact.index_select(0, rows) for name, fact in self.facts.items()}",
-        "dict(self.facts)",
-        ("tests/models/test_inputs.py::test_a_cache_follows_its_beams",),
-    ),
-    Mutation(
         "cache-hides-the-newest-token",
         "glassformer/parts/cache.py",
         "return _fitted(look, width, 2).scatter(2, columns[:, :, None], True)",

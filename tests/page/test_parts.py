@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from glassformer.api.trace import Trace, trace
-from glassformer.page.page import not_shown, page, script_of_page
+from glassformer.page.matrix_page import NOT_SHOWN
+from glassformer.page.page import chunks_of, not_shown, page, script_of_page
 from tests.look.rows import row_named, slides_trace
 from tests.page.test_page import blocks
 
@@ -64,6 +65,10 @@ def test_a_page_has_the_parts_that_its_run_can_show(name: str, shown: set[str]) 
     assert chunks.isdisjoint(without)
     assert shown <= chunks
     assert sum(len(text.encode()) for text in own.values()) <= LARGEST
+
+
+def test_the_page_of_a_matrix_lacks_every_part_that_only_runs_have() -> None:
+    assert SOME == NOT_SHOWN == set(chunks_of(run_of("slides"), ()))
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_what_is_told_while_it_trains_comes_once(run: Path, tmp_path: Path) -> N
     (tmp_path / FILE).write_text("".join(lines[:6]))
     (tmp_path / "metrics.jsonl").write_text(log[0] + log[1][:9])
     training = Training(tmp_path)
-    first = training.told()
+    first = training.record()
     assert [record["step"] for record in first["records"]] == [0, 1, 2, 3, 4]
     assert first["fresh"]
     assert len(first["curve"]["points"]) == 1
@@ -203,13 +203,13 @@ def test_what_is_told_while_it_trains_comes_once(run: Path, tmp_path: Path) -> N
         file.write("".join(lines[6:9]) + lines[9][:50])
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write(log[1][9:] + log[2])
-    then = training.told(first["mark"])
+    then = training.record(first["mark"])
     assert not then["fresh"]
     assert [record["step"] for record in then["records"]] == [5, 6, 7]
     assert len(then["curve"]["points"]) == 3
     (tmp_path / "other").write_text("".join(lines))  # written anew, as when every second record is dropped
     (tmp_path / "other").rename(tmp_path / FILE)
-    anew = training.told(then["mark"])
+    anew = training.record(then["mark"])
     assert anew["fresh"]
     assert len(anew["records"]) == len(lines) - 1
     assert not is_running(tmp_path)
@@ -228,7 +228,7 @@ def test_a_damaged_record_is_left_out_and_told(run: Path, tmp_path: Path) -> Non
     lines[4] = json.dumps(damaged) + "\n"
     (tmp_path / FILE).write_text("".join(lines))
     (tmp_path / "metrics.jsonl").write_text("")
-    told = Training(tmp_path).told()
+    told = Training(tmp_path).record()
     assert told["damaged"] == 1
     assert 3 not in [record["step"] for record in told["records"]]
 

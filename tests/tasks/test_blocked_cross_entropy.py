@@ -30,12 +30,15 @@ def learned(loss: Tensor, *leaves: Tensor) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
-@pytest.mark.parametrize("scores", [17, 100, 10_000])
-def test_loss_and_gradients_are_torchs(smoothing: float, scores: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SCORES", scores)
+@pytest.mark.parametrize(("scores", "in_parts"), [(17, 1), (100, 40), (10_000, 100), (10_000, 10_000)])
+def test_loss_and_gradients_are_torchs(
+    smoothing: float, scores: int, in_parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BLOCK_BYTES", scores * 8)
+    monkeypatch.setattr(module, "_PART_SCORES", in_parts)
     states, table, bias, labels = given()
     leaves = [each.clone().requires_grad_() for each in (states, table, bias)]
-    assert block_rows(23, 17) == {17: 1, 100: 6, 10_000: 23}[scores]
+    assert block_rows(23, 17, 8) == {17: 1, 100: 6, 10_000: 23}[scores]
     mine = blocked_cross_entropy(leaves[0], leaves[1], leaves[2], labels, smoothing=smoothing)
     scores_of_all = leaves[0] @ leaves[1].T + leaves[2]
     theirs = F.cross_entropy(scores_of_all, labels, ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing)
@@ -99,7 +102,7 @@ def test_in_bfloat16_it_is_as_near_as_bfloat16() -> None:
 
 
 def test_the_scores_of_all_tokens_are_never_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SCORES", 1 << 16)
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 1 << 18)
     states, table, bias, labels = given(rows=1024, width=8, vocabulary=2048)
     leaves = [each.float().requires_grad_() for each in (states, table, bias)]
     with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as profiled:

@@ -137,3 +137,17 @@ def test_evaluations_and_the_end_are_counted(
     assert (seen.steps, seen.evaluations, seen.evaluation_seconds) == (steps, evaluations, 256)
     assert seen.seconds_of_run == 240 + steps * 35 + evaluations * 256
     assert seen.seconds == 5 + seen.seconds_of_run + 7
+
+
+@pytest.mark.parametrize(("probe_seconds", "steps"), [(0.0, 164), (700.0, 144)])
+def test_the_minutes_of_a_linear_probe_are_a_part_of_those_of_the_run(
+    probe_seconds: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 6,000 seconds, 240 compile, and a step takes 35."""
+    task = Bucketed()
+    task.shapes = 4
+    monkeypatch.setattr(probe, "time", SimpleNamespace(monotonic=lambda: task.now, thread_time=lambda: task.now))
+    settings = toy_settings(steps=None, minutes=100.0)
+    seen = plan(toy_model(), task, settings, probe_seconds=probe_seconds)
+    assert seen.steps == steps
+    assert seen.seconds_of_run == 240 + 35 * steps

@@ -37,7 +37,6 @@ Step = Callable[[Reals], Reals]
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 
-
 ACTIVATIONS: dict[str, Step] = {
     "gelu": lambda x: 0.5 * x * (1 + _erf(x * np.float32(0.5**0.5)).astype(np.float32)),
     "silu": lambda x: x / (1 + np.exp(-x)),

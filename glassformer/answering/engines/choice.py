@@ -38,9 +38,7 @@ _SLOW = "it is not faster"
 
 
 def check_engine(name: str) -> str:
-    """The name of an engine that can be asked for here; raises ConfigError, and MissingExtraError where it is not
-    installed.
-    """
+    """The name of an engine; raises ConfigError for an unknown one, MissingExtraError for one not installed."""
     if name not in (AUTO, TORCH, *ENGINES):
         raise ConfigError(f"there is no engine {name!r}", do=did_you_mean(name, (AUTO, TORCH, *ENGINES)))
     if name in ENGINES and (package := missing(ENGINES[name]())) is not None:
@@ -50,9 +48,7 @@ def check_engine(name: str) -> str:
 
 @dataclass
 class Chosen:
-    """What was found for the weights of a model: the stand-ins that are open, by engine and folder, and which of them
-    answers, by what was asked; None for torch.
-    """
+    """For a model's weights: open stand-ins by engine and folder, and which answers each request (None: torch)."""
 
     watched: Watched | None = None
     weights: State | None = None
@@ -129,8 +125,7 @@ def known_of(model: Artefact) -> Chosen:
     """What was found for a model."""
     if not isinstance(model.engines, Chosen):
         model.engines = Chosen()
-    found: Chosen = model.engines
-    return found
+    return model.engines
 
 
 def current(model: Artefact, module: Transformer) -> Chosen:
@@ -257,9 +252,7 @@ class Trial:
         return hashlib.sha256(repr((asked, torch.__version__, processor())).encode()).hexdigest()
 
     def _proved(self, stand_in: StandIn, plan: Plan) -> str:
-        """Why an engine is not to answer; "" where it is. One that is exact is compared once with COMPARED rows: what
-        was found is kept with the converted files.
-        """
+        """Why an engine must not answer, "" if it may. The comparison is kept with the converted files."""
         folder, what = self._place(plan), self._what(plan)
         name = f"{self.engine.name} {version(self.engine)}"
         if self.engine.exact and what in (before := comparisons(folder)):

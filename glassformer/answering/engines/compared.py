@@ -36,9 +36,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def agreement(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
-    """How far the answers of a rounded engine agree with our own, as words: of texts, how many have the same tokens; of
-    numbers, the least cosine of those of a row.
-    """
+    """In words: of texts, how many have the same tokens; of numbers, the least cosine of a row."""
     if isinstance(ours[0], Sequence) and ours[0] and isinstance(ours[0][0], Hypothesis):
         best = [[[each.ids for each in answers[:1]] for answers in found] for found in (ours, theirs)]
         return f"{sum(map(eq, *best))} of {len(ours)} rows as torch does"

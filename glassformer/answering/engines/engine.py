@@ -28,9 +28,7 @@ class Plan:
 
 
 class Scores(IntEnum):
-    """Scores that a greedy search computes as it goes, because somebody has read such ones: of nothing, of each answer,
-    or of each of its tokens. Others are computed when they are read.
-    """
+    """Whose scores a greedy search computes as it goes; others are computed when they are read."""
 
     NONE = 0
     ANSWERS = 1
@@ -70,9 +68,7 @@ class Engine(Protocol):
         """How to answer rows like these, or why it cannot, as the end of a sentence."""
 
     def pays(self, model: Transformer, rows: int, tokens: int, *, ready: bool) -> bool:
-        """Whether so many rows, of so many tokens together, are enough that `auto` opens it: where it is `ready`, else
-        first converts the model and compares.
-        """
+        """Whether `auto` opens the engine for so many rows and tokens: if `ready`, or after a conversion."""
 
 
 def version(engine: Engine) -> str:
@@ -85,8 +81,7 @@ def missing(engine: Engine) -> str | None:
 
 
 def _engine(module: str, name: str, **settings: bool) -> Engine:
-    found: Engine = getattr(importlib.import_module(module), name)(**settings)
-    return found
+    return getattr(importlib.import_module(module), name)(**settings)
 
 
 # Each is imported when it is first asked for: they import torch.

@@ -69,9 +69,7 @@ def keep_comparison(folder: Path, what: str, found: tuple[int, float]) -> None:
 
 
 def _forget_older(folder: Path, model: str, weights: str) -> None:
-    """Delete the other conversions of a model: those of other weights, or for another version of the engine. A process
-    that has one open has read all of it.
-    """
+    """Delete a model's other conversions; a process that has one open has read all of it."""
     engine = folder.name.rpartition("-")[0]
     for other in folder.parent.glob(f"{engine.rpartition('-')[0]}-*-*"):
         with contextlib.suppress(OSError, ValueError):

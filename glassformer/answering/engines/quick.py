@@ -34,9 +34,7 @@ class Quick(Described):
 
 
 def opened(path: str | Path, verb: str, characters: int) -> Quick | None:
-    """The model at a path, or of this name, for texts of so many characters; None where torch is to answer, and to say
-    what is wrong with the model.
-    """
+    """The model at this path or of this name; None where torch must answer, or say what is wrong."""
     folder = current(Path(located(path)))
     try:
         if not predictor_of(verb).head or (folder / WEIGHTS).stat().st_size * characters > _MOST:

@@ -38,9 +38,7 @@ class OnnxRuntime:
     packages, least = ("onnxruntime", "onnx"), 1.1
 
     def __init__(self, *, exact: bool = True) -> None:
-        """In float32 where it is to be `exact`, else with inputs of 8 bits, and matrices of 8 where that is right on
-        this processor, or 7.
-        """
+        """`exact`: in float32; else with inputs of 8 bits, and matrices of 8 or 7 bits as the processor allows."""
         self.name, self.exact = ("onnxruntime", True) if exact else _INT8
         self.bits = None if exact else 8 if (features() or frozenset()) & VNNI else 7
         self.weights: int | None = None  # of the blocks, once they are counted: an engine is that of one model

@@ -13,9 +13,7 @@ State = tuple[list[int], list[int]]
 
 
 class Watched:
-    """The parts and weights of a model as they were first seen. To walk over all parts takes as long as the tokens of a
-    short text; to look whether each still has the same parts and weights, a tenth of it.
-    """
+    """A model's parts and weights as first seen; comparing them is ten times as fast as walking over all parts."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module

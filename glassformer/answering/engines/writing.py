@@ -81,9 +81,7 @@ class CTranslate2:
 
 
 class _Batch(NamedTuple):
-    """Requests that are being searched, and the largest number of tokens of their answers; `logs` has what the engine
-    says of each token as it chooses it, where it tells that.
-    """
+    """Requests searched together, and the most tokens of an answer; `logs`: scores of tokens as they are chosen."""
 
     requests: list[Request]
     most: int
@@ -92,9 +90,7 @@ class _Batch(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """An answer as it was found: its tokens with the end, its score, the log-probability of all of them (None: not
-    known), and whether the model has ended it. The score of a greedy search is this log-probability.
-    """
+    """An answer with its end: tokens, score, log-probability (None: not known), and whether the model ended it."""
 
     request: Request
     ids: tuple[int, ...]
@@ -173,13 +169,13 @@ class CTranslated:
             return _Batch(requests, most, results)
         logs: list[list[float]] | None = None
         if settings.method == "greedy" and self.tells is Scores.TOKENS and not wanted.attention:
-            told: list[list[float]] = [[] for _ in requests]
+            by_request: list[list[float]] = [[] for _ in requests]
 
             def chosen(step: Any) -> bool:
-                told[step.batch_id].append(step.log_prob)
+                by_request[step.batch_id].append(step.log_prob)
                 return False
 
-            options["callback"], logs = chosen, told
+            options["callback"], logs = chosen, by_request
         results = self.engine.translate_batch(
             [_named(request.source or ()) for request in requests],
             max_input_length=0,  # it would cut silently
@@ -193,7 +189,7 @@ class CTranslated:
         """The answers of a batch; requests of which it has cut an answer elsewhere than we do are added to `left`."""
         answers: list[_Answer] = []
         finished: list[tuple[Request, int]] = []
-        told: list[list[float]] = []
+        known: list[list[float]] = []
         penalties = length_penalty(torch.arange(batch.most + 1), wanted.settings).tolist()
         for place, (request, result) in enumerate(zip(batch.requests, batch.results, strict=True)):
             best = _best(request, result.result(), batch, penalties, wanted)
@@ -203,13 +199,13 @@ class CTranslated:
             finished.append((request, len(best)))
             answers += best
             if batch.logs is not None:  # of a greedy search, which has one answer
-                told.append(batch.logs[place][: len(best[0].ids)])
+                known.append(batch.logs[place][: len(best[0].ids)])
         self.used += len(finished)
 
         @cache
         def scored() -> list[list[float]]:
             """Of all answers, when the first is asked for: that takes the engine as long as most of the search."""
-            return told or list(self.scored(answers, wanted))
+            return known or list(self.scored(answers, wanted))
 
         def logs_of(place: int) -> list[float]:
             self.tells = Scores.TOKENS
@@ -273,9 +269,7 @@ def _limit(request: Request, wanted: Wanted) -> int:
 def _best(
     request: Request, result: Any, batch: _Batch, penalties: Sequence[float], wanted: Wanted
 ) -> list[_Answer] | None:
-    """The best answers to a request, given what scores are divided by for each number of tokens; None where some were
-    cut elsewhere than at its own limit.
-    """
+    """The best answers to a request, ranked by our penalties; None where one was cut before its own limit."""
     limit, settings = _limit(request, wanted), wanted.settings
     beam, ends = settings.method == "beam", {str(each) for each in wanted.ids.end}
     found: list[tuple[float | None, float | None, list[str], bool]] = []
@@ -299,9 +293,7 @@ def _best(
 def _reread(
     model: Transformer, answers: Sequence[_Answer], wanted: Wanted
 ) -> Iterator[tuple[list[float], Tensor | None]]:
-    """The log-probability of each token of each answer, its end among them, and where attention is wanted where each
-    looked, [T, M]: our own stack reads all answers at once.
-    """
+    """The log-probability of each token and, if wanted, its attention [T, M], from one run of our own stack."""
     given = [[*(each.request.prompt or (wanted.ids.begin,)), *each.ids] for each in answers]
     places = [(len(ids) - len(each.ids) - 1, len(ids) - 1) for ids, each in zip(given, answers, strict=True)]
     target, source = _padded([ids[:-1] for ids in given]), None

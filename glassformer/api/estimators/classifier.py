@@ -93,8 +93,7 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def predict(self, X: object) -> npt.NDArray[Any]:
         """The likeliest label of each text, [N]."""
         chances = self.predict_proba(X)
-        labels: npt.NDArray[Any] = self.classes_[chances.argmax(axis=1)]
-        return labels
+        return self.classes_[chances.argmax(axis=1)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -113,8 +113,6 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    # ------------------------------------------------------------------ parts
-
     def _strategies(self) -> list[str | Mix]:
         return listed(self.strategy)
 

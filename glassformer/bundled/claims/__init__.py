@@ -89,7 +89,5 @@ def known_claim(name: str) -> Claim:
 
 @cache
 def recorded() -> Mapping[str, Mapping[str, Any]]:
-    """Of each claim its `verdict` in docs/measured/claims.md, what it `rests_on`, `date`, `sentence`, and figures where
-    the package runs it.
-    """
+    """Each claim as docs/measured/claims.md has it: `verdict`, `rests_on`, `date`, `sentence`, and its figures."""
     return MappingProxyType(json.loads((PLACE / "recorded.json").read_text(encoding="utf-8")))

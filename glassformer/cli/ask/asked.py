@@ -34,7 +34,7 @@ def answer_records(job: Job) -> None:
     """Answer what has no answer yet. A batch is computed whole: in another batch an answer may round otherwise."""
     opened, asked, out, bad = job.opened, Verb(job.verb, job.options), job.out, job.bad
     number = empty = 0
-    told, long = Few(), Few()
+    remarks, long = Few(), Few()
     for texts in batches(job.texts):
         batch = texts
         if bad is not None:
@@ -51,7 +51,7 @@ def answer_records(job: Job) -> None:
                 continue
             note_windows(each.values.get("text", ""), its.windows, opened.row_tokens, long)
             for sentence in getattr(its, "notes", ()):
-                told(sentence)
+                remarks(sentence)
             empty += bool(getattr(its, "empty", 0))
             if job.json:
                 record({**each.kept, **its.to_dict()}, out.handle)
@@ -61,7 +61,7 @@ def answer_records(job: Job) -> None:
         job.advance(number - before)
         out.handle.flush()  # who sends one line waits for its answer
     _note_empty(empty)
-    told.rest()
+    remarks.rest()
     long.rest()
     need_one(number, bad)
 
@@ -109,9 +109,7 @@ _WAYS: Mapping[Way, Callable[[Job], None]] = {
 
 
 def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> None:
-    """Answer what was typed after a verb; `own` are the options that only some verbs have. Raises ConfigError as
-    `split_model` does.
-    """
+    """Answer what was typed after a verb, with its `own` options. Raises ConfigError as `split_model` does."""
     from glassformer.answering.answers import predictor_for  # not at the top: a few answers need no torch
 
     verb, way = entry.name, _way(typed)

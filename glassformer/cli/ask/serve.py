@@ -14,7 +14,6 @@ from glassformer.cli.terminal.screen import note, record
 if TYPE_CHECKING:
     from glassformer.saved.artefact import Artefact
 
-
 _MODELS = "Folders or names of bundled models. Each is served under its name, or the last part of its path."
 _HOST = "Address to listen on. Any address other than localhost needs --token."
 _TOKEN = (
@@ -35,7 +34,9 @@ def serve(
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Timeout of a request, in seconds.")] = 60.0,
     grace: Annotated[int, typer.Option("--grace", min=1, help=_GRACE)] = 60,
-    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Maximum number of tokens in a text.")] = 16_384,
+    tokens: Annotated[
+        int, typer.Option("--tokens", min=1, help="Maximum number of tokens in all windows of a text.")
+    ] = 16_384,
     queue: Annotated[int, typer.Option("--queue", min=1, help=_QUEUE)] = 4096,
     ray: Ray = None,
     replicas: Annotated[int | None, typer.Option("--replicas", min=1, help=_REPLICAS, show_default=False)] = None,

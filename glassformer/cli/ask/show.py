@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`advance` is called with numbers of new answers, `bad` with records that are set aside; `page` is a file;
-    `spread`: where blocks are answered by other processes.
-    """
+    """`advance` gets numbers of new answers, `bad` rejected records; `page` is a file; `spread`: other processes."""
 
     opened: Model
     verb: str
@@ -120,11 +118,11 @@ _NOT_BESIDE = ("stream", "alignment", "paragraphs", "out", "rejects")
 
 
 def check_tree(values: Mapping[str, Any]) -> None:
-    mine, told, last = "--html", "writes the page of one text", "json"
+    mine, does, last = "--html", "writes the page of one text", "json"
     if values.get("tree"):
-        mine, told, last = "--tree", "shows how each text was found", "html"
+        mine, does, last = "--tree", "shows how each text was found", "html"
     given = {name: values.get(name) for name in (*_NOT_BESIDE, last)}
-    refuse_given(given, f"{mine} {told} and nothing else", got="{} as well", do=f"leave {mine} or {{}} out")
+    refuse_given(given, f"{mine} {does} and nothing else", got="{} as well", do=f"leave {mine} or {{}} out")
 
 
 def show_trees(job: Job) -> None:
@@ -210,7 +208,7 @@ def stream_words(job: Job) -> None:
     from glassformer.answering.answers import stream_answer  # not at the top: --help must not import torch
 
     opened, handle, entry = job.opened, job.out.handle, VERBS[job.verb]
-    told, long = Few(), Few()
+    remarks, long = Few(), Few()
     for text in job.texts:
         words = stream_answer(opened, job.verb, text.values, text.where, job.writing)
         before = str(text.values["text"]) if entry.goes_on else ""
@@ -224,8 +222,8 @@ def stream_words(job: Job) -> None:
             continue
         note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
         for sentence in found.notes:
-            told(sentence)
-    told.rest()
+            remarks(sentence)
+    remarks.rest()
     long.rest()
 
 
@@ -243,8 +241,7 @@ def _written(words: Generator[str, None, Answer], handle: TextIO, *, lines: bool
             handle.flush()
     except StopIteration as end:
         begun = True
-        found: Answer = end.value
-        return found
+        return end.value
     finally:
         if begun:
             handle.write("\n")

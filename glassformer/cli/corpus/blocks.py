@@ -124,10 +124,6 @@ class Spread:
     run: Runner
 
 
-def in_this_process(corpus: Corpus) -> Iterator[Answered]:
-    return map(Worker(corpus), read_blocks(corpus))
-
-
 def read_blocks(corpus: Corpus) -> Iterator[str]:
     """The blocks without answers, in order. An error that stops the command is the last block."""
     os.chdir(corpus.folder)
@@ -243,9 +239,7 @@ def need_one(number: int, bad: Skipped | None) -> None:
 def write_blocks(
     spread: Spread, opened: Model, done: int, bad: Skipped | None, write: Callable[[int, bytes], None]
 ) -> int:
-    """Have the blocks after `done` answers answered, and `write` the answers to each: how many they are, and what
-    workers have packed. Gives back how many of all these are `empty`. Raises the error that stops the command.
-    """
+    """Have the blocks after `done` answered and `write` the answers; returns how many are `empty`."""
     messages, long = Few(), Few()
     empty, number = 0, done
     for answered in spread.run(replace(spread.corpus, digest=digest_of(opened), done=done)):

@@ -76,9 +76,7 @@ def spread_by_ray(corpus: Corpus, output: Output, address: str, suffixes: Sequen
 
 
 def on_ray(address: str, corpus: Corpus) -> Iterator[Answered]:
-    """The answers to the blocks of a corpus, in order. Raises ConfigError where no Ray answers, TrainingError where
-    actors die again and again.
-    """
+    """The answers to a corpus, in order; raises ConfigError without Ray, TrainingError if actors keep dying."""
     with connected(address) as ray:
         cores = corpus.machine.threads or 1
         actors = max(int(ray.cluster_resources().get("CPU", 1)) // cores, 1)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from glassformer.run.onnx_check import Int8Loss
     from glassformer.run.onnx_folder import OnnxExport
 
-
 _FEATURES = "For onnx: output hidden states and text vectors instead of predictions."
 _POOLING = f"{POOLING}  Needs --features.  [default: mean]"
 _TEXT = "For onnx: text on which the graph and the model are compared (repeatable).  [default: bundled texts]"
@@ -113,7 +112,7 @@ def _show_scores(found: OnnxExport) -> None:
             cells.append(f"{value} ({low} … {high})")
         table.add_row(escaped(each.name.replace("_", " ")), *cells[: 1 + len(graphs)])
     print_table(console(), table)
-    told = ["float32 and int8: onnxruntime"]
+    remarks = ["float32 and int8: onnxruntime"]
     if found.int8 is not None:
-        told.append("in brackets 95 % intervals by paired bootstrap over the examples")
-    console().print(f"{'; '.join(told)}. --json has the interval of each score.")
+        remarks.append("in brackets 95 % intervals by paired bootstrap over the examples")
+    console().print(f"{'; '.join(remarks)}. --json has the interval of each score.")

@@ -73,8 +73,8 @@ def _list() -> None:
 def _show(its: Claim, found: Mapping[str, Any]) -> None:
     screen = console()
     screen.print(escaped(f"{its.id} {its.title} (the {its.document})"))
-    told = {"claim": its.claim, "rule": its.rule, "run": its.elsewhere, "remark": its.remark}
-    for name, text in {**told, "found": found.get("sentence")}.items():
+    facts = {"claim": its.claim, "rule": its.rule, "run": its.elsewhere, "remark": its.remark}
+    for name, text in {**facts, "found": found.get("sentence")}.items():
         if text:
             screen.print(escaped(f"{name}: {text}"))
     if "scores" in found:

@@ -41,7 +41,6 @@ _SENTENCE = "Number of the text (with --choice: of the candidate) to show, count
 # Words that were hidden, each with the ids of its tokens.
 Hidden = tuple[tuple[str, tuple[int, ...]], ...]
 
-
 _TERMS_HELP = (
     "Maximum number of terms of a sum to show. The others are shown as one total, with their number.  [default: "
     f"{_TERMS}; in printed steps, 3 if the vectors are wider than 8]"
@@ -207,8 +206,8 @@ def _walk(
     limits = Limits.fitting(trace.config)
     limits = limits if terms is None else replace(limits, terms=terms)
     place = place_of(trace, sentence, word)
-    told = notes_for(trace.config) if notes else no_notes
-    walk = walkthrough(trace, sentence=sentence, word=place, notes=told, limits=limits)
+    notes_of = notes_for(trace.config) if notes else no_notes
+    walk = walkthrough(trace, sentence=sentence, word=place, notes=notes_of, limits=limits)
     last = head_answer(opened, given[0 if choices else sentence], pair, limits, choices)
     steps = walk if last is None else chain(walk, [last])
     if json:

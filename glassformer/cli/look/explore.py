@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +19,6 @@ from glassformer.cli.terminal.texts import texts_to_explain
 
 if TYPE_CHECKING:
     from glassformer.page.server.offers import Offer
-
 
 _NO_BROWSER = "Print the address of the page without opening a browser."
 _PUBLISH = (
@@ -63,9 +61,13 @@ def explore(
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
     if publish is not None:
-        named = [*([model] if model is not None else []), *(text or ())]
         lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}
-        _publish(publish, named, lone, address, language, megabytes, device, threads, overwrite=overwrite, json=json)
+        refuse_given(lone, "{} belongs to one page", got="a site", do="leave it out, or use explain --html")
+        models = [*([model] if model is not None else []), *(text or ())]
+        _publish(
+            publish, models, address=address or "", language=language, megabytes=megabytes, device=device,
+            threads=threads, overwrite=overwrite, json=json,
+        )  # fmt: skip
         return
     other = None if language == "en" else language
     of_site = {"address": address, "language": other, "megabytes": megabytes, "overwrite": overwrite}
@@ -75,12 +77,11 @@ def explore(
     check_installed()
     from glassformer.base.settings import read_settings
     from glassformer.page.server.asked import Asked
+    from glassformer.page.server.home import own_offers
     from glassformer.page.server.start import serve
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
-    from glassformer.page.server.home import own_offers
-
     offers, home = _offers(first="slides"), "home"
     if text or model is not None:
         which, texts = split_model("explore", text, model)
@@ -96,7 +97,7 @@ def explore(
     offers += own_offers({offer.name: offer for offer in offers})
     wish = {"model": first.name, "texts": first.texts, "seconds": first.seconds, "choices": first.choices}
 
-    def told(address: str) -> None:
+    def opened(address: str) -> None:
         address += home
         if json:
             record({"address": address, "model": first.name, "texts": first.texts}, sys.stdout)
@@ -105,34 +106,32 @@ def explore(
         note(f"{'all models' if home else f'the page of {first.name}'}, for this machine only; Ctrl-C stops it")
 
     serve(
-        offers, read_settings(Asked, wish, where="the text"), port=port, device=device, told=told, home=home,
+        offers, read_settings(Asked, wish, where="the text"), port=port, device=device, announce=opened, home=home,
         browser=not no_browser and not json,
     )  # fmt: skip
 
 
 def _publish(
     folder: Path,
-    named: list[str],
-    lone: Mapping[str, object],
-    address: str | None,
+    models: list[str],
+    *,
+    address: str,
     language: str,
     megabytes: int | None,
     device: str,
     threads: int | None,
-    *,
     overwrite: bool,
     json: bool,
 ) -> None:
-    """Write the site of the models that are named."""
-    refuse_given(lone, "{} belongs to one page", got="a site", do="leave it out, or use explain --html")
+    """Write the site of these models, or of all bundled ones."""
     from glassformer.page.site.publish import MEGABYTES, publish
     from glassformer.runtime.device import use_threads
 
     use_threads(threads)
-    offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(named)] or _offers()
+    offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(models)] or _offers()
     home = publish(
-        folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address or "", language=language,
-        overwrite=overwrite, told=note,
+        folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address, language=language,
+        overwrite=overwrite, tell=note,
     )  # fmt: skip
     size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
     if json:

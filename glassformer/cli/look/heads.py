@@ -164,7 +164,7 @@ def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost
         cells = [name_of(head, sides), SHORT[head.job], share, f"{head.measures['entropy']:.2f}"]
         cells.append("" if math.isnan(away) else f"{away:.1f}")
         if lost is not None:
-            cells.append(told(by_head[head.attention, head.head]))
+            cells.append(with_interval(by_head[head.attention, head.head]))
         table.add_row(*cells)
     print_table(screen, table)
     screen.print(f"looks mostly, share: {RULE} Measured on {escaped(attention_on)}.", markup=False)
@@ -180,7 +180,7 @@ def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost
         )
 
 
-def told(head: HeadImportance) -> str:
+def with_interval(head: HeadImportance) -> str:
     """`+0.031 (0.010 … 0.055)`"""
     value = f"{head.difference:+.3f}"
     return value if math.isnan(head.low) else f"{value} ({head.low:.3f} … {head.high:.3f})"

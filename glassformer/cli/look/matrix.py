@@ -37,7 +37,6 @@ _READINGS = {
     "pairs": "as its text says elsewhere, a word sees every word that is not masked",
 }
 
-
 _TEXT = f"A text. {STDIN}"
 _POST = "Use the post's own text, masked word and vectors, and show all three readings."
 _GUIDE = (

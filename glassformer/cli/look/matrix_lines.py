@@ -19,9 +19,7 @@ LONGEST_WORD, _LEAST_WORD = 12, 7
 def table(
     labels: Sequence[str], heads: Sequence[str], matrix: Tensor, width: int, marks: Sequence[str] = ()
 ) -> Iterator[str]:
-    """A row of numbers for each label, under `heads` where there are any; `marks` end the rows. Columns that do not fit
-    next to one another go into a further block.
-    """
+    """A row of numbers for each label, followed by its mark; columns that do not fit form a further block."""
     rows = [[digits(value) for value in row] for row in matrix.tolist()]
     shown = [label(each, LONGEST_WORD) for each in labels]
     side = max(map(columns_of, shown))

@@ -18,7 +18,6 @@ WHOLE = {"place", "id", "seen"}
 OF_THE_ROW = (*WORDS, "place", "sentence")
 """Axes that say whose row is worked out; they stand above the cells when they are the same for all."""
 
-
 NAMED = {"vocabulary": "token", "key_value_head": "key-value head"}
 
 

@@ -26,7 +26,6 @@ _SHOWN = 8
 # The tokens that a decoder writes where nobody says otherwise.
 _WRITTEN = 8
 
-
 _PRECISION = f"{options.PRECISION}  The formulas are checked in this precision."
 _WRITE = (
     f"{options.WRITE}  Their attention and probabilities are compared with those of one pass over the whole text.  "

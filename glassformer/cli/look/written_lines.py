@@ -51,7 +51,7 @@ def triangle_lines(
     first = max(0, size - (width - EDGE))
     rows = range(0 if size <= 2 * NAMED * 4 else max(0, prompt - 1), size)
     yield from wrapped(
-        f"Attention, {looks.told}: a row for each token, a column for each that it may look at: itself and "
+        f"Attention, {looks.in_words}: a row for each token, a column for each that it may look at: itself and "
         f"those before it. The look-ahead mask hides later ones. Digits are tenths, · is less.",
         width,
     )

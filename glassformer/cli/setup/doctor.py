@@ -24,9 +24,7 @@ _FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_i
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong or missing, in one sentence, and the command that corrects it. `serious`: glassformer
-    cannot work, or not as it promises.
-    """
+    """A problem in one sentence, and the command that corrects it. `serious`: glassformer does not work with it."""
 
     sentence: str
     command: str = ""

@@ -30,9 +30,7 @@ def suffix_of(path: Path) -> str:
 
 
 def write_table(lines: TextIO, path: Path, suffix: str) -> None:
-    """Write JSON objects, one a line, as a table with a column for each name. A list or an object in a cell is JSON;
-    in Parquet a list of plain values is a list.
-    """
+    """Write JSON lines as a table, a column for each name. A cell holds lists as JSON; Parquet has plain lists."""
     names = list({name: None for row in _rows(lines) for name in row})
     if suffix == ".parquet":
         _write_parquet(lines, path, names)

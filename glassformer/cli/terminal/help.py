@@ -24,9 +24,7 @@ _DEFAULT = re.compile(r"\s*\[default: ((?:[^\]\[]|\[[^\]]*\])*)\]$")
 
 
 def helped(command: Callable[..., Any], verb: str, lists: Mapping[str, Rows]) -> type[TyperCommand]:
-    """The class of a command whose --help is made from this signature; `lists` follow the arguments, each under its
-    title.
-    """
+    """The class of a command with the --help of this signature; each of `lists` follows under its title."""
     parameters = list(inspect.signature(command, eval_str=True).parameters.values())
 
     class Helped(TyperCommand):

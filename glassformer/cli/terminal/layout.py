@@ -88,8 +88,8 @@ def _narrowed(natural: list[int], least: list[int], words: list[bool], width: in
     widths = list(natural)
     while _total(widths) > width:
         wide = [place for place in range(len(widths)) if widths[place] > least[place]]
-        told = [place for place in wide if words[place] and widths[place] > _BESIDE_NUMBERS]
-        widths[max(told or wide, key=widths.__getitem__)] -= 1
+        texts = [place for place in wide if words[place] and widths[place] > _BESIDE_NUMBERS]
+        widths[max(texts or wide, key=widths.__getitem__)] -= 1
     return widths
 
 
@@ -107,9 +107,9 @@ def _print_below_each_other(screen: Console, columns: list[list[str]]) -> None:
     for row in rows:
         for place, (heading, cell) in enumerate(zip(headings, row, strict=True)):
             if cell:
-                told = f"{heading}: {cell}" if heading else cell
+                named = f"{heading}: {cell}" if heading else cell
                 inside = "  " * (place > 0)
-                lines = wrapped(told, screen.width - 4).splitlines()
+                lines = wrapped(named, screen.width - 4).splitlines()
                 screen.print("\n".join([f"{inside}{lines[0]}", *(f"    {line}" for line in lines[1:])]), markup=False)
     screen.print()
 

@@ -141,9 +141,9 @@ def _having(role: str) -> str:
 
 def column_option(role: str, default: str = "", more: str = "") -> Any:
     """The option that names the column of a role; `default` says in --help what is read without it, `more` the rest."""
-    told = (f"  {more}" if more else "") + (f"  [default: {default}]" if default else "")
+    ends = (f"  {more}" if more else "") + (f"  [default: {default}]" if default else "")
     kind = list[str] if role == "choices" else str
-    return Annotated[kind | None, typer.Option(f"--{role}-column", help=f"{COLUMNS[role]}{told}")]
+    return Annotated[kind | None, typer.Option(f"--{role}-column", help=f"{COLUMNS[role]}{ends}")]
 
 
 def refuse_given(options: Mapping[str, object], wanted: str, *, got: str, do: str) -> None:
@@ -170,12 +170,10 @@ def signed(
 
 
 def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its parameter `columns` replaced by an option for each role, and --target-file. The help names
-    the tasks whose tables have a role.
-    """
-    told = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  For translate.  [default: none]")
+    """Replace the parameter `columns` by --target-file and an option for each role, which names its tasks."""
+    target_file = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  For translate.  [default: none]")
     options = [keyword(f"{role}_column", column_option(role, "as in training", _having(role))) for role in COLUMNS]
-    options.append(keyword("target_file", Annotated[list[str] | None, told]))
+    options.append(keyword("target_file", Annotated[list[str] | None, target_file]))
     others = inspect.signature(command, eval_str=True).parameters.values()
 
     def gathered(**values: Any) -> None:

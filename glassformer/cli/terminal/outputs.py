@@ -23,8 +23,8 @@ OVERWRITE = "Replace an existing file, but never an input or a file of a model, 
 
 def outputs_of(parameters: Mapping[str, inspect.Parameter]) -> dict[str, typer.models.OptionInfo]:
     """The options of a command that name a file to write."""
-    told = {name: getattr(each.annotation, "__metadata__", ()) for name, each in parameters.items()}
-    return {name: of for name, found in told.items() for of in found if getattr(of, "writable", False) and of.file_okay}
+    said = {name: getattr(each.annotation, "__metadata__", ()) for name, each in parameters.items()}
+    return {name: of for name, found in said.items() for of in found if getattr(of, "writable", False) and of.file_okay}
 
 
 def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:

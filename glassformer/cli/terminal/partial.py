@@ -57,9 +57,7 @@ class Mark(NamedTuple):
 
 
 class Answers:
-    """Where results are written to; call `whole` after each, or after a few, which does nothing here: all of them or
-    none are kept. `done`: results that were there before.
-    """
+    """Where results are written; here `whole` does nothing: all are kept or none. `done`: earlier results."""
 
     def __init__(self, handle: TextIO, done: int = 0) -> None:
         self.handle, self.done = handle, done

@@ -36,9 +36,7 @@ class Text(NamedTuple):
 
 
 class TableReader:
-    """Records are rows of tables; `columns` by role, `usual` those of a table with names. `pairs`: else the first two
-    columns; `lists`: turns.
-    """
+    """Reads rows of tables by `columns`, or by `usual` names; of `pairs` else the first two; `lists` are turns."""
 
     def __init__(
         self,
@@ -56,9 +54,7 @@ class TableReader:
         self.columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
-        """A record for each row, or for each line of a file that is no table where only a text is read; the kind of a
-        file is reported where its name does not show it.
-        """
+        """A record for each row, or for each line of a plain file; a table found by its content is reported."""
         from glassformer.data.readers.read import read
 
         objects = _holds_objects(path)
@@ -92,8 +88,8 @@ class TableReader:
 
         found = pair_columns(columns, path)
         tells = not names_columns(path) and (len(found) > 1 or found != columns)
-        if tells and (told := unread_told(found, find_format(path, names_of(found)))):
-            note(f"{path.name}: {told}")
+        if tells and (unread := unread_told(found, find_format(path, names_of(found)))):
+            note(f"{path.name}: {unread}")
         return found
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
@@ -147,9 +143,7 @@ def reader_of(
     turns: bool = False,
     words: bool = False,
 ) -> Reader:
-    """How files with these columns are read; `blank` texts are answered; `pairs`: else the first two columns; `turns`
-    may be lists; `words` may be given.
-    """
+    """How files with these columns are read: `blank` texts, `pairs`, lists of `turns`, given `words`."""
     if words:
         return SentenceReader(columns, usual, blank=blank)
     return TableReader(columns, usual, blank=blank, pairs=pairs, lists=turns)

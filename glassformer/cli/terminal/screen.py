@@ -39,12 +39,12 @@ def note_command(begin: str, words: Sequence[str]) -> None:
     print(wrapped_command(begin, words, width_of(sys.stderr)), file=sys.stderr)
 
 
-def note_windows(text: object, windows: int, row_tokens: int | None, told: Callable[[str], None] = note) -> None:
+def note_windows(text: object, windows: int, row_tokens: int | None, tell: Callable[[str], None] = note) -> None:
     """Note that a text or pair was longer than a row of the model, which contains special tokens too."""
     if windows > 1:
         words = " ".join(str(text).split())
         shown = words if len(words) <= _QUOTED else f"{words[:_QUOTED]}…"
-        told(
+        tell(
             f"{shown!r} has more tokens (special tokens included) than the {row_tokens} that the model reads at once: "
             f"it was read in {windows:,} parts"
         )
@@ -68,9 +68,7 @@ class Few:
 
 @contextmanager
 def results(out: Path | None, data: DataSection | None = None) -> Iterator[TextIO]:
-    """The file, or standard output; an existing file is replaced when all results are written. Raises DataError, also
-    for one of the files of `data`.
-    """
+    """The output; a file is replaced when all is written. Raises DataError, also for a file of `data`."""
     if out is None:
         yield sys.stdout
         return

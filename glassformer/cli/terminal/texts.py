@@ -128,9 +128,7 @@ def _opened(file: str) -> BufferedReader:
 
 
 def texts_to_explain(texts: Sequence[str]) -> Iterator[str]:
-    """The texts of a verb that explains them one by one; for `-` the lines of standard input. Raises DataError when
-    there is no text, and when standard input has no line.
-    """
+    """The texts to explain one by one; `-` reads standard input. Raises DataError where there is none."""
     found = False
     for asked in records(find_inputs(texts, (), TableReader({"text": "text"}))):
         found = True

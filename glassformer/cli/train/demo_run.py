@@ -260,9 +260,9 @@ def promise_of_english(scores: Mapping[str, float]) -> Promise:
         if baseline
         else f"{accuracy:.1%} against a baseline of 0"
     )
-    told = f"{reached}, at least {PROMISED} x was promised"
-    no = f"{told}; a slower machine learns less in this time."
-    return Promise.of(accuracy > 0 and accuracy >= PROMISED * baseline, f"{told}.", no)
+    said = f"{reached}, at least {PROMISED} x was promised"
+    no = f"{said}; a slower machine learns less in this time."
+    return Promise.of(accuracy > 0 and accuracy >= PROMISED * baseline, f"{said}.", no)
 
 
 def show_translation(console: Console) -> Promise:
@@ -280,8 +280,8 @@ def show_translation(console: Console) -> Promise:
 
 
 def promise_of_translation(translation: str) -> Promise:
-    told = f"{TRANSLATED!r} is translated as {translation!r}"
-    return Promise.of(translation == TRANSLATION, f"{told}.", f"{told}, not {TRANSLATION!r}.")
+    said = f"{TRANSLATED!r} is translated as {translation!r}"
+    return Promise.of(translation == TRANSLATION, f"{said}.", f"{said}, not {TRANSLATION!r}.")
 
 
 def show_story(console: Console) -> None:
@@ -296,7 +296,7 @@ def show_story(console: Console) -> None:
     trace = trace_of(model, tree)
     _print_plain(console, printable(f"{PROMPT}{tree.answer}"), wrap=True)
     looks, read = Looks(tree), trace.words.sentence("inputs", 0)
-    console.print(f"\nits first steps ({looks.told}):")
+    console.print(f"\nits first steps ({looks.in_words}):")
     for number, node in enumerate(path_of(tree)[:LOOKED], start=1):
         for line in step_lines(tree, looks, node, number, read, (), console.width):
             _print_plain(console, line)
@@ -315,5 +315,5 @@ def show_reply(console: Console) -> Promise:
 
 
 def promise_of_reply(reply: str) -> Promise:
-    told = f"the reply to {ASKED!r} is {reply.strip()!r}"
-    return Promise.of(reply.strip() == REPLY, f"{told}.", f"{told}, not {REPLY!r}.")
+    said = f"the reply to {ASKED!r} is {reply.strip()!r}"
+    return Promise.of(reply.strip() == REPLY, f"{said}.", f"{said}, not {REPLY!r}.")

@@ -16,7 +16,6 @@ from glassformer.cli.terminal.screen import console, escaped, plain_table, recor
 if TYPE_CHECKING:
     from glassformer.scoring.score import Scores
 
-
 _EXAMPLES = "Show the examples with the worst predictions."
 
 

@@ -18,7 +18,6 @@ from glassformer.cli.train.training_options import Files, What, with_recipe_opti
 if TYPE_CHECKING:
     from glassformer.training.plan import Plan
 
-
 PlanJson = Annotated[bool, json_option("The record has all estimates.")]
 
 

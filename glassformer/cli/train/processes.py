@@ -22,9 +22,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 def in_processes(count: int, arguments: Sequence[str]) -> int:
-    """Run a command in so many processes until the first ends without being killed; returns its exit code. Raises
-    ConfigError, and TrainingError when processes were lost too often.
-    """
+    """Run a command in `count` processes; returns the exit code. ConfigError; TrainingError if many were lost."""
     cores = os.cpu_count() or 1
     if not 1 < count <= max(2, cores):  # each takes memory for torch and the model: a mistyped number must not fill it
         raise ConfigError(

@@ -26,9 +26,7 @@ def requested_recipe(
     assignments: Sequence[str],
     recorded: Recipe | None = None,
 ) -> Recipe:
-    """A recipe file, a bundled recipe or a task, with single settings changed; `recorded` is that of the run to resume.
-    Raises ConfigError, DataError.
-    """
+    """The recipe asked for, changed; `recorded` is that of the run to resume. Raises ConfigError, DataError."""
     from glassformer.bundled.recipes import ready_recipes
     from glassformer.saved.recipe import parse_changes, resolve
 

@@ -42,7 +42,7 @@ def _labels(labels: Sequence[Mapping[str, Any]], screen: Console, report: Mappin
 
 
 def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[str, Any]) -> None:
-    side, cell = _sizes(confusion)
+    side, cell = _sizes(confusion, screen)
     if not _fits(confusion, screen):
         return  # the pairs that are confused are listed
     names, counts = confusion["labels"], confusion["counts"]
@@ -54,13 +54,17 @@ def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[st
         screen.print(_cut(name, side, pad=True) + "".join(shaded))
 
 
-def _sizes(confusion: Mapping[str, Any]) -> tuple[int, int]:
+def _sizes(confusion: Mapping[str, Any], screen: Console) -> tuple[int, int]:
+    """Columns of the labels of the rows, and of a cell: of all letters of a label where there is room."""
     widest = max((len(f"{count:,}") for row in confusion["counts"] for count in row), default=0)
-    return min(max(map(cell_len, confusion["labels"]), default=0), _LABEL), max(5, widest + 2)
+    longest = max(map(cell_len, confusion["labels"]), default=0)
+    side = min(longest, _LABEL)
+    room = (screen.width - side) // max(1, len(confusion["labels"])) - 1
+    return side, max(5, widest + 2, min(longest, room))
 
 
 def _fits(confusion: Mapping[str, Any], screen: Console) -> bool:
-    side, cell = _sizes(confusion)
+    side, cell = _sizes(confusion, screen)
     return side + (cell + 1) * len(confusion["labels"]) <= screen.width
 
 
@@ -99,8 +103,8 @@ def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str,
 def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
     _title(screen, "Most wrong" + (f": {report['quotes']}" if "quotes" in report else ""))
     for row in rows:
-        told = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in (*_TEXTS, *_NAMED))
-        screen.print(f"[bold]{escaped(told)}[/bold]")
+        named = ", ".join(f"{name} {_value(row[name])}" for name in row if name not in (*_TEXTS, *_NAMED))
+        screen.print(f"[bold]{escaped(named)}[/bold]")
         for role in _TEXTS:
             if role in row:
                 screen.print(f"  [dim]{escaped(row[role])}[/dim]")
@@ -140,9 +144,7 @@ def _title(screen: Console, title: str) -> None:
 
 
 def _cut(text: str, width: int, *, pad: bool = False) -> str:
-    """A text of at most so many cells of the screen, for a table; with `pad` of just so many. It is cut in its middle:
-    names of labels often share their beginning.
-    """
+    """Cut a text in the middle to fit `width`, as labels often begin alike; `pad`: fill it up to the width."""
     if cell_len(text) > width:
         end = set_cell_size(text[::-1], width // 2)[::-1].lstrip()
         text = set_cell_size(text, width - 1 - cell_len(end)) + "…" + end

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.saved.recipe import Recipe
 
-
 _PROCESSES = (
     "Train in N processes on this machine, each with a share of every batch. To train on several machines, start the "
     "command with torchrun.  [default: 1]"
@@ -128,9 +127,7 @@ def recipe_of_run(folder: Path) -> Recipe | None:
 
 
 def folder_of(what: str, out: Path | None, *, resume: bool) -> Path:
-    """The folder of the run: the one asked for, else the next free name in runs/. Raises ConfigError where several
-    processes would each choose one.
-    """
+    """The folder of the run. Raises ConfigError where several processes would each choose one."""
     if out is not None:
         return out
     if is_one_of_several():

@@ -18,7 +18,7 @@ from glassformer.cli.terminal.options import COLUMNS, DATA_FILES, REJECTS, SUITS
 from glassformer.tasks import TASKS, TaskEntry
 
 
-def told(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) -> str:
+def default_of(setting: str, tasks: Collection[str] = TASKS, *, tuning: bool = False) -> str:
     """The default of a setting, `train.batch`, in brackets, with that for --start if it is another one; with `tuning`
     only this one. Where tasks differ, it says where theirs are. Empty where none of the tasks has the setting.
     """
@@ -197,9 +197,7 @@ def _with_options(command: Callable[..., None], added: Sequence[inspect.Paramete
 def help_of_task(
     command: Callable[..., None], words: Sequence[str]
 ) -> tuple[Callable[..., None], Mapping[str, Sequence[tuple[str, str]]]]:
-    """The command with only the options of the first task among the words, and with their defaults; without a task, as
-    it is, with the lists of tasks and recipes.
-    """
+    """The command with the options of the first task named; without one unchanged, with tasks and recipes."""
     tasks, names = [word for word in words if word in TASKS], {name.replace("-", "_") for name, *_ in _OPTIONS}
     if not tasks:
         return command, {
@@ -225,7 +223,7 @@ def _parameters(tasks: Collection[str], *, student: bool = False) -> list[inspec
     """Of the options of the table, those that a task has, or a student of any of these tasks."""
     found = []
     for name, kind, setting, line in _OPTIONS:
-        default = told(setting, tasks, tuning=student)
+        default = default_of(setting, tasks, tuning=student)
         if not default or (student and setting in _OF_THE_TEACHER):
             continue
         more = _FOR_TASKS[setting](tasks) if setting in _FOR_TASKS else ""

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 # What a file of numbers is called.
 BINARY = (".npy", ".parquet", ".safetensors")
 
-
 _COMPARE_WORD = "Compare the vectors of this word in the texts, instead of writing vectors.  [default: none]"
 
 

@@ -26,7 +26,6 @@ _SCORES = {"accuracy": "accuracy", "macro-f1": "macro F1"}
 # Texts that are made into vectors together.
 _TOGETHER = 512
 
-
 _FILES = (
     f"Tables with a text and a label ({options.TABLES}); with --per-word, files of tagged words (.conll, .conllu, "
     ".jsonl)."
@@ -226,11 +225,11 @@ def _beside(found: Ranking) -> str:
     behind = {each.name: each.behind for each in found.baselines if each.behind is not None}
     better = [name for name, difference in behind.items() if difference.low > 0]
     equal = [name for name, difference in behind.items() if difference.low <= 0 <= difference.high]
-    told = {
+    named = {
         "better than it": better,
         "not clearly different from it": [name for name in found.together if name != best] + equal,
     }
-    said = [f"{what}: {', '.join(names)}" for what, names in told.items() if names]
+    said = [f"{what}: {', '.join(names)}" for what, names in named.items() if names]
     return "; ".join(said) or "all others score worse"
 
 

@@ -42,8 +42,7 @@ class Examples:
         of_text = [first.setdefault(repr(sorted(self.records[number][0].items())), len(first)) for number in numbers]
         if len(first) < len(numbers):
             note(f"{len(numbers) - len(first):,} of {len(numbers):,} texts repeat another: copies stay in one fold")
-        found: Integers = np.repeat(of_text, [len(self.labels[number]) for number in numbers])
-        return found
+        return np.repeat(of_text, [len(self.labels[number]) for number in numbers])
 
 
 def texts_of(files: Sequence[Path], text: str, label: str, bad: OnBad) -> Examples:

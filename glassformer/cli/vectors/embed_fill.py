@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Texts that are made into vectors together, and the most characters of them: always the same ones, so that a command
 # that was stopped goes on with the very numbers that it would have made.
 _TOGETHER, _CHARACTERS = 4096, 1 << 23
-# Characters from which on it is told that a text is cut into tokens, which takes seconds.
+# Characters from which on it is reported that a text is cut into tokens, which takes seconds.
 _LONG = 1 << 20
 # Blank texts, or questions, that a note names by their lines.
 NAMED = 5
@@ -62,9 +62,7 @@ def usable(maker: VectorsOf, texts: Sequence[Text], bad: Callable[[DataError], o
 def planned(
     model: Model, inputs: Inputs, depends: Mapping[str, Any], *, resume: bool
 ) -> tuple[int | None, dict[str, Any] | None]:
-    """How many texts there are, and what their vectors depend on; None for what can be read only once. Raises DataError
-    where this is to be resumed.
-    """
+    """The number of texts and what their vectors depend on; None for a stream, which cannot be resumed."""
     if not inputs.once:
         return sum(1 for _ in records(inputs, bad=_ignore, tell=_ignore)), request_of(model, inputs, depends)
     if resume:
@@ -79,9 +77,7 @@ def _ignore(said: object) -> None:
 def missing(
     model: Model, maker: VectorsOf, read: Iterable[list[Text]], done: int, advance: Counting, bad: Skipped | None
 ) -> Iterator[Iterator[tuple[Text, Vectors]]]:
-    """Of each batch that was read, the texts after the `done` first ones, with their vectors; records that cannot be
-    used go to `bad`. A batch is computed whole: in another batch vectors may round otherwise.
-    """
+    """The texts after the `done` first with their vectors; whole batches, as rounding depends on the batch."""
     number = 0
     for batch in read:
         some, there = usable(maker, batch, bad), max(done - number, 0)
@@ -125,9 +121,7 @@ def fill(
     total: int | None,
     spread: Spread | None = None,
 ) -> Blank:
-    """Write the vectors that are missing, made here or by the processes of `spread`; records that cannot be used go to
-    `bad`.
-    """
+    """Write the missing vectors, made here or by `spread`; records that cannot be used go to `bad`."""
     blank, long = Blank(), Few()
     with counted(out, file.texts, what="texts", total=total) as advance:
         if spread is not None:

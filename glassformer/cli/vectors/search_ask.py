@@ -41,7 +41,8 @@ def search_ask(
     threads: Threads = None,
 ) -> None:
     """Find the texts of an index that are nearest to a question, by meaning and by words."""
-    from glassformer.features.search.index import SearchIndex, read_facts
+    from glassformer.features.search.index import SearchIndex
+    from glassformer.features.search.reading import read_facts
     from glassformer.features.search.rerank import Reranker
     from glassformer.runtime.device import use_threads
 
@@ -80,7 +81,7 @@ def search_ask(
                     screen.print(f"[dim]{why}[/dim]")
                     continue
                 for hit in hits:
-                    shown = " ".join(hit.text.split())
+                    shown = " ".join((hit.sentence or hit.text).split())
                     shown = shown if len(shown) <= 160 else f"{shown[:160]}…"
                     table.add_row(str(hit.rank), f"{hit.score:.4f}", f"{hit.row:,}", escaped(shown))
                 print_table(screen, table)

@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,6 +16,11 @@ from glassformer.data.readers.lines import stop_unless
 
 _FILES = f"Files with one text per line, or tables with one record per row: {options.TABLES}."
 
+_PER = (
+    "Compute one vector for each sentence or for each text. With sentence, a text is as near to a question as its "
+    "nearest sentence.  [default: sentence; text with --pooling first or last-token]"
+)
+
 
 def search_build(
     files: Annotated[list[str] | None, typer.Argument(metavar="[MODEL] FILES", help=_FILES, show_default=False)] = None,
@@ -25,6 +30,7 @@ def search_build(
     text_column: options.TextColumn = "text",
     strategy: options.OneStrategy = None,
     pooling: options.OnePooling = None,
+    per: Annotated[Literal["sentence", "text"] | None, typer.Option("--per", help=_PER)] = None,
     resume: options.Resume = False,
     rejects: options.Rejects = None,
     fast: options.Fast = False,
@@ -40,33 +46,36 @@ def search_build(
         raise DataError("a file with texts is needed", got="none", do="glassformer search build --help")
     layers, pooled = _one("strategy", strategy, "last"), _one("pooling", pooling, "mean")
     from glassformer.bundled.travelling import travels
-    from glassformer.features.search.building import building
+    from glassformer.features.search.building import building, per_of
 
+    per = per_of(per, pooled)
     machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
     told_of(opened, (pooled,))
     inputs = find_inputs((), paths, reader_of({"text": text_column}, {}, blank=True))
-    depends = {"strategy": layers, "pooling": pooled, "rejects": rejects is not None, **machine.options}
+    depends = {"strategy": layers, "pooling": pooled, "per": per, "rejects": rejects is not None, **machine.options}
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
     with set_aside(rejects, inputs.order) as bad:
         total, request = planned(opened, inputs, depends, resume=resume)
         with (
             told_to_go_on(),
             building(
-                out, opened, strategy=layers, pooling=pooled, named=named, request=request, resume=resume,
+                out, opened, strategy=layers, pooling=pooled, per=per, named=named, request=request, resume=resume,
                 counting=lambda total: counted(out, 0, what="texts whose words are counted", total=total),
             ) as begun,
         ):  # fmt: skip
             file = begun.file
+            begun.maker.streamed = per == "sentence"
             if resume:
                 note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished index")
             read = records(inputs, bad=bad or stop_unless("rejects"))
             blank = fill(opened, begun.maker, read, file, out, bad, total=total)
-            count = file.texts
+            count, vectors = file.texts, file.rows
     if blank.count:
         more = f" and {blank.count - NAMED:,} more" if blank.count > NAMED else ""
         note(f"{blank.count:,} texts without words are never found: {'; '.join(blank.first)}{more}")
-    note(f"{out}: an index of {count:,} texts, made by {which}")
+    parts = f" with {vectors:,} sentences" if per == "sentence" else ""
+    note(f"{out}: an index of {count:,} texts{parts}, made by {which}")
 
 
 def _one(what: str, asked: list[str] | None, default: str) -> str:

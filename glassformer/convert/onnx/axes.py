@@ -82,9 +82,6 @@ def rms_norm(
     return found if weight is None else graph.node("Mul", found, graph.of(weight))
 
 
-# ------------------------------------------------------------------ products
-
-
 @operator("linear")
 def linear(graph: Graph, out: Any, input: Value, weight: Any, bias: Any = None) -> str:
     """x Wᵀ + b. A matrix that is also read elsewhere, as the word vectors are by a tied head, is stored once."""

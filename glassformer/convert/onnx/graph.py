@@ -20,9 +20,7 @@ LARGEST_MESSAGE = (1 << 31) - (1 << 24)
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor that is known only when the graph runs: its name there, its type, and its sizes, numbers or torch's
-    symbols.
-    """
+    """A tensor of the graph: its name, type and sizes (numbers, or torch's symbols)."""
 
     name: str
     dtype: torch.dtype
@@ -44,8 +42,6 @@ class Graph:
         self._sizes: dict[Any, str] = {}
         self._parameters: dict[int, tuple[str, int]] = {}
 
-    # ------------------------------------------------------------------ nodes
-
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
         from onnx import helper
 
@@ -62,8 +58,6 @@ class Graph:
     def _fresh(self, name: str) -> str:
         self._counts[name] = self._counts.get(name, -1) + 1
         return f"{name}_{self._counts[name]}" if self._counts[name] else name
-
-    # ------------------------------------------------------------------ operands
 
     def of(self, operand: Operand, dtype: torch.dtype | None = None) -> str:
         """The name of an operand in the graph; with `dtype`, in this type."""
@@ -108,8 +102,6 @@ class Graph:
         """A row of whole numbers, as shapes and axes are."""
         return self.constant(torch.tensor(list(values), dtype=torch.int64))
 
-    # ------------------------------------------------------------------ sizes
-
     def know_size(self, size: Any, of: str, axis: int) -> None:
         """Tell that the symbol `size` is this axis of a value."""
         if not isinstance(size, int):
@@ -148,8 +140,6 @@ class Graph:
             if len(left) <= 1:
                 return self.integers(-1 if place in left else size for place, size in enumerate(kept))
         return self.node("Concat", *map(self.size, sizes), axis=0)
-
-    # ------------------------------------------------------------------ the whole
 
     @property
     def constants(self) -> dict[str, Tensor]:

@@ -46,9 +46,7 @@ class ExportedHead:
     answers: tuple[Answer, ...]
 
     def output(self, arrays: Mapping[str, Tensor]) -> Output:
-        """The answers of a graph that has run, as the model itself would give them; where its states do not leave, an
-        answer stands in their place, for its device.
-        """
+        """A graph's answers as the model itself gives them; without states, an answer stands in for their device."""
         fields: dict[str, Tensor] = {}
         for answer in self.answers:
             if answer.field and answer.column is None:
@@ -112,9 +110,7 @@ def features(config: ModelConfig, pooling: str) -> ExportedHead:
 
 
 def head_of(config: ModelConfig, *, only_features: bool, pooling: str = "mean") -> ExportedHead:
-    """What a model answers: its head, or its states where it has none or these are asked for. Raises ConfigError for a
-    decoder and for an encoder–decoder.
-    """
+    """The head to export, or the states where there is none; ConfigError for a model with a decoder."""
     if config.decoder is not None:
         kind = "a decoder" if config.encoder is None else "an encoder–decoder"
         raise ConfigError(

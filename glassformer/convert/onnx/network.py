@@ -85,13 +85,13 @@ def write_graph(path: Path, network: Network, *, notes: Mapping[str, str] | None
     given = [
         helper.make_tensor_value_info(name, type_of(torch.int64), of) for name, of in zip(names, axes, strict=True)
     ]
-    told = []
+    described = []
     for answer, value in zip(answers, outputs, strict=True):
         graph.nodes.append(helper.make_node("Identity", [value.name], [answer.name], name=answer.name))
         sizes = [of if of in ("batch", "sequence") else size for of, size in zip(answer.axes, value.shape, strict=True)]
-        told.append(helper.make_tensor_value_info(answer.name, type_of(value.dtype), sizes))
+        described.append(helper.make_tensor_value_info(answer.name, type_of(value.dtype), sizes))
     whole = helper.make_graph(
-        graph.nodes, "glassformer", given, told, [_stored(*each) for each in graph.constants.items()]
+        graph.nodes, "glassformer", given, described, [_stored(*each) for each in graph.constants.items()]
     )
     model = helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="glassformer")
     model.ir_version = IR

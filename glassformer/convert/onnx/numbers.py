@@ -28,9 +28,6 @@ def type_in_common(*operands: Operand) -> torch.dtype:
     return torch.promote_types(found, torch.float32) if numbers and not found.is_floating_point else found
 
 
-# ------------------------------------------------------------------ number by number
-
-
 def _one(kind: str) -> Operator:
     return lambda graph, out, self, **_: graph.node(kind, graph.of(self, out.dtype))
 

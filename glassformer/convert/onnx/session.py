@@ -22,9 +22,7 @@ from glassformer.tasks.rows import Row
 
 
 def needs_onnx(packages: Sequence[str] = ("onnx", "onnxruntime")) -> None:
-    """Raise MissingExtraError without these packages: a graph that is written already needs no onnx, which takes 0.1 s
-    to import.
-    """
+    """Raise MissingExtraError without these packages; a finished graph needs no onnx (0.1 s of import)."""
     for package in packages:
         try:
             __import__(package)
@@ -41,7 +39,7 @@ class Session:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
-        options.log_severity_level = 4  # what it refuses is told by the error
+        options.log_severity_level = 4  # what it refuses is reported by the error
         try:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # its errors have no common class of their own

@@ -74,8 +74,7 @@ class Flat:
         return len(self.offsets) - 1
 
     def __getitem__(self, number: int) -> npt.NDArray[np.int32]:
-        found: npt.NDArray[np.int32] = self.values[self.offsets[number] : self.offsets[number + 1]]
-        return found
+        return self.values[self.offsets[number] : self.offsets[number + 1]]
 
     @property
     def lengths(self) -> Integers:

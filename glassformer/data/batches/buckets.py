@@ -20,9 +20,7 @@ _CONSIDERED = 128
 
 
 def choose_lengths(lengths: Integers, batch: int, most: int = _MOST_LENGTHS) -> Integers:
-    """At most `most` lengths to which rows [E] are padded with the fewest tokens in an epoch, the last batch of each
-    counted as full: by dynamic programming over multiples of 8.
-    """
+    """At most `most` lengths for rows [E] with the least padding, by dynamic programming over multiples of 8."""
     if not len(lengths):
         raise DataError("training needs at least one row", got="none", do="give more text")
     longest = int(lengths.max())
@@ -135,8 +133,7 @@ class BucketOrder:
         count, batch = int(self._counts[bucket]), int(self.rows[bucket])
         begin = (place - int(self._batches[bucket - 1]) if bucket else place) * batch
         within = shuffled(np.arange(begin, min(begin + batch, count)), count, key=self._key ^ ~bucket, epoch=epoch)
-        rows: Integers = self._members[self._counts[:bucket].sum() + within]
-        return rows
+        return self._members[self._counts[:bucket].sum() + within]
 
     def of_step(self, step: int) -> tuple[Integers, Integers]:
         """The rows of a training step and the epoch of each: [B], [B]."""

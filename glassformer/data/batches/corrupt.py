@@ -128,8 +128,7 @@ def _chosen(
 
     share = np.minimum(settings.rate * maskable.sum(1, keepdims=True), most)  # [B, 1]
     wanted = (before == 0) | (before + size <= share) | (coin * size < share - before)
-    chosen: Flags = maskable & wanted & (before + size <= most)
-    return chosen
+    return maskable & wanted & (before + size <= most)
 
 
 def _units(maskable: Flags, words: Integers | None, most: int) -> tuple[Integers, Integers]:

@@ -41,9 +41,7 @@ class PackedPairs:
 
 
 def choose_rooms(lengths: Integers, longest: int) -> Integers:
-    """Lengths [N, 2] of rows for pairs [E, 2]: short ones, packed with the least arithmetic, and twice, four times …
-    these up to `longest` for longer pairs.
-    """
+    """Sizes [N, 2] of rows for pairs [E, 2]: the cheapest short one, then doubled up to `longest`."""
     fits = lengths[np.all(lengths <= longest, axis=1)]
     if not len(fits):
         return np.array([[longest, longest]])

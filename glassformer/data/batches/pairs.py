@@ -9,7 +9,7 @@ import random
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,7 @@ class SentencePairs:
         short: float = 0.1,
         unrelated: float = 0.5,
         swapped: bool = False,
-    ) -> SentencePairs:
+    ) -> Self:
         """Cut documents into pairs of at most `length` tokens, a pure function of (store, seed).
 
         `short` is the share of documents cut to a random shorter length; `unrelated` the probability that B comes from
@@ -100,8 +100,7 @@ class SentencePairs:
     def lengths(self) -> Integers:
         """The tokens of each pair, the three special ones among them: [P]."""
         a_start, a_end, b_start, b_end = self.stretches.T
-        sizes: Integers = a_end - a_start + b_end - b_start + 3
-        return sizes
+        return a_end - a_start + b_end - b_start + 3
 
     def rows(self, row_ids: Integers, length: int | None = None) -> Batch:
         """Pairs as rows padded to `length`, by default the longest possible: [B] -> arrays [B, S]."""

@@ -49,8 +49,8 @@ class FoundFiles:
     def beside(self, targets: FoundFiles) -> str:
         """One line of bounded length for files whose lines are paired with those of other files."""
         aside = [*self.left_aside, *targets.left_aside]
-        told = f"line by line: {_names(list(self.used))} and {_names(list(targets.used))}"
-        return f"{told}; skipped: {_reasons(aside)}" if aside else told
+        line = f"line by line: {_names(list(self.used))} and {_names(list(targets.used))}"
+        return f"{line}; skipped: {_reasons(aside)}" if aside else line
 
     def __str__(self) -> str:
         tables = sum(table_kind(path) is not None for path in self.used)

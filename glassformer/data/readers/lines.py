@@ -62,13 +62,11 @@ class Skipped:
 
 
 def left_out(count: int, files: int, first: str) -> str:
-    """The note about `count` rows and files that were skipped (`files`: how many of them are files): the message of the
-    first.
-    """
+    """The note about skipped rows and files (`files` of `count`), with the message of the `first`."""
     rows = count - files
-    told = [f"{rows:,} bad row{'' if rows == 1 else 's'}"] * bool(rows)
-    told += [f"{files:,} file{'' if files == 1 else 's'} that cannot be read to the end"] * bool(files)
-    return f"{' and '.join(told)} {'was' if count == 1 else 'were'} left out, the first: {first}"
+    skipped = [f"{rows:,} bad row{'' if rows == 1 else 's'}"] * bool(rows)
+    skipped += [f"{files:,} file{'' if files == 1 else 's'} that cannot be read to the end"] * bool(files)
+    return f"{' and '.join(skipped)} {'was' if count == 1 else 'were'} left out, the first: {first}"
 
 
 Read = TypeVar("Read")

@@ -106,9 +106,7 @@ def parquet_columns(path: Path) -> tuple[str, ...] | None:
 def parquet_rows(
     path: Path, columns: Sequence[str] = (), *, optional: Sequence[str] = (), bad: OnBad = stop
 ) -> Iterator[Row]:
-    """The rows, with `columns` and `optional` alone; one of more than LONGEST_LINE bytes goes to `bad`. Raises
-    DataError, also for a value that Python does not have.
-    """
+    """Rows with the named columns; those longer than LONGEST_LINE go to `bad`. Raises DataError."""
     with _parquet_file(path) as table:
         if missing := [column for column in columns if column not in table.schema_arrow.names]:
             raise no_column(str(path), missing[0], table.schema_arrow.names)

@@ -64,8 +64,7 @@ def in_other_writing(texts: Sequence[str]) -> Flags:
     total = by_text.sum(axis=0)
     own = total >= _OWN_SHARE * total.sum()
     letters_of = by_text.sum(axis=1)
-    found: Flags = (letters_of >= _LEAST_LETTERS) & (by_text[:, ~own].sum(axis=1) > letters_of / 2)
-    return found
+    return (letters_of >= _LEAST_LETTERS) & (by_text[:, ~own].sum(axis=1) > letters_of / 2)
 
 
 def like_the_other_side(sources: Sequence[str], targets: Sequence[str]) -> tuple[Reals, Reals]:
@@ -154,7 +153,7 @@ class PairReport:
 
     def table(self, remove: Collection[Problem] = ()) -> str:
         """A line for each problem, its count and share, what is done, and the first places; at most 80 columns."""
-        told = {
+        meanings = {
             "empty": "a side without text",
             "length": f"a side over {LENGTH_RATIO:g} times as long as expected",
             "copy": "target = source",
@@ -166,7 +165,7 @@ class PairReport:
             count = self.count(problem)
             share = f"{count / max(1, len(self)):.2%}"
             done = "removed" if problem in remove and count else ""
-            lines.append(f"  {problem:<9} {count:>9,} {share:>7}  {done:<7}  {told[problem]}".rstrip()[:_WIDTH])
+            lines.append(f"  {problem:<9} {count:>9,} {share:>7}  {done:<7}  {meanings[problem]}".rstrip()[:_WIDTH])
             if count:
                 lines.append(_cut(f"            first: {', '.join(self.examples(problem))}"))
         kept = int(self.kept(remove).sum())

@@ -69,7 +69,7 @@ _MORE = re.compile(
 # The word before a full stop, with the full stops and hyphens inside: "e.g", "J.-C". No longer one is an abbreviation.
 _LAST_WORD = re.compile(r"(?<![\w.])(?P<word>\w[\w.’'-]{0,9})\.$|(?P<degree>\b[Nn][°º])\.$")
 _LONGEST_WORD = 12
-# Abbreviations that something always follows: titles, which are told from words such as "me" by their capital, and
+# Abbreviations that something always follows: titles, which differ from words such as "me" by their capital, and
 # others in any letters; English, French, German, Spanish.
 _TITLES = """
     Mr Mrs Ms Dr Prof St Ste Mt Messrs Gen Col Capt Lt Sgt Rev Hon Gov Sen Rep

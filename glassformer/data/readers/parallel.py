@@ -57,7 +57,7 @@ def unread_told(columns: Mapping[str, Columns], format: TableFormat) -> str:
 
 
 _BLOCK = 1 << 20
-# A place is told only where the pairs that it makes differ at most so much as lines that do not belong together: real
+# A place is named only where the pairs that it makes differ at most so much as lines that do not belong together: real
 # captions differ 0.32 times as much with one gap, 0.52 times or more where lines lack in several places. In files of
 # fewer lines chance agrees as well.
 _CLEARLY, _FEW = 0.45, 20
@@ -66,12 +66,10 @@ _WORST = 3.0
 
 
 def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) -> Iterator[Row]:
-    """The pairs of two files, a sentence a line. Raises DataError where their numbers of lines differ, with the line
-    where they diverge if found. A line that cannot be used goes to `bad`.
-    """
+    """The pairs of two files, line by line. Raises DataError where their numbers of lines differ."""
     source, target = Path(source), Path(target)
     check_parallel(source, target)
-    # A line that cannot be used is told and left out: then the line of the same number is left out on the other side.
+    # A line that cannot be used is reported and left out, and so is the line of the same number on the other side.
     sides = [read_lines(path, bad=bad) for path in (source, target)]
     one, other = (next(side, None) for side in sides)
     while one is not None and other is not None:
@@ -132,8 +130,7 @@ def parting_line(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> 
 def _unlike(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     import numpy as np
 
-    found: npt.NDArray[np.float64] = np.minimum(np.abs(one - other), np.log(_WORST))
-    return found
+    return np.minimum(np.abs(one - other), np.log(_WORST))
 
 
 def _line_lengths(path: Path) -> npt.NDArray[np.int64]:

@@ -78,9 +78,7 @@ class RejectsFile(Skipped):
 
 @contextmanager
 def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[RejectsFile]:
-    """Inside, bad rows are written to `path`, which replaces an older one also after an error. `inputs` are the files
-    read, in order. Raises DataError, and as `output_file` does.
-    """
+    """Inside, bad rows are written to `path`, also before an error; `inputs` are the files read. Raises DataError."""
     inputs = list(inputs)
     path = output_file(path, DataError, inputs=inputs, overwrite=None)
     stopped: BaseException | None = None
@@ -89,7 +87,7 @@ def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[R
         rejects = RejectsFile(path, handle, inputs)
         try:
             yield rejects
-        except BaseException as error:  # what was set aside until then is told all the same
+        except BaseException as error:  # what was set aside until then is reported all the same
             stopped = error
         rejects.sort()
     if stopped is not None:

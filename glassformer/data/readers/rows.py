@@ -25,9 +25,7 @@ def split_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[
 
 
 def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[Record]:
-    """The line where each record begins, and its cells, which may hold delimiters, line ends and doubled quotes. Raises
-    DataError for a quote that is never closed; other wrong quotes go to `bad`.
-    """
+    """The line and the cells of each record with quotes. Raises DataError for one that is never closed."""
     lines = _Numbered(path, read_lines(path, bad=bad))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:

@@ -42,9 +42,7 @@ _SKIPPED = "skipped.json"
 
 @dataclass(frozen=True)
 class Corpus:
-    """Tokenized text by split: `shares` and `seed` find the same documents again; `leaked` validation documents are in
-    the training text.
-    """
+    """Tokenized text by split; `leaked`: validation documents that are in the training text too."""
 
     stores: Mapping[Split, TokenStore]
     shares: Shares
@@ -168,9 +166,7 @@ def prepare(
     shares: Shares | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> Corpus:
-    """Read, split and tokenize the files of a recipe, or open the stores in `cache` that were made from the same text,
-    tokenizer and settings. Raises DataError, also when nothing is left for training.
-    """
+    """Tokenize the files of a recipe, or open stores of the same text and settings in `cache`. Raises DataError."""
     shares = resolve_shares(section) if shares is None else dict(shares)
     bad = on_bad(section)
     fingerprint = fingerprint_of(section, tokenizer, shares)

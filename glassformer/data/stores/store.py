@@ -3,11 +3,9 @@
 D documents, N tokens, S sentences.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -37,10 +35,8 @@ class TokenStore:
     hashes: npt.NDArray[np.uint64]
 
     @classmethod
-    def open(cls, directory: str | Path) -> TokenStore:
-        """Open a store and check its files, which are read once, in bounded memory. Raises DataError when there is
-        none, or it is damaged or of another version.
-        """
+    def open(cls, directory: str | Path) -> Self:
+        """Open a store after a check of its files; raises DataError for a missing, damaged or old one."""
         directory = Path(directory)
         facts = read_facts(directory)
         arrays = {
@@ -59,8 +55,7 @@ class TokenStore:
     def words_begin(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Whether a word begins at each of these tokens; same shape as `places`."""
         bits = self.word_bits[places >> 3] >> (7 - (places & 7)).astype(np.uint8)
-        begins: npt.NDArray[np.bool_] = (bits & 1).astype(np.bool_)
-        return begins
+        return (bits & 1).astype(np.bool_)
 
     def document(self, number: int) -> npt.NDArray[np.unsignedinteger[Any]]:
         return self.ids[self.offsets[number] : self.offsets[number + 1]]

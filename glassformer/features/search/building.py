@@ -11,16 +11,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal, get_args
 
 import numpy as np
 from pydantic import Field
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.base.paths import check_path
 from glassformer.base.settings import Settings
 from glassformer.bundled.travelling import PLACE
+from glassformer.data.readers.paragraphs import split_sentences
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix
 from glassformer.features.search.nearest import Floats
@@ -30,16 +31,20 @@ from glassformer.features.streams import Content, Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
 from glassformer.models.fingerprint import fingerprint
 from glassformer.saved.artefact import Artefact
+from glassformer.text.words import Span
 
-Held = Literal["vectors.npy", "texts.jsonl", "places.npy"] | Counted
+Held = Literal["vectors.npy", "texts.jsonl", "places.npy", "sentences.npy"] | Counted
+Per = Literal["sentence", "text"]
 INDEX = "index.json"
 VECTORS: Held = "vectors.npy"
 TEXTS: Held = "texts.jsonl"
 PLACES: Held = "places.npy"
+SENTENCES: Held = "sentences.npy"
 HELD, COUNTED = (VECTORS, TEXTS, PLACES), (WORDS, PAIRS, LENGTHS)
+# The poolings that take all tokens of a sentence; the first and the last token of a text say something of all of it.
+OF_SENTENCES = ("mean", "max")
 # Texts that become vectors together, and vectors that are read together.
 _TOGETHER, AT_ONCE = 4096, 1 << 14
-
 
 Advances = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 """Progress through so many texts: inside, call the function with how many more are done."""
@@ -47,8 +52,9 @@ Advances = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
 class IndexFacts(Settings):
     """The facts of an index. `model` is where the model that made it was, "" for one in memory; `texts` is how many
-    there are, `empty` the rows of those without a vector; `words` how many different words they have, and `pairs` how
-    many pairs of a word and a text: 0 in an index without words.
+    there are, `vectors` how many vectors where each sentence has one, `empty` the rows of the vectors that are zero;
+    `words` how many different words they have, and `pairs` how many pairs of a word and a text: 0 in an index without
+    words.
     """
 
     made_for: Literal["glassformer search index, format 1"] = "glassformer search index, format 1"
@@ -58,7 +64,9 @@ class IndexFacts(Settings):
     mix: Mix | None
     pooling: str
     width: int = Field(ge=1)
+    per: Per = "text"
     texts: int = Field(ge=0)
+    vectors: int = Field(0, ge=0)
     empty: tuple[Annotated[int, Field(ge=0)], ...]
     words: int = Field(0, ge=0)
     pairs: int = Field(0, ge=0)
@@ -81,13 +89,15 @@ def building(
     *,
     strategy: str | Mix = "last",
     pooling: str = "mean",
+    per: Per | None = None,
     named: str = "",
     request: Mapping[str, Any] | None = None,
     resume: bool = False,
     counting: Advances = lambda total: nullcontext(lambda more: None),
 ) -> Iterator[Building]:
     """Inside, put the texts' vectors into `file`; at the end the index is in a new directory. `named` is where the
-    model is found again: by default the folder it was opened from, or its bundled name. `request` and `resume` are
+    model is found again: by default the folder it was opened from, or its bundled name. Vectors are those of sentences
+    or of texts (`per`; by default of sentences where the pooling takes all of their tokens). `request` and `resume` are
     those of `vectors_file`; `counting` shows how many texts' words are counted, after the vectors. Raises DataError for
     an existing directory, for no text, and where none has a token.
     """
@@ -97,7 +107,8 @@ def building(
         raise DataError(
             "an index is written to a new folder", got=f"{path}, which exists", do="delete it, or choose another --out"
         )
-    maker = vectors_of(model, [strategy], [pooling])
+    per = per_of(per, pooling)
+    maker = maker_of(model, strategy, pooling, per)
     (feature,) = maker.features
     mix = feature.strategy.mix
     facts = {
@@ -107,6 +118,7 @@ def building(
         "mix": mix,
         "pooling": pooling,
         "width": maker.widths[0],
+        "per": per,
     }
     format = Format(
         lambda draft, content: _write(draft, content, facts, counting),
@@ -115,8 +127,37 @@ def building(
         with_texts=True,
         prepared=_of_length_one,
     )
-    with vectors_file(path, [feature.name], maker.widths, request, words=False, resume=resume, format=format) as file:
+    words = per == "sentence"
+    with vectors_file(path, [feature.name], maker.widths, request, words=words, resume=resume, format=format) as file:
         yield Building(file, model, maker)
+
+
+def files_of(per: Per, words: int) -> tuple[Held, ...]:
+    """The files of an index that has so many words."""
+    return HELD + (COUNTED if words else ()) + ((SENTENCES,) if per == "sentence" else ())
+
+
+def per_of(per: Per | None, pooling: str) -> Per:
+    """What has a vector: as asked, by default each sentence; raises ConfigError for the two that do not go together."""
+    if per not in (None, *get_args(Per)):
+        raise ConfigError("an index has a vector for each sentence or each text", got=repr(per)[:60])
+    if per == "sentence" and pooling not in OF_SENTENCES:
+        raise ConfigError(f"vectors of sentences are pooled by {' or '.join(OF_SENTENCES)}", got=pooling)
+    return per or ("sentence" if pooling in OF_SENTENCES else "text")
+
+
+def maker_of(model: Artefact, strategy: str | Mix, pooling: str, per: Per) -> VectorsOf:
+    """What makes the vectors of texts for an index. Raises as `vectors_of` does."""
+    if per == "text":
+        return vectors_of(model, [strategy], [pooling])
+    read = model.tokenizer.ids
+
+    def spans(text: str) -> list[Span]:
+        """The characters [start, end) of each sentence that has a token: one with a letter or a number has."""
+        found = ((each.start, each.end) for each in split_sentences(text))
+        return [span for span in found if any(map(str.isalnum, text[slice(*span)])) or read(text[slice(*span)])]
+
+    return vectors_of(model, [strategy], [pooling], words=True, spans=spans)
 
 
 def build(
@@ -126,12 +167,13 @@ def build(
     *,
     strategy: str | Mix = "last",
     pooling: str = "mean",
+    per: Per | None = None,
     named: str = "",
 ) -> int:
     """Write an index of records (text, where it is, its id) to a new directory; how many they are. Raises as `building`
     does.
     """
-    with building(path, model, strategy=strategy, pooling=pooling, named=named) as begun:
+    with building(path, model, strategy=strategy, pooling=pooling, per=per, named=named) as begun:
         left = iter(records)
         while some := list(islice(left, _TOGETHER)):
             found = embed(model, begun.maker, ((values, where) for values, where, _ in some))
@@ -143,12 +185,11 @@ def _of_length_one(each: Vectors) -> Vectors:
     """The same vectors as an index keeps them: of length 1, and of zeros where the text has no token of its own, so
     that it is like nothing.
     """
-    return replace(
-        each,
-        vectors={
-            name: normalized(of[None])[0] if each.tokens else np.zeros_like(of) for name, of in each.vectors.items()
-        },
-    )
+    own = {
+        name: normalized(np.atleast_2d(of)).reshape(of.shape) if each.tokens else np.zeros_like(of)
+        for name, of in each.vectors.items()
+    }
+    return replace(each, vectors=own)
 
 
 def normalized(vectors: Floats) -> Floats:
@@ -158,31 +199,42 @@ def normalized(vectors: Floats) -> Floats:
 
 
 def _write(draft: Path, content: Content, facts: Mapping[str, Any], counting: Advances) -> None:
-    """The numbers as an array with a header, the texts, where each of them begins, which have no vector; the words."""
+    """The numbers as an array with a header, the texts, where each of them begins, which vectors are zero, the
+    sentences; the words.
+    """
     draft.mkdir()
     ((numbers, width),) = content.features.values()
     assert content.said is not None
     empty: list[int] = []
-    header = {"descr": "<f4", "fortran_order": False, "shape": (content.rows, width)}
     with (draft / VECTORS).open("wb") as file, numbers.open("rb") as raw:
-        np.lib.format.write_array_header_1_0(file, header)
+        _header(file, "<f4", (content.rows, width))
         for start in range(0, content.rows, AT_ONCE):
             some = np.fromfile(raw, "<f4", min(AT_ONCE, content.rows - start) * width)
             empty += (start + np.flatnonzero(~some.reshape(-1, width).any(axis=1))).tolist()
             file.write(some.tobytes())
     if len(empty) == content.rows:
-        raise DataError("an index needs a text with words", got=f"{content.rows:,} without any token")
+        raise DataError("an index needs a text with words", got=f"{content.texts:,} without any token")
+    if content.words is not None:
+        with (draft / SENTENCES).open("wb") as file, content.words[1].open("rb") as raw:
+            _header(file, "<i8", (content.rows, 3))
+            shutil.copyfileobj(raw, file, 1 << 22)
     shutil.copyfile(content.said, draft / TEXTS)
-    places = np.zeros(content.rows + 1, np.int64)
+    places = np.zeros(content.texts + 1, np.int64)
     with content.said.open("rb") as file:
         for number, line in enumerate(file, start=1):
             places[number] = places[number - 1] + len(line)
     np.save(draft / PLACES, places)
-    with counting(content.rows) as advance:
+    with counting(content.texts) as advance:
         words, pairs = write_words(content.said, draft, advance)
-    checksums = {name: file_checksum(draft / name) for name in HELD + (COUNTED if words else ())}
-    told = IndexFacts(**facts, texts=content.rows, empty=tuple(empty), words=words, pairs=pairs, checksums=checksums)
-    (draft / INDEX).write_text(sealed_json(told.model_dump(mode="json")), encoding="utf-8")
+    vectors = 0 if content.words is None else content.rows
+    checksums = {name: file_checksum(draft / name) for name in files_of(facts["per"], words)}
+    counts: dict[str, Any] = {"texts": content.texts, "vectors": vectors, "words": words, "pairs": pairs}
+    made = IndexFacts(**facts, **counts, empty=tuple(empty), checksums=checksums)
+    (draft / INDEX).write_text(sealed_json(made.model_dump(mode="json")), encoding="utf-8")
+
+
+def _header(file: BinaryIO, kind: str, shape: tuple[int, int]) -> None:
+    np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": shape})
 
 
 def _name_of(model: Artefact) -> str:

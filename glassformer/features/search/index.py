@@ -1,31 +1,27 @@
 """An index of texts: a directory with their vectors and words, the texts, and which model made it; whole or absent.
 
-N texts · W numbers of a vector
+N texts · M vectors, of texts or of their sentences · W numbers of a vector · Q questions · K hits
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from glassformer.answering.answers import Texts, check_text, listed
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, ShapeError
-from glassformer.base.json_text import file_checksum, parse_json, read_sealed_json
-from glassformer.base.paths import check_path
+from glassformer.base.json_text import parse_json
 from glassformer.base.plain import counted
-from glassformer.base.settings import read_settings
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix
-from glassformer.features.search import building
+from glassformer.features.search import building, reading
 from glassformer.features.search.nearest import Backend, Floats, Integers, Reals, nearest, ordered
 from glassformer.features.search.rerank import Reranker
-from glassformer.features.search.words import LENGTHS, PAIRS, WORDS, Words, largest, words_of
+from glassformer.features.search.words import largest, words_of
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.tasks.predictor import Within
@@ -44,6 +40,7 @@ class Hit:
     """A text of an index: its place in the answer, from 1, its score for the question, its row in the index, from 0,
     and its id where it has one. The score is the cosine of the vectors, of words BM25's, of both 0.6 times the cosine
     plus 0.4 times BM25's score as a share of the best text's; of a hit ordered anew it is that of the model of pairs.
+    Where each sentence has a vector, the cosine is that of the nearest `sentence`; None in other indexes, and by words.
     """
 
     rank: int
@@ -51,6 +48,7 @@ class Hit:
     row: int
     text: str
     id: Any = None
+    sentence: str | None = None
 
 
 class SearchIndex:
@@ -58,18 +56,19 @@ class SearchIndex:
 
     def __init__(self, path: Path, facts: building.IndexFacts, model: Artefact, backend: Backend = "auto") -> None:
         self.path, self.facts, self.model = path, facts, model
+        # Of questions, each of which is read as a whole.
         self.maker = vectors_of(model, [facts.mix or facts.strategy], [facts.pooling])
         try:
             if self.maker.widths != (facts.width,):
                 raise ValueError(f"vectors of {facts.width} numbers, where its model makes {self.maker.widths[0]}")
-            self._vectors, self._places = _arrays(path, facts)  # [N, W] and [N + 1], bytes in TEXTS
-            self._words = _words(path, facts)
+            self._vectors, self._places = reading.arrays(path, facts)  # [M, W] and [N + 1], bytes in TEXTS
+            self._words, self._sentences = reading.words(path, facts), reading.sentences(path, facts)
         except (OSError, ValueError) as error:
-            raise _damaged(path, error) from None
+            raise reading.damaged(path, error) from None
         self.nearest = nearest(self._vectors, backend, empty=facts.empty)
 
     def __len__(self) -> int:
-        return len(self._vectors)
+        return self.facts.texts
 
     def __repr__(self) -> str:
         return f"SearchIndex({str(self.path)!r}, {len(self):,} texts, {self.nearest.name})"
@@ -83,10 +82,13 @@ class SearchIndex:
         *,
         strategy: str | Mix = "last",
         pooling: str = "mean",
+        per: building.Per | None = None,
         backend: Backend = "auto",
     ) -> SearchIndex:
-        """Make an index of texts, by an opened model or one that is named, and write it to a new directory. Raises
-        DataError for no texts, for anything but texts, and for an existing directory.
+        """Make an index of texts, by an opened model or one that is named, and write it to a new directory. `per`: what
+        has a vector, each "sentence" or each "text"; by default each sentence where the pooling is mean or max. Raises
+        DataError for no texts, for anything but texts, and for an existing directory; ConfigError for another pooling
+        of sentences.
         """
         if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):  # of one, each letter
             raise DataError("an index is made of a list of texts", got=repr(texts)[:60])
@@ -95,7 +97,7 @@ class SearchIndex:
         records: Iterator[tuple[dict[str, object], str, object]] = (
             ({"text": check_text(each, f"text {number}")}, "", None) for number, each in enumerate(texts, 1)
         )
-        building.build(path, records, model, strategy=strategy, pooling=pooling, named=named)
+        building.build(path, records, model, strategy=strategy, pooling=pooling, per=per, named=named)
         return cls.open(path, model, backend=backend)
 
     @classmethod
@@ -110,7 +112,7 @@ class SearchIndex:
         """Open an index, by default with the model that is named in it. Raises CheckpointError for anything but an
         index, for a damaged one, and for another model than the one that made it.
         """
-        facts = read_facts(path)
+        facts = reading.read_facts(path)
         if model is None:
             if not facts.model or facts.model.startswith(HUB):  # a hub is asked only where the user names one
                 raise CheckpointError(
@@ -212,11 +214,13 @@ class SearchIndex:
         """The hits of questions whose vectors [Q, W] are known."""
         assert self._words is not None
         vectors, proposed = building.normalized(vectors), max(top, _PROPOSED)
-        for vector, near, question in zip(vectors, self.nearest.find(vectors, proposed)[1], questions, strict=True):
+        for vector, (_, near, _), question in zip(vectors, self._near(vectors, proposed), questions, strict=True):
             scores = self._words.scores(question)  # [N]
             rows = np.union1d(near, largest(scores, proposed)[1])
+            cosines, sentences = self._nearest_of(rows, vector)
             shares = scores[rows] / (scores.max() or 1.0)
-            yield self._hits(*ordered((1 - _SHARE) * (self._vectors[rows] @ vector) + _SHARE * shares, rows, top))
+            found, chosen = ordered((1 - _SHARE) * cosines + _SHARE * shares, rows, top)
+            yield self._hits(found, chosen, sentences[rows.searchsorted(chosen)])
 
     def near(self, vectors: Reals, *, top: int = 5) -> list[list[Hit]]:
         """The same for questions whose vectors [Q, W] are known, of any length. Raises ShapeError for others."""
@@ -225,15 +229,60 @@ class SearchIndex:
             raise ShapeError(f"questions to this index must be vectors [Q, {width}]", got=str(list(asked.shape)))
         if not np.isfinite(asked).all():
             raise ShapeError("vectors of questions must be finite numbers", got="NaN or infinity")
-        return list(map(self._hits, *self.nearest.find(building.normalized(asked), counted(top, "top"))))
+        return [self._hits(*each) for each in self._near(building.normalized(asked), counted(top, "top"))]
 
-    def _hits(self, scores: Reals, rows: Integers) -> list[Hit]:
-        each = enumerate(zip(scores, rows, strict=True), start=1)
-        return [Hit(rank, float(score), int(row), *self._text(int(row))) for rank, (score, row) in each]
+    def _near(self, vectors: Floats, top: int) -> Iterator[tuple[Reals, Integers, Integers]]:
+        """Of each question [Q, W] the scores of the `top` nearest texts, their rows, and those of their vectors."""
+        if self._sentences is None:
+            for scores, rows in zip(*self.nearest.find(vectors, top), strict=True):
+                yield scores, rows, rows
+            return
+        wanted = 4 * top  # vectors, of which several may be of the same text
+        found = zip(*self.nearest.find(vectors, wanted), strict=True)
+        for vector, (scores, rows) in zip(vectors, found, strict=True):
+            asked = wanted
+            while True:
+                texts, first = np.unique(self._sentences.spans[rows, 0], return_index=True)
+                if len(texts) >= top or len(rows) < asked:
+                    break
+                asked *= 4
+                ((scores,), (rows,)) = self.nearest.find(vector[None], asked)
+            first = np.sort(first)[:top]
+            yield scores[first], self._sentences.spans[rows[first], 0], rows[first]
 
-    def vector(self, row: int) -> Floats:
-        """The vector of a text, [W], of length 1; of zeros where the text has no token."""
-        return np.array(self._vectors[row])
+    def _nearest_of(self, rows: Integers, vector: Floats) -> tuple[Floats, Integers]:
+        """The cosine of each of these texts [K] with a question [W], and the row of the vector that has it; 0 and the
+        row -1 of a text without vectors.
+        """
+        if self._sentences is None:
+            return self._vectors[rows] @ vector, rows
+        first, end = self._sentences.first[rows], self._sentences.first[rows + 1]  # [K]
+        cosines, nearest = np.zeros(len(rows), np.float32), np.full(len(rows), -1)
+        for place in np.flatnonzero(first < end):
+            its = self._vectors[first[place] : end[place]] @ vector
+            cosines[place], nearest[place] = its.max(), first[place] + its.argmax()
+        return cosines, nearest
+
+    def _hits(self, scores: Reals, rows: Integers, vectors: Integers | None = None) -> list[Hit]:
+        found = []
+        for rank, (score, row) in enumerate(zip(scores, rows, strict=True), start=1):
+            text, own = self._text(int(row))
+            sentence = None
+            if self._sentences is not None and vectors is not None and vectors[rank - 1] >= 0:
+                _, begin, end = self._sentences.spans[vectors[rank - 1]]
+                sentence = text[begin:end]
+            found.append(Hit(rank, float(score), int(row), text, own, sentence))
+        return found
+
+    def vector(self, row: int, near: Reals | None = None) -> Floats:
+        """The vector of a text, [W], of length 1; of zeros where the text has no token. Where each sentence has one,
+        that of the sentence nearest to the vector `near` [W], by default of the first.
+        """
+        if self._sentences is None:
+            return np.array(self._vectors[row])
+        question = np.zeros(self.facts.width, np.float32) if near is None else np.asarray(near, np.float32)
+        place = int(self._nearest_of(np.array([row]), question)[1][0])
+        return np.array(self._vectors[place]) if place >= 0 else np.zeros(self.facts.width, np.float32)
 
     def _text(self, row: int) -> tuple[str, Any]:
         """A text of the index and its id."""
@@ -247,75 +296,11 @@ class SearchIndex:
                 raise ValueError("a text that is no object")
             return check_text(values.get("text"), f"text {row} of the index"), values.get("id")
         except (ValueError, DataError) as error:
-            raise _damaged(self.path, error) from None
+            raise reading.damaged(self.path, error) from None
 
 
 def _in_order(hits: Sequence[Hit], ranked: Iterable[tuple[int, float]]) -> list[Hit]:
     return [replace(hits[place], rank=rank, score=score) for rank, (place, score) in enumerate(ranked, start=1)]
-
-
-def read_facts(path: str | Path) -> building.IndexFacts:
-    """The facts of an index; raises CheckpointError for no index, an empty or a damaged one."""
-    check_path(path, CheckpointError)
-    path = Path(path)
-    if not (path / building.INDEX).is_file():
-        got = "no such folder" if not path.exists() else "a folder without index.json" if path.is_dir() else "a file"
-        raise CheckpointError(
-            f"an index is needed at {path}", got=got, do=f"make one: glassformer search build MODEL FILE --out {path}"
-        )
-    try:
-        facts = read_settings(building.IndexFacts, read_sealed_json(path / building.INDEX), where=building.INDEX)
-        for name in building.HELD + (building.COUNTED if facts.words else ()):
-            if file_checksum(path / name) != facts.checksums.get(name):
-                raise ValueError(f"the checksum of {name} does not match")
-    except (OSError, ValueError, ConfigError) as error:
-        raise _damaged(path, error) from None
-    if not facts.texts:
-        raise CheckpointError("an index must have texts to be searched", got=f"{path}, which is empty")
-    return facts
-
-
-def _damaged(path: Path, why: Exception) -> CheckpointError:
-    return CheckpointError(f"{path} must be a whole index", got=str(why), do="build it again")
-
-
-def _arrays(path: Path, facts: building.IndexFacts) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """The vectors of an index and the places of its texts, mapped; raises ValueError unless they fit each other."""
-    vectors = _mapped(path / building.VECTORS, "<f4", (facts.texts, facts.width))
-    places = _mapped(path / building.PLACES, "<i8", (facts.texts + 1,))
-    if places[0] != 0 or places[-1] != (path / building.TEXTS).stat().st_size or not (places[:-1] < places[1:]).all():
-        raise ValueError(f"{building.PLACES}, which does not match {building.TEXTS}")
-    empty: list[int] = []
-    for start in range(0, facts.texts, building.AT_ONCE):
-        some = vectors[start : start + building.AT_ONCE]
-        squares = np.einsum("nw,nw->n", some, some)
-        zero = squares == 0
-        empty += (start + np.flatnonzero(zero)).tolist()
-        if not (zero | (np.abs(squares - 1) < 1e-3)).all():
-            raise ValueError(f"{building.VECTORS}, whose vectors are not of length 1")
-    if tuple(empty) != facts.empty:
-        raise ValueError(f"{building.INDEX}, whose empty rows are not those of {building.VECTORS}")
-    return vectors, places
-
-
-def _words(path: Path, facts: building.IndexFacts) -> Words | None:
-    """The words of an index that has some, mapped; raises ValueError unless they fit each other."""
-    if not facts.words:
-        return None
-    shapes = {WORDS: ("<i8", (2, facts.words)), PAIRS: ("<i4", (facts.pairs, 2)), LENGTHS: ("<i4", (facts.texts,))}
-    return Words(*(_mapped(path / name, *kind) for name, kind in shapes.items()))
-
-
-def _mapped(path: Path, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """An array that `build` wrote; raises ValueError for any other. Nothing in the header is evaluated."""
-    with path.open("rb") as file:
-        beginning, length = file.read(8), int.from_bytes(file.read(2), "little")
-        header = file.read(length).decode("latin-1").strip()
-    numbers = np.dtype(kind).itemsize * math.prod(shape)
-    wanted = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
-    if (beginning, header) != (np.lib.format.magic(1, 0), wanted) or path.stat().st_size != 10 + length + numbers:
-        raise ValueError(f"{path.name}, which does not hold {list(shape)} numbers {kind}")
-    return np.memmap(path, kind, "r", 10 + length, shape)
 
 
 def _opened(model: Artefact | str | Path, device: str | None = None) -> Artefact:

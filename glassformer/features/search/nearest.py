@@ -21,7 +21,6 @@ Backend = Literal["auto", "exact", "faiss"]
 # Vectors that are compared together with all questions, and questions together.
 _BLOCK, _QUESTIONS = 1 << 16, 256
 
-
 # Scores that differ by less are equal: so much a text's own vector differs with the texts beside it in a batch.
 TOLERANCE = 1e-6
 # The most candidates of a question beyond those asked for: of very many equal ones, those of the smallest rows.

@@ -68,9 +68,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Source:
-    """Named tensors on the CPU, which has double precision: some `held`, others fetched once. `scored_at` [N] are flat
-    indices into sentence x token where the vocabulary was scored.
-    """
+    """Named tensors on the CPU, as float64 needs: `held`, or fetched once. `scored_at` [N]: flat scored places."""
 
     scored_at: Tensor | None
     fetch: Callable[[str], Tensor]

@@ -38,9 +38,7 @@ Sublayer = AttentionSublayerConfig | FeedForwardSublayerConfig
 
 
 def state(config: ModelConfig, given: Collection[str] = ("inputs.ids",), *, at_places: bool = False) -> Statement:
-    """The formulas of a model. Only the facts `given` with the inputs (`inputs.masked_words` …) can forbid or mask.
-    `at_places`: the vocabulary was scored at chosen places only.
-    """
+    """The formulas of a model, masked by the `given` facts alone; `at_places`: scored at chosen places only."""
     return _state(config, frozenset(given), at_places)
 
 

@@ -85,9 +85,7 @@ def place_of(trace: Tensors, cell: Mapping[str, int]) -> tuple[int, int | None]:
 
 @dataclass
 class _Walk:
-    """Back from a logit to what was added to the stream. A weight [S, C] or [C] of a tensor says how much each of its
-    numbers counts: where the tensor has a token axis, one row a token.
-    """
+    """From a logit back to the stream: a weight [S, C] or [C] for each number of a tensor."""
 
     trace: Tensors
     sentence: int

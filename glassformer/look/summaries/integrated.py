@@ -94,9 +94,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Way:
-    """The straight way of the tensors that enter the first blocks, from no words to those of the run; `ends` has the
-    first of them and the difference.
-    """
+    """The straight way from no words to those of the run, in the tensors that enter the first blocks."""
 
     replay: Replay
     goal: str

@@ -43,9 +43,7 @@ class Printed:
 
     @property
     def reversed(self) -> tuple[int, int, int] | None:
-        """A row, and two keys of which the first has the larger score and the smaller printed weight: no size does
-        this. First of a `wrong` row; None where there is none.
-        """
+        """A row and two keys where the larger score has the smaller weight, which no size explains; or None."""
         keys = range(len(self.keys))
         found = (
             (row, one, other)

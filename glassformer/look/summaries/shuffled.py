@@ -48,8 +48,7 @@ class Way:
     @property
     def apart(self) -> list[float]:
         """The largest difference between both vectors of each word."""
-        found: list[float] = (self.text - self.shuffled).abs().amax(dim=-1).tolist()
-        return found
+        return (self.text - self.shuffled).abs().amax(dim=-1).tolist()
 
 
 @dataclass(frozen=True)

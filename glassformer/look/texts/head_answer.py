@@ -48,16 +48,16 @@ def head_answer(
         (found,) = answer(model, verb, [(texts, "")], {})
     except DataError as error:
         return Step("The model's answer", remarks=(f"none: {error}",))
-    told = found.in_words(limits.words, limits.answers)
-    table = Table(told.title, told.columns, told.rows, told.tags, told.more)
-    remarks = told.remarks
+    in_words = found.in_words(limits.words, limits.answers)
+    table = Table(in_words.title, in_words.columns, in_words.rows, in_words.tags, in_words.more)
+    remarks = in_words.remarks
     if found.windows > 1:
         windows = f"{verb} reads a text of this length in {found.windows:,} windows; the steps before read it in one."
         remarks = (windows, *remarks)
     if "token_head" in task.verbs and is_scheme(model.labels):
         remarks = (*remarks, LEGAL)
     remarks = (*model.measured_as.after_scores, *remarks)
-    return Step("The model's answer", tables=(table,) if told.rows else (), remarks=remarks)
+    return Step("The model's answer", tables=(table,) if in_words.rows else (), remarks=remarks)
 
 
 def writing(model: Artefact, verb: str, text: str, limits: Limits) -> Step:

@@ -217,9 +217,7 @@ def next_tokens(rows: Sequence[Row], inputs: Inputs, end: int | None) -> tuple[T
 def masked_in(
     reader: Reader, rows: Sequence[Row], numbers: Sequence[int], turns: Sequence[int], hides: Hides
 ) -> Asked | None:
-    """The rows with a seventh of their words masked, another one each turn; None where no word is left to mask. The
-    choice for a row depends on the seed, its number and its turn alone.
-    """
+    """The rows with a seventh of their words masked, others each turn; None without a word to mask."""
     (inputs, _), special = reader.inputs(rows, None), reader.tokenizer.special_ids
     tokens = inputs.shape[1]
     at: list[int] = []

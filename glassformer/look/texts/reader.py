@@ -1,11 +1,9 @@
 """Texts as the rows that a model reads in a trace, each with its tokens as people read them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 
@@ -25,9 +23,7 @@ SPAN = ("start", "end")
 
 @dataclass(frozen=True)
 class Given:
-    """What a trace is asked for: texts, and with them second texts of pairs or targets, candidates of the only text, or
-    targets as the tokens that the decoder reads.
-    """
+    """Texts to trace, with their second texts or targets, or the candidates of one; or `target_ids`."""
 
     texts: tuple[str, ...]
     seconds: tuple[str, ...] | None = None
@@ -83,7 +79,7 @@ class Reader:
     verbs: Verbs
 
     @classmethod
-    def of(cls, model: Artefact) -> Reader:
+    def of(cls, model: Artefact) -> Self:
         """For a saved model; raises TokenizerError for one without a tokenizer."""
         config, target = model.config, model.tokenizer.target
         vocabulary, head = config.output_stack.embed.vocabulary, config.token_head
@@ -121,9 +117,7 @@ class Reader:
         return () if self.tokenizer.frame_ids[0] else self.verbs.opening
 
     def opening(self, count: int) -> Ids:
-        """What is before a row of so many tokens in addition to the tokens that the tokenizer puts there. Nothing where
-        the model reads no more tokens, as in `generate` and `score`.
-        """
+        """The ids before a row besides the tokenizer's own; none where no room is left, as in `generate`."""
         fits = self.limit is None or len(self._opening) + count <= self.limit
         return self._opening if fits else ()
 
@@ -244,9 +238,7 @@ class Reader:
         return {sentence: places for sentence, places in found.items() if places}
 
     def inputs(self, first: Sequence[Row], second: Sequence[Row] | None) -> tuple[Inputs, Inputs | None]:
-        """The rows of the only stack, or of the encoder, as one batch on the model's device, and those of the decoder
-        of an encoder–decoder.
-        """
+        """The rows of the only stack or the encoder as one batch, and those of the decoder, if there are two."""
         inputs = collate(first, pad_id=self.tokenizer.pad_id or 0).inputs
         labels = [label for row in first for label in row.labels.values()]
         if len(labels) == len(first):  # rows read word by word: a label at the first token of each

@@ -27,9 +27,7 @@ from glassformer.tasks.writing.translator import Translator
 
 
 class Asked(NamedTuple):
-    """What is asked of a writer: its request, the text that is read, the turns of a conversation that it is of, and
-    what makes text of what was found.
-    """
+    """A writer's request, the text, the turns of its conversation, and what makes text of what was found."""
 
     writer: Generate | Translator
     request: Request

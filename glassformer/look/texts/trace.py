@@ -104,9 +104,7 @@ def trace(
 def given_of(
     verbs: Verbs, text: Texts, pair: Texts | None, choices: Sequence[str] | None, target_ids: TargetIds | None
 ) -> Given:
-    """What was asked for in one form, several texts as one; raises DataError for what is no text, ConfigError and
-    DataError for candidates as `choose` does.
-    """
+    """The input in one form, as lists; raises DataError and ConfigError, for candidates as `choose` does."""
     texts, seconds = listed(text), None if pair is None else listed(pair, "second text")
     ids = None if target_ids is None else tuple(map(tuple, rows_of_ids(target_ids)))
     if choices is None:
@@ -128,9 +126,7 @@ MOST_WORDS = 2000  # In a larger vocabulary it is not looked whether each entry 
 
 
 def opened_by(source: Path | None) -> tuple[tuple[str, ...], str]:
-    """Python that opens the model again, and what the command line calls it. Of a folder outside of the current one
-    only its name is shown.
-    """
+    """Python that opens the model, and its name on the command line; of a folder elsewhere only the name."""
     if source is None:
         return ("import glassformer as gf",), "MODEL"
     name = next((name for name, folder in travelling().items() if source == folder), None)
@@ -145,9 +141,7 @@ def command_for(given: Given, where: str, *, two_stacks: bool) -> str:
 
 
 def reads_by_word(config: ModelConfig, tokenizer: Tokenizer) -> bool:
-    """Whether a text is words of the vocabulary with blanks between, nothing around them, and only guessed words are
-    asked for: then whoever has the vocabulary can read any text.
-    """
+    """Whether a text is plain words of the vocabulary, and only guesses are asked for: no tokenizer is needed."""
     other = config.decoder is not None or config.sentence_head is not None or config.token_head is not None
     if other or len(tokenizer.sides) > 1 or any(tokenizer.frame_ids) or tokenizer.vocabulary_size > MOST_WORDS:
         return False

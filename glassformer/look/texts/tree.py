@@ -134,8 +134,8 @@ def tree_lines(tree: SearchTree, width: int = WIDTH) -> Iterator[str]:
         yield label(f"→ {tree.answer}", width)
     yield from wrapped(settings_line(tree.settings), width)
     kept = sum(node.fate in GOES_ON for node in tree.nodes)
-    told = f"{len(tree.steps)} steps, {len(tree.nodes)} candidates, {kept} kept; ▶ leads to the best answer"
-    yield from wrapped(told, width)
+    counts = f"{len(tree.steps)} steps, {len(tree.nodes)} candidates, {kept} kept; ▶ leads to the best answer"
+    yield from wrapped(counts, width)
     yield ""
     yield f"{'':{width - NUMBERS}}{'total':>10}{'score':>10}"
     waiting: list[tuple[Node, int]] = [(node, 0) for node in _ordered(children.get(None, ()), best)]
@@ -202,8 +202,8 @@ def _left(tree: SearchTree, nodes: Sequence[Node], depth: int, width: int) -> It
         if not out:
             continue
         short = why.partition(":")[0] if fate == "forbidden" else SHORT.get(fate, why)
-        told = ", ".join(f"{marked(tree.texts[node.token])} {node.total:.3f}" for node in out)
-        yield label(f"{_indent(depth, width)}╌ {short}: {told}", width)
+        probabilities = ", ".join(f"{marked(tree.texts[node.token])} {node.total:.3f}" for node in out)
+        yield label(f"{_indent(depth, width)}╌ {short}: {probabilities}", width)
 
 
 def _indent(depth: int, width: int) -> str:

@@ -146,7 +146,7 @@ class Sentences:
         the heads' pictures one after the other, a byte a dot: 255 times the square root of the largest share that it
         stands for. `measured` are their statistics as little-endian float32. Raises NotFiniteError.
         """
-        told = []
+        records = []
         with evaluating(model):
             said: list[Any] = [None] * len(self.probes)
             if self.words is not None:
@@ -154,7 +154,7 @@ class Sentences:
                 said = list(predict(self.words, model, texts))
             for found, words in zip(self._answered(model), said, strict=True):
                 answer: Answered = found.answer
-                told.append(
+                records.append(
                     {
                         "says": (answer if words is None else words).says,
                         "places": answer.places,
@@ -162,7 +162,7 @@ class Sentences:
                         "measured": _packed(found.measured),
                     }
                 )
-        return told
+        return records
 
     def _answered(self, model: Transformer) -> Iterator[Found]:
         with watch(model, self.names) as seen:

@@ -101,7 +101,7 @@ class Looks:
         self.tree, self.kept, self.block, self.head, self.heads = tree, kept, block, head, heads
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         if self.head is not None:
             return f"head {self.head} of block {self.block}"
         return f"the mean of the {self.heads} heads of block {self.block}"

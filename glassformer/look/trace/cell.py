@@ -1,4 +1,4 @@
-"""Cells of a run in words: `weights[head=1,query=likes,key=She]`, written as `formulas/cells.py` reads them.
+"""Cells of a run in words: `weights[head=1,query=likes,key=She]`, written as `formulas/named.py` reads them.
 
 An index or a word selects a place along an axis; `word@3` selects the one at place 3 of a text in which a word occurs
 twice. A comma or bracket is written in quotes: `key=","`. The mark for the blank before a word may be left out, or
@@ -81,9 +81,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Axes:
-    """A tensor's axes, sizes, and whose words they count; `positions`: sentence and token of each step of `place`;
-    `shared`: the true length of axes stored with size 1.
-    """
+    """A tensor's axes and sizes; `positions`: sentence and token of each `place`; `shared`: true lengths."""
 
     name: str
     names: tuple[str, ...]

@@ -70,9 +70,7 @@ def trace(
 
 @dataclass(frozen=True)
 class Options:
-    """What `trace` is asked for besides texts. `guess` names masked words in the first run without interventions;
-    `copy` is an `eval_copy` of a model that nobody changes.
-    """
+    """Options of `trace` besides texts. `guess`: name masked words in the first run; `copy`: a ready `eval_copy`."""
 
     scored_at: Places = None
     labels: Tensor | None = None

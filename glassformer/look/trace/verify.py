@@ -113,9 +113,7 @@ def check_sizes(formula: Formula, stored: Tensor, source: Source) -> None:
 
 
 def check_rounded(formula: Formula, source: Source, limit: float, pairs: Sequence[tuple[Tensor, Tensor]]) -> Check:
-    """The check of a tensor that may differ from its formula by what each of `pairs` rounds: a tensor as one kernel
-    computed it and as it does in float64, the formula's own last.
-    """
+    """Check a tensor that may differ by the rounding of each of `pairs`: a kernel's result and the exact one."""
     stored = source.tensor(formula.name)
     value, size = formula.rule.whole(Evaluator(formula, source))
     error = errors(stored.double(), value, size)

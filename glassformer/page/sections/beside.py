@@ -76,8 +76,8 @@ def makers_beside(
         made[NEIGHBOURS] = lambda trace: neighbours_section(trace, opened)
     if start is not None:
         before = _model(start)
-        told = moved_section(model, before, freeze, read_adapters(run))
-        made[MOVED] = lambda trace: told
+        changes = moved_section(model, before, freeze, read_adapters(run))
+        made[MOVED] = lambda trace: changes
     return made
 
 
@@ -102,9 +102,6 @@ def _model(given: Start) -> Artefact:
     return open_model(given, Artefact) if isinstance(given, str | Path) else given
 
 
-# ----------------------------------------------------------------- a logistic regression
-
-
 def probe_section(probe: Probe, model: Transformer) -> dict[str, Any]:
     """Its weights, and which numbers of a run they are multiplied with."""
     from glassformer.features.vectors import blocks_of, model_width
@@ -126,13 +123,11 @@ def probe_section(probe: Probe, model: Transformer) -> dict[str, Any]:
     }
 
 
-# ----------------------------------------------------------------- an index
-
-
 def neighbours_section(trace: Trace, index: SearchIndex) -> dict[str, Any]:
     """The texts of an index nearest to the texts of a run, with their vectors, as the index has them: of length 1."""
-    hits = index.near(text_vectors(trace, index), top=CARRIED)
-    rows = {hit.row: hit for of_text in hits for hit in of_text}
+    asked = text_vectors(trace, index)  # [B, F]
+    hits = index.near(asked, top=CARRIED)
+    rows = {hit.row: (hit, vector) for vector, of_text in zip(asked, hits, strict=True) for hit in of_text}
     (feature,) = index.maker.features
     return {
         **strategy_record(feature.strategy),
@@ -144,13 +139,17 @@ def neighbours_section(trace: Trace, index: SearchIndex) -> dict[str, Any]:
             {
                 "row": row,
                 "id": None if hit.id is None else str(hit.id),
-                "text": hit.text[:MOST_LETTERS] + ("…" if len(hit.text) > MOST_LETTERS else ""),
+                "text": _beginning(hit.sentence or hit.text),
                 # The fewest digits that give the same float32.
-                "vector": [float(str(number)) for number in index.vector(row)],
+                "vector": [float(str(number)) for number in index.vector(row, vector)],
             }
-            for row, hit in rows.items()
+            for row, (hit, vector) in rows.items()
         ],
     }
+
+
+def _beginning(text: str) -> str:
+    return text[:MOST_LETTERS] + ("…" if len(text) > MOST_LETTERS else "")
 
 
 def text_vectors(trace: Trace, index: SearchIndex) -> Reals:

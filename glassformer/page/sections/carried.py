@@ -5,8 +5,6 @@ is sent as its difference from that (`derived.py`). Of a table with a row for ea
 only the rows that the run uses. What is left out is listed, and the page says so where it would be needed.
 """
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Mapping

@@ -35,9 +35,7 @@ UNSURE_BYTES = 14
 
 
 def carry(trace: Tensors, limit: int) -> Carried:
-    """Everything where it fits into `limit` bytes of a page, else what matters most. A tensor that a saved trace does
-    not hold is left out too.
-    """
+    """Everything that fits into `limit` bytes, else what matters most; not what a saved trace lacks."""
     whole = Choice(trace, Carried(limit))
     return whole.found if whole.everything() else Choice(trace, Carried(limit)).chosen()
 
@@ -110,9 +108,7 @@ class Choice:
         return self.found.nbytes + sum(sizes) <= self.found.limit * (SHARE - 1) // SHARE
 
     def fill(self, units: Iterable[str], *, weights: bool, most: int | None = None, skip: bool = False) -> None:
-        """Each number of these units in its turn, where asked after the weights that its formula reads, until one of
-        them does not fit; or all that fit with `skip`.
-        """
+        """Take the numbers of these units in turn until one does not fit; `skip`: take all that fit."""
         for unit in units:
             source = self.hold(unit)
             for name in self.units[unit]:

@@ -5,8 +5,6 @@ gets the number itself back, bit for bit. Where the formula's value is so near t
 another machine may choose the other one, the page has the number too.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -29,9 +27,7 @@ LOWER = 0x7FFFFFFF
 
 
 class Derived(NamedTuple):
-    """`steps` int32, of the tensor's shape, where an even number 2n is n upwards and 2n − 1 is n downwards; the numbers
-    of the `unsure` places.
-    """
+    """`steps` int32 (2n: n upwards, 2n − 1: n downwards), and the numbers of the `unsure` places."""
 
     steps: Tensor
     unsure: dict[str, list[float]]

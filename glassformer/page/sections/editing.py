@@ -1,7 +1,7 @@
 """What a page needs to change its run: how Python makes it, and the formulas that hold when more is given.
 
 A masked word, or padding, adds a fact to a run that had none, and with it some formulas read one operand more. Which
-they are is told here, so that the page knows nothing of how a model is made.
+they are is said here, so that the page knows nothing of how a model is made.
 """
 
 from __future__ import annotations
@@ -67,9 +67,7 @@ def otherwise(trace: Trace) -> list[dict[str, Any]]:
 
 
 def step_record(step: Intervention) -> dict[str, Any]:
-    """An intervention on a tensor as a page writes it; of a patch only where it is. JSON has no infinities: they are
-    words that JavaScript reads.
-    """
+    """An intervention as a page writes it, of a patch only its place; infinities are words."""
     if isinstance(step, Visibility):
         return {
             "kind": "allow" if step.allowed else "forbid",

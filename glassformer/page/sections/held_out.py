@@ -1,7 +1,5 @@
 """Sentences that no model of the package has learned from, for measuring what is lost without a head."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib import resources
 

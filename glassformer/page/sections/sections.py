@@ -40,7 +40,6 @@ INTEGRATED: Mapping[str, Maker] = {
 }
 """The integrated gradients of each answer: many backward passes, so each is worked out when it is asked for."""
 
-
 MAKERS: Mapping[str, Maker] = {
     "heads-summary": or_reason(summed.heads_summary),
     "rollout": or_reason(summed.rollout_section),
@@ -52,7 +51,6 @@ MAKERS: Mapping[str, Maker] = {
     **INTEGRATED,
 }
 """The sections that a server works out for a page that asks."""
-
 
 _MEASURED: WeakKeyDictionary[Artefact, Any] = WeakKeyDictionary()
 
@@ -67,7 +65,6 @@ def importance(model: Artefact) -> Any:
 MODEL_MAKERS: Mapping[str, Callable[[Artefact], Any]] = {"importance": importance}
 """The sections that are worked out from the model of a run: minutes for a large one, so no exported page has them
 unasked."""
-
 
 CARRIED: Mapping[str, Maker] = {
     name: make for name, make in MAKERS.items() if name not in (gradients.NAME, "shuffled", *INTEGRATED)

@@ -4,8 +4,6 @@ The page interprets these records. A rule is its name and its fields: an operand
 are operands by role, what a rule leaves out is left out here, and −∞ is the text `-inf`, which JSON lacks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import fields

@@ -72,8 +72,8 @@ def rollout_section(trace: Trace) -> sums.RolloutSection:
     numbers = sum(tensor.numel() for tensor, *_ in shares.values() if tensor is not None)
     last = sum(tensor[-1].numel() for tensor, *_ in shares.values() if tensor is not None)
     if last > MOST_SHARES:
-        told = f"after the last block there are {last:,} shares: more than the {MOST_SHARES:,} that a page carries"
-        return {"stacks": [], "formula": FORMULA, "left_out": told}
+        reason = f"after the last block there are {last:,} shares: more than the {MOST_SHARES:,} that a page carries"
+        return {"stacks": [], "formula": FORMULA, "left_out": reason}
     stacks: list[sums.RolledOut] = []
     for kind, (tensor, queries, keys) in shares.items():
         assert tensor is not None

@@ -1,4 +1,4 @@
-"""What the page is told by *Sum it up for me*, as JSON: the shape of each section, one class for each object in it.
+"""What the page gets for *Sum it up for me*, as JSON: the shape of each section, one class for each object in it.
 
 Sections of `sections.py`, worked out from a run alone: `heads-summary`, `rollout`, `lens`, `attributions`, `ties`.
 `importance` is measured on a held-out text, so a page has it only where one was given. Indices count from 0; `text` is
@@ -6,8 +6,6 @@ a token as people read it. A number that is not known is null, never NaN. Number
 
 A section that cannot be made for a model (`lens` without a vocabulary head) is `{"reason": "one sentence"}` instead.
 """
-
-from __future__ import annotations
 
 from typing import Any, TypedDict
 
@@ -19,9 +17,6 @@ class Word(TypedDict):
     sentence: int
     token: int
     text: str
-
-
-# ------------------------------------------------------------------- heads-summary
 
 
 class HeadRow(TypedDict):
@@ -48,17 +43,12 @@ class HeadRow(TypedDict):
 
 
 class HeadsSummary(TypedDict):
-    """`heads-summary`: heads in the order of their groups, within a group the largest share first (of `few` and `many`
-    the fewest tokens first). `rule` says in words how a job is chosen.
-    """
+    """`heads-summary`: heads by group, the largest share first; `rule` says how a job is chosen."""
 
     texts: int
     jobs: list[str]
     rule: str
     heads: list[HeadRow]
-
-
-# ------------------------------------------------------------------- importance
 
 
 class ImportanceRow(TypedDict):
@@ -85,9 +75,6 @@ class ImportanceSection(TypedDict):
     heads: list[ImportanceRow]
 
 
-# ------------------------------------------------------------------- rollout
-
-
 class RolledOut(TypedDict):
     """Rollout after each block of one stack: `blocks[block][query][key]`, rows that sum to 1; of a long text after the
     last block alone. A row of `decoder` and the same row of `cross` sum to 1 together where there are both.
@@ -109,9 +96,6 @@ class RolloutSection(TypedDict):
     stacks: list[RolledOut]
     formula: str
     left_out: str
-
-
-# ------------------------------------------------------------------- lens
 
 
 class Guess(TypedDict):
@@ -150,9 +134,6 @@ class LensSection(TypedDict):
     left_out: str
 
 
-# ------------------------------------------------------------------- attributions
-
-
 class Attributed(TypedDict):
     """What a goal owes to each token of one side: `tensor` [token, channel] is where the gradient was taken.
 
@@ -180,9 +161,7 @@ class Added(TypedDict):
 
 
 class Goal(TypedDict):
-    """A number whose causes are asked for, as a cell of the run: `head.logits` or another head's `*.logits`. `added`
-    and `constant` sum to it.
-    """
+    """A cell whose causes are asked for, of `*.logits`; `added` and `constant` sum to its value."""
 
     name: str
     cell: list[int]
@@ -203,17 +182,12 @@ class AttributionsSection(TypedDict):
 
 
 class IntegratedSection(TypedDict):
-    """`integrated-N`: the integrated gradients of the goal N. `shares` of each side sum to `value - baseline`, but for
-    `missing`.
-    """
+    """`integrated-N`, of goal N: `shares` sum to `value - baseline`, except for `missing`."""
 
     value: float
     baseline: float
     missing: float
     shares: dict[str, list[float]]
-
-
-# ------------------------------------------------------------------- ties
 
 
 class Tie(TypedDict):
@@ -257,9 +231,6 @@ class TiesSection(TypedDict):
 
     questions: list[Question]
     note: str
-
-
-# ------------------------------------------------------------------- shuffled
 
 
 class ShuffledSection(TypedDict):

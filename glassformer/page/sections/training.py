@@ -3,8 +3,6 @@
 The files of the run's folder are read as far as they go, so that a page can follow a training that is not at its end.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import threading
@@ -42,7 +40,7 @@ def training_sections(folder: str | Path | None) -> dict[str, Any]:
     """The sections of a page that tell of the training in this folder; {} where there is none."""
     if folder is None or not has_training(folder):
         return {}
-    return {SECTION: Training(Path(folder)).told()}
+    return {SECTION: Training(Path(folder)).record()}
 
 
 @dataclass
@@ -80,10 +78,10 @@ class Training:
     def __post_init__(self) -> None:
         self.lines = Lines(self.folder / METRICS)
 
-    def told(self, known: str = "") -> dict[str, Any]:
+    def record(self, known: str = "") -> dict[str, Any]:
         """The curve, and the records: those that whoever has the mark `known` does not have yet, or with `fresh` all.
 
-        A mark is the number of the file and the last step that was told.
+        A mark is the number of the file and the last step that was sent.
         """
         with self.lock:
             self._read_metrics()
@@ -172,9 +170,7 @@ def is_running(folder: Path) -> bool:
 
 
 def watched_texts(folder: str | Path) -> tuple[tuple[str, ...], tuple[str, ...] | None] | None:
-    """The watched sentences of a run and their second texts, to begin with on its page; None where there are none, or
-    where they are no texts that a page can begin with, as those with candidates.
-    """
+    """A run's watched sentences to begin with, and their second texts; None without any, or with candidates."""
     try:
         recipe = read_saved_recipe(folder)
     except GlassformerError:

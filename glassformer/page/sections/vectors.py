@@ -1,6 +1,6 @@
-"""What a page is told of the vectors of words and texts: which tensors are the layers, and how a strategy joins them.
+"""What a page gets of the vectors of words and texts: which tensors are the layers, and how a strategy joins them.
 
-The strategies are those of `features/strategies.py`, resolved here: the page adds up what it is told and knows none.
+The strategies are those of `features/strategies.py`, resolved here: the page adds up what it gets and knows none.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def vectors_record(trace: Tensors) -> dict[str, Any]:
-    """`layers`: the tensors of the layers, the embedding first; `word`: that of the words alone, null where the model
-    was given vectors; `strategies`: those of the six that the model has the layers for.
-    """
+    """`layers`: their tensors, the embedding first; `word`: the words alone, or null; `strategies` that fit."""
     layers, word = layers_of(trace), f"{side_of_features(trace)}.embed.word"
     found = {}
     for name in SIX:
@@ -30,9 +28,7 @@ def vectors_record(trace: Tensors) -> dict[str, Any]:
 
 
 def strategy_record(strategy: Strategy) -> dict[str, Any]:
-    """`layers`: the number of each layer (−1: the words alone) and what its states are multiplied with before they are
-    added up; with `concat` they stand side by side.
-    """
+    """`layers`: each layer (−1: the words alone) with its factor; they are summed, or concatenated."""
     count = len(strategy.layers)
     if strategy.mix is not None:
         shares = [weight * strategy.mix.scale for weight in strategy.mix.weights]

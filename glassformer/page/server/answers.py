@@ -253,7 +253,7 @@ class Run:
         worked = work_out(name, cell, formula, self.numbers.source(self.key, trace, [name, *read]))
         terms, values = worked.terms, torch.tensor(values_of(worked.terms), dtype=torch.float64)
         shown = largest_places(values, MOST_TERMS)
-        told: dict[str, Any] = {
+        record: dict[str, Any] = {
             "name": name,
             "cell": list(asked),
             "value": worked.value,
@@ -272,7 +272,7 @@ class Run:
             "difference": worked.difference,
             "error": worked.error,
         }
-        return json_numbers(told)
+        return json_numbers(record)
 
     def largest(self, name: str, asked: str, count: int) -> bytes:
         """The largest numbers of a part of a tensor, with their places in it: the answers of a vocabulary."""
@@ -303,7 +303,7 @@ class Run:
 
     def shown_first(self) -> tuple[dict[str, bytes], dict[str, bytes]]:
         """What `look_ahead` has worked out, by the address at which the page asks for it: JSON, and numbers."""
-        told, numbers = dict[str, bytes](), dict[str, bytes]()
+        answers, numbers = dict[str, bytes](), dict[str, bytes]()
         names = sorted(self.ahead, key=place_of)
         for first in range(0, len(names), HEADS_AT_ONCE):
             group = names[first : first + HEADS_AT_ONCE]
@@ -315,10 +315,10 @@ class Run:
             hidden = {(sentence, token) for sentence, token, _ in self.record["words"]["answers"]}
             rows = {place: (row, token) for place, (row, token) in enumerate(self.record["places"]) if row == 0}
             for place in [place for place, at in rows.items() if at in hidden][:PLACES_FETCHED] or list(rows)[-1:]:
-                told[self.address("largest", name=ANSWERS, part=place, count=ANSWERS_LISTED)] = self.largest(
+                answers[self.address("largest", name=ANSWERS, part=place, count=ANSWERS_LISTED)] = self.largest(
                     ANSWERS, str(place), ANSWERS_LISTED
                 )
-        return told, numbers
+        return answers, numbers
 
     def address(self, what: str, **query: str | int) -> str:
         """Where a page asks for something of this run, written as it writes it."""

@@ -1,9 +1,7 @@
 """The routes of the server: the page, the models on offer, and runs with their numbers.
 
-What is told of a run never changes, for a run is called by what was asked for: browsers keep it.
+What is sent of a run never changes, for a run is called by what was asked for: browsers keep it.
 """
-
-from __future__ import annotations
 
 import base64
 import gzip
@@ -17,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from glassformer.base.errors import GlassformerError
+from glassformer.page.meta import framed
 from glassformer.page.page import WITHOUT_SCRIPT, block_of, script_files, texts_of_page
 from glassformer.page.sections.carried import compressed
 from glassformer.page.server.asked import KEY, Asked, cells_in, read_asked
@@ -69,8 +68,6 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _unknown)
 
-    # ----------------------------------------------------------------- the page
-
     def offered() -> dict[str, Any]:
         """The models by now: another one may be opened from the home page."""
         return {
@@ -108,8 +105,6 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     for name in texts_of_page():
         app.get(f"/api/{name}")(text_route(name))
 
-    # ----------------------------------------------------------------- the home page
-
     @app.get("/home")
     async def home_page(request: Request) -> Response:
         return packed_as(request, compressed(home.page().encode()), "text/html")
@@ -134,8 +129,6 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         await desk.answer(lambda: home.receive(key, name, offset, data))
         return {"next": offset + len(data)}
 
-    # ----------------------------------------------------------------- models
-
     @app.get("/api/models")
     async def models() -> dict[str, Any]:
         return offered()
@@ -144,8 +137,8 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     async def vocabulary(request: Request, model: ModelName) -> Response:
         if desk.models.offer(model).unfinished:
             return in_json(request, packed([]))
-        told = await desk.answer(lambda: packed(desk.models[model].tokenizer.target.shown, level=6))
-        return in_json(request, told, NEVER_CHANGES)
+        tokens = await desk.answer(lambda: packed(desk.models[model].tokenizer.target.shown, level=6))
+        return in_json(request, tokens, NEVER_CHANGES)
 
     @app.get("/api/models/{model:path}/training")
     async def training(request: Request, model: ModelName, known: Mark = "") -> Response:
@@ -154,8 +147,6 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     @app.get("/api/models/{model:path}/weights")
     async def weights(model: ModelName) -> Response:
         return Response(await desk.answer(lambda: weights_of(desk.models[model])), 200, NEVER_CHANGES, BINARY)
-
-    # ----------------------------------------------------------------- runs
 
     @app.post("/api/runs")
     async def ask(request: Request, like: KnownRun = "") -> Response:
@@ -257,19 +248,17 @@ def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
         "run": run.overview,
         "vocabulary": packed(desk.models[start.model].tokenizer.target.shown, level=6),
     }
-    told, numbers = run.shown_first()
+    fetched, numbers = run.shown_first()
     if run.whole:
         numbers["numbers"] = run.all_numbers()
     return [
-        *(json_of(name, answer) for name, answer in (answers | told).items() if len(answer) <= MOST_BESIDE),
+        *(json_of(name, answer) for name, answer in (answers | fetched).items() if len(answer) <= MOST_BESIDE),
         *(element for name, data in numbers.items() if (element := numbers_beside(name, data))),
     ]
 
 
 def numbers_beside(name: str, data: bytes) -> str:
-    """Numbers as an inert element that the page reads at once; larger ones compressed, which takes it some tasks; the
-    largest not at all.
-    """
+    """Numbers for the page to read at once; larger ones are compressed, the largest are left out."""
     if len(data) <= MOST_BESIDE:
         return f'<script type="{BINARY}" id="{escape(name)}">{base64.b64encode(data).decode()}</script>'
     smaller = compressed(data)
@@ -284,38 +273,22 @@ def json_of(name: str, answer: bytes) -> str:
 
 
 def shell(title: str, elements: Sequence[str]) -> str:
-    """The page before its script has run: the head of the page with the name of the model, and elements that are inert;
-    script and style are files of this server.
-    """
-    return "\n".join(
-        (
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            "<title>glassformer</title>",
-            '<link rel="icon" href="data:,">',
-            '<link rel="stylesheet" href="script/core.css">',
-            # Fetched and compiled while the rest arrives, run behind it.
-            '<script type="module" src="script/core.js"></script>',
-            *(
-                f'<link rel="modulepreload" href="script/{part}">'
-                for part in script_files()
-                if part.startswith("live-")
-            ),
-            "</head>",
-            "<body>",
-            '<div id="explorer">',
-            f'<header class="top"><b class="brand">glassformer</b><p class="crumbs">{escape(title)}</p></header>',
-            f"<noscript>{escape(WITHOUT_SCRIPT)}</noscript>",
-            "</div>",
-            *elements,
-            "</body>",
-            "</html>",
-            "",
-        )
+    """The page before its script runs: a head with the model's name, and inert elements."""
+    head = (
+        '<link rel="icon" href="data:,">',
+        '<link rel="stylesheet" href="script/core.css">',
+        # Fetched and compiled while the rest arrives, run behind it.
+        '<script type="module" src="script/core.js"></script>',
+        *(f'<link rel="modulepreload" href="script/{part}">' for part in script_files() if part.startswith("live-")),
     )
+    body = (
+        '<div id="explorer">',
+        f'<header class="top"><b class="brand">glassformer</b><p class="crumbs">{escape(title)}</p></header>',
+        f"<noscript>{escape(WITHOUT_SCRIPT)}</noscript>",
+        "</div>",
+        *elements,
+    )
+    return framed("glassformer", head, body)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -1,7 +1,5 @@
 """What a page asks for: texts through a model, with changes made by hand."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable

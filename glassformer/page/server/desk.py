@@ -2,8 +2,6 @@
 stopped.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
@@ -38,9 +36,7 @@ class Waiting(Generic[Answer]):
 
 
 class Desk:
-    """Takes wishes and answers them. Runs are made one after the other, for each takes all cores; answers about runs
-    that are there do not wait for them.
-    """
+    """Answers requests; runs are computed one after the other, on all cores, answers in between."""
 
     def __init__(
         self,
@@ -68,8 +64,6 @@ class Desk:
         self.runner.shutdown(wait=False, cancel_futures=True)
         self.readers.shutdown(wait=False, cancel_futures=True)
         self.ahead.shutdown(wait=False, cancel_futures=True)
-
-    # ----------------------------------------------------------------- runs
 
     def run(self, key: str) -> Run:
         """A run that is kept; raises MissingError."""
@@ -143,8 +137,6 @@ class Desk:
         if self.runs.pop(key, None) is not None:
             self.numbers.forget(key)
 
-    # ----------------------------------------------------------------- searches
-
     async def tree(self, asked: AskedTree) -> bytes:
         """The search tree of this wish: kept, waited for with others, or begun. Raises as `ask` does."""
         if asked.key in self.trees:
@@ -160,8 +152,6 @@ class Desk:
             self.trees.popitem(last=False)
         return found
 
-    # ----------------------------------------------------------------- answers
-
     async def answer(self, work: Callable[[], Answer]) -> Answer:
         """An answer about a run that is kept."""
         return await in_thread(self.readers, work)
@@ -169,8 +159,8 @@ class Desk:
     async def explain(self, key: str, name: str, cell: Sequence[int]) -> bytes:
         """One number explained; behind it what may be asked for next is worked out, for the last number alone."""
         run = self.run(key)
-        told = await self.answer(lambda: run.explain(name, cell))
+        explained = await self.answer(lambda: run.explain(name, cell))
         if self.next is not None:
             self.next.cancel()
         self.next = self.ahead.submit(run.look_around, name)
-        return told
+        return explained

@@ -5,8 +5,6 @@ So each request must bear the token of this server in its path, its Host must be
 its Origin, where it has one, must be that host.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from typing import ClassVar
@@ -30,9 +28,7 @@ HEADERS = {
 
 
 class Guard(guard.Guard):
-    """Lets through what comes from the page of this server. The token is the first step of the path; routes are written
-    without it.
-    """
+    """Lets through the page's own requests: the path begins with the token, which routes leave out."""
 
     headers: ClassVar[Mapping[str, str]] = HEADERS
 

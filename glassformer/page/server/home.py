@@ -1,7 +1,5 @@
 """The home page of a server: the models that it offers as cards, and the opening of others."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import suppress
@@ -106,8 +104,6 @@ class Home:
             remember(place)
         return offer.name
 
-    # ----------------------------------------------------------------- what is dropped
-
     def folder_of(self, key: str) -> Path:
         """Where the files of a folder are that was dropped; raises CheckpointError where none came."""
         folder = Path(self.temporary.name) / key if self.temporary else None
@@ -116,9 +112,7 @@ class Home:
         return folder
 
     def receive(self, key: str, name: str, offset: int, data: bytes) -> None:
-        """Take in a piece of a file. Raises DataError for a name that no file of a model has, and for a piece out of
-        turn; TooLargeError.
-        """
+        """Take in a piece of a file; DataError for a foreign name or a wrong order; TooLargeError."""
         if not PLAIN.fullmatch(name) or Path(name).suffix not in KINDS:
             raise DataError("a file of a model is needed", got=repr(name))
         if self.received + len(data) > MOST_DROPPED:
@@ -136,9 +130,6 @@ class Home:
         """Delete what was dropped."""
         if self.temporary is not None:
             self.temporary.cleanup()
-
-
-# --------------------------------------------------------------------- the visitor's own
 
 
 def own_offers(taken: dict[str, Offer]) -> list[Offer]:
@@ -173,10 +164,10 @@ def is_model(folder: Path) -> bool:
 def recent() -> list[str]:
     """What was opened before, the last first."""
     try:
-        told = parse_json((cache_folder() / RECENT).read_text(encoding="utf-8"))
+        listed = parse_json((cache_folder() / RECENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    return [place for place in told if isinstance(place, str)][:MOST_RECENT] if isinstance(told, list) else []
+    return [place for place in listed if isinstance(place, str)][:MOST_RECENT] if isinstance(listed, list) else []
 
 
 def remember(place: str | Path) -> None:

@@ -1,7 +1,5 @@
 """Answers that are kept as they are sent: pages of one class look at the same numbers."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

@@ -1,7 +1,5 @@
 """Tensors of runs that were computed again, kept while they are in use: a click on a number needs its neighbours'."""
 
-from __future__ import annotations
-
 import math
 import threading
 from typing import TYPE_CHECKING

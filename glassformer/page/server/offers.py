@@ -54,7 +54,7 @@ class Offer:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the page is told; where a model is on this machine is no concern of it."""
+        """What the page gets; where a model is on this machine is no concern of it."""
         return {"name": self.name, "texts": self.texts, "seconds": self.seconds, "choices": self.choices}
 
 
@@ -86,9 +86,7 @@ def offer_of(
 
 
 def first_texts(which: str) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """Texts to begin with, and their second ones: those that its training watched, those of its card, those of the
-    slides for the slides' model, else one that fits its task.
-    """
+    """Texts to begin with and their second ones: watched in training, of the card, else usual for the task."""
     if watched := watched_texts(located(which)):
         return watched
     (example, *_) = examples_of(which, Example()) if travels(which) else (Example(),)
@@ -123,13 +121,13 @@ class Models:
         return self.offers[name]
 
     def training(self, name: str, known: str) -> dict[str, Any] | None:
-        """What is told of its training since the mark `known`; None where it comes from no folder of a run."""
+        """The record of its training since the mark `known`; None where it comes from no folder of a run."""
         folder = Path(located(self.offer(name).place))
         if not has_training(folder):
             return None
         with self.lock:
             training = self.trainings.setdefault(name, Training(folder))
-        return training.told(known)
+        return training.record(known)
 
     def __getitem__(self, name: str) -> Artefact:
         """The model of this name; raises UnknownNameError, and CheckpointError where it cannot be opened."""
@@ -147,9 +145,7 @@ class Models:
             return self.open[name]
 
     def copy(self, name: str) -> Transformer | None:
-        """The copy by which a model is looked at, made once for all its runs; None for a model that was given opened:
-        its owner may change it.
-        """
+        """The copy for all traces of a model; None for one that was given open, as its owner may change it."""
         model = self[name]
         if self.offers[name].model is not None or model.int8:
             return None

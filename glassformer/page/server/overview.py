@@ -1,4 +1,4 @@
-"""What a page is told of a run before any number: words, formulas, axes, sizes, and where each token is in its text.
+"""What a page gets of a run before any number: words, formulas, axes, sizes, and where each token is in its text.
 
 The parts that do not change from run to run, the vocabulary and the weights, are asked for apart.
 """
@@ -56,14 +56,12 @@ def overview_of(
     writes: str | None = None,
     sections: Sequence[str] = (),
 ) -> tuple[dict[str, Any], bool]:
-    """The same where it is known already where each token is in the texts, or where nobody knows; `writes` is the verb
-    by which the model writes.
-    """
+    """The same where the spans of tokens are known, or unknown to all; `writes`: the verb that writes."""
     found = shapes(trace)
     whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
     # A vocabulary has tens of thousands of words, and is asked for apart.
-    told = replace(trace, measure_honesty=None, words=replace(trace.words, vocabulary=()))
-    record = run_record(told, Carried(MOST_WHOLE), asked.model)
+    quiet = replace(trace, measure_honesty=None, words=replace(trace.words, vocabulary=()))
+    record = run_record(quiet, Carried(MOST_WHOLE), asked.model)
     record["places"] = list(trace.chosen_tokens)
     more = {
         "editing": editing_record(trace, alone=False),

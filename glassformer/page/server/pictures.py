@@ -80,9 +80,7 @@ def numbers_of(tensor: Tensor, part: Sequence[slice]) -> bytes:
 def picture_of(
     tensor: Tensor, part: Sequence[slice], size: tuple[int, int], scale: Scale, full: float | None = None
 ) -> bytes:
-    """That part as dots, the last two axes in at most R×C; raises TooLargeError. `full` is what counts as full strength
-    on the signed scale; without it that of the whole tensor.
-    """
+    """Part of a tensor as dots, at most R×C; `full`: full strength of the signed scale. Raises TooLargeError."""
     if scale == "signed":
         dots, highest = signed_picture(tensor, part, size, full)
         lowest = -highest
@@ -135,9 +133,7 @@ def signed(values: Tensor, full: float) -> Tensor:
 
 
 def full_strength(tensor: Tensor) -> float:
-    """The largest size of a tensor's numbers; of a large tensor a size that few exceed: one outlier would make all
-    others pale.
-    """
+    """The largest size of the numbers; of a large tensor one that few exceed, as outliers dim all others."""
     numbers = tensor.detach().flatten()
     every = max(1, len(numbers) // LOOKED_AT)
     sizes = numbers[::every].float().cpu().abs()

@@ -1,7 +1,5 @@
 """How answers are sent: compressed once, and kept so."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Awaitable, Callable
 from functools import cache

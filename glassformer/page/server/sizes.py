@@ -1,14 +1,12 @@
-"""How large each tensor of a run is, told from the formulas: so that a page knows all of them before any is computed.
+"""How large each tensor of a run is, from the formulas: so that a page knows all of them before any is computed.
 
 What is the same for all sentences, heads or queries may be stored with size 1 there; sizes here are whole.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 
-from glassformer.look.formulas.named import Operand, axis_names, read_axes
+from glassformer.look.formulas.named import axis_names, sizes_of
 from glassformer.look.formulas.rules.evaluator import Formula
 from glassformer.look.formulas.rules.positions import Sinusoid
 from glassformer.look.formulas.rules.sums import Concatenate
@@ -52,30 +50,12 @@ def size_of(formula: Formula, axis: str, known: Mapping[str, Shape]) -> int:
     """How long an axis is that counts no text: as long as that of the operands."""
     if isinstance(formula.rule, Sinusoid):
         return formula.rule.width
-    sizes = [operand_sizes(operand, known[operand.name]) for operand in operands(formula) if operand.name in known]
+    operands = [operand for operand in formula.rule.operands.values() if operand.name in known]
+    sizes = [sizes_of(operand, known[operand.name], None) for operand in operands]
     if isinstance(formula.rule, Concatenate):
         (parts,) = sizes
         return parts["head"] * parts["channel"]
     return max((each.get(axis, 1) for each in sizes), default=1)
-
-
-def operands(formula: Formula) -> list[Operand]:
-    """The tensors that a formula reads."""
-    return list(formula.rule.operands.values())
-
-
-def operand_sizes(operand: Operand, shape: Shape) -> dict[str, int]:
-    """The size of each axis of an operand by the name that its formula gives it."""
-    sizes: dict[str, int] = {}
-    dim = 0
-    for step in read_axes(operand.axes):
-        if step.kind == "group":
-            outer, inner = step.names
-            sizes |= {outer: step.count, inner: shape[dim] // step.count}
-        elif step.kind == "axis":
-            sizes[step.names[0]] = shape[dim] * step.count
-        dim += 2 if step.kind == "place" else 1
-    return sizes
 
 
 def numbers(found: Mapping[str, Shape]) -> int:

@@ -1,7 +1,5 @@
 """Start the server on the loopback interface, say where it is, and end quietly when it is stopped."""
 
-from __future__ import annotations
-
 import gc
 import os
 import secrets
@@ -23,12 +21,12 @@ def serve(
     *,
     port: int = 0,
     device: str = "auto",
-    told: Callable[[str], None],
+    announce: Callable[[str], None],
     home: str = "",
     browser: bool = True,
 ) -> None:
-    """Serve the page of these models until Ctrl-C. `told` is called with its address when it can be opened; `home` is
-    what a browser opens below it.
+    """Serve the page of these models until Ctrl-C. `announce` is called with its address when it can be opened; `home`
+    is what a browser opens below it.
 
     `start` is run before: what is wrong with it is refused here, with the errors of `Model.trace`. Port 0 is any that
     is free. Raises MissingExtraError, and ConfigError for a port that is not free.
@@ -51,7 +49,7 @@ def serve(
     token = secrets.token_urlsafe(24)
     with bound(port) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/"
-        told(address)
+        announce(address)
         if browser and has_screen():
             webbrowser.open(address + home)
         config = uvicorn.Config(

@@ -3,8 +3,6 @@
 Q query tokens · K key tokens · H heads
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -60,9 +58,7 @@ Found = tuple[str, str, Picture]
 
 
 def card_of(trace: Trace, asked: Example) -> Card:
-    """The card of a run. Where its view cannot be had of this run, the next one that can; raises ConfigError for a run
-    without attention and without a vocabulary.
-    """
+    """The card of a run, with the next view that it has; raises ConfigError for a run without any."""
     order: list[View] = [asked.view] if asked.view else []
     order += [view for view in ("cross", "lens", "rollout") if view not in order]
     wrong: GlassformerError | None = None
@@ -76,9 +72,6 @@ def card_of(trace: Trace, asked: Example) -> Card:
         return Card(question, answer, place, picture)
     assert wrong is not None
     raise wrong
-
-
-# --------------------------------------------------------------------- the views
 
 
 def tied(trace: Trace, asked: Example) -> Found:
@@ -203,9 +196,6 @@ MADE: Mapping[View, Callable[[Trace, Example], Found]] = {
     "lens": settled,
     "rollout": rolled,
 }
-
-
-# --------------------------------------------------------------------- what they share
 
 
 def lines(

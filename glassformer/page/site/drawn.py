@@ -1,7 +1,5 @@
 """The picture of a card as SVG, and as PNG, which services that show links read."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Sequence
@@ -99,9 +97,7 @@ def middle(row: int) -> int:
 
 
 def png_of_card(card: Card) -> bytes:
-    """The picture of a card as a file that services show with a link. There is no font here: a word is a bar as long as
-    it is.
-    """
+    """A card as the image of a link preview; without a font, words are bars of the same length."""
     width, height = CARD
     picture = card.picture
     rows = max(len(picture.left), len(picture.right)) if isinstance(picture, Lines) else len(picture)

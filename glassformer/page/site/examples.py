@@ -1,7 +1,5 @@
 """What a card asks of a model: the rows of `examples.toml`."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -3,15 +3,13 @@
 A site lists its own files in `site.json`: these are replaced or deleted by the next one, and no others.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.base.atomic import current, replace_files
-from glassformer.base.errors import DataError
+from glassformer.base.errors import DataError, from_system
 from glassformer.base.json_text import read_json
 from glassformer.base.outputs import held
 from glassformer.base.paths import behind_links, check_path
@@ -30,16 +28,12 @@ class Site:
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write these files, all or none; those of the site before are deleted. Raises DataError."""
         listed = (json.dumps({"made_for": MADE_FOR, "files": list(files)}, indent=2) + "\n").encode()
-        try:
-            with replace_files(self.folder, (LIST, *dict.fromkeys((*self.before, *files)))) as draft:
-                for name, data in {LIST: listed, **files}.items():
-                    (draft / name).write_bytes(data)
-        except OSError as error:
-            raise DataError(
-                f"cannot write the site to {self.folder}",
-                got=error.strerror or str(error),
-                do="choose another folder",
-            ) from None
+        with (
+            from_system(DataError, f"cannot write the site to {self.folder}", do="choose another folder"),
+            replace_files(self.folder, (LIST, *dict.fromkeys((*self.before, *files)))) as draft,
+        ):
+            for name, data in {LIST: listed, **files}.items():
+                (draft / name).write_bytes(data)
 
 
 def site_folder(path: str | Path, names: Iterable[str], *, inputs: Iterable[str | Path], overwrite: bool) -> Site:
@@ -81,11 +75,11 @@ def site_folder(path: str | Path, names: Iterable[str], *, inputs: Iterable[str 
 def files_of(folder: Path) -> tuple[str, ...] | None:
     """The files of the site in a folder, its list among them; None where there is no site."""
     try:
-        told = dict(read_json(current(folder) / LIST))
+        known = dict(read_json(current(folder) / LIST))
     except (OSError, ValueError, TypeError):
         return None
-    files = told.get("files")
-    if told.get("made_for") != MADE_FOR or not isinstance(files, list):
+    files = known.get("files")
+    if known.get("made_for") != MADE_FOR or not isinstance(files, list):
         return None
     # A list that was changed by hand names nothing outside its folder.
     return (LIST, *(name for name in files if isinstance(name, str) and name and Path(name).name == name))

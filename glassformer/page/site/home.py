@@ -1,11 +1,10 @@
 """The home page: a card for each model. As a file it needs no script; a page of a server has its cards filled later."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from glassformer.page.meta import framed
 from glassformer.page.page import ENGLISH, built, digest
 from glassformer.page.site.spoken import spoken
 
@@ -18,9 +17,7 @@ SAID = (
 
 @dataclass(frozen=True)
 class Shown:
-    """A card as it is drawn: `href` leads to the view that answers the question; `more` are further links by their
-    text. Of a run that is not made yet there is no answer and no picture.
-    """
+    """A card as drawn: `href` is its view, `more` are other links; without a run no answer and no picture."""
 
     name: str
     question: str
@@ -79,24 +76,12 @@ OPENING = """
 def document_of(head: str, body: str, more: str = "", language: str = ENGLISH) -> str:
     """A page; `more` follows its first sentence."""
     title, said = (escape(spoken(text, language)) for text in (TITLE, SAID))
-    return "\n".join(
-        (
-            "<!doctype html>",
-            f'<html lang="{language}">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title} · glassformer</title>",
-            '<link rel="icon" href="data:,">',
-            head,
-            "</head>",
-            "<body>",
-            f'<header><p class="brand">glassformer</p><h1>{title}</h1><p>{said}</p>{more}</header>',
-            f"<main>{body}</main>",
-            "</body>",
-            "</html>",
-            "",
-        )
+    header = f'<header><p class="brand">glassformer</p><h1>{title}</h1><p>{said}</p>{more}</header>'
+    return framed(
+        f"{title} · glassformer",
+        ('<link rel="icon" href="data:,">', head),
+        (header, f"<main>{body}</main>"),
+        root=f'lang="{language}"',
     )
 
 

@@ -56,10 +56,10 @@ def publish(
     address: str = "",
     language: str = ENGLISH,
     overwrite: bool = False,
-    told: Callable[[str], None] = lambda sentence: None,
+    tell: Callable[[str], None] = lambda sentence: None,
 ) -> Path:
     """Write the site of these models and return its home page. `address` is where the site will be: services that show
-    links read the addresses of pictures only whole. `language` is that of its words. `told` is called with a sentence
+    links read the addresses of pictures only whole. `language` is that of its words. `tell` is called with a sentence
     for each file of a model.
 
     Raises DataError for a folder that may not be written into, ConfigError for an address or a language that is none,
@@ -78,7 +78,7 @@ def publish(
     for each in plan:
         card, trace = made(each, models[each.offer.name], megabytes, base, files, language)
         cards.setdefault(each.offer.name, []).append(shown_card(each, card, trace, language))
-        told(f"{each.stem}.html: {len(files[f'{each.stem}.html']) / 1e6:.1f} MB, {each.offer.name}")
+        tell(f"{each.stem}.html: {len(files[f'{each.stem}.html']) / 1e6:.1f} MB, {each.offer.name}")
     title, said = (spoken(text, language) for text in (TITLE, SAID))
     alt = cards[plan[0].offer.name][0].answer
     head = meta(title, said, picture=f"{base}{plan[0].stem}.png", alt=alt, place=f"{base}{HOME}" if base else "")
@@ -112,9 +112,7 @@ def planned(offers: Iterable[Offer]) -> list[Planned]:
 def made(
     each: Planned, model: Artefact, megabytes: int, base: str, files: dict[str, bytes], language: str
 ) -> tuple[Card, Trace]:
-    """The card of an example and its run. Its page, its picture, and the picture that services show with a link to it
-    are put among the files.
-    """
+    """The card and the run of an example; its page and its two pictures are added to `files`."""
     example = each.example
     trace = traced(
         model,

@@ -1,7 +1,5 @@
 """The words of a site in its language. The page translates in the browser; a home page has no script."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -98,17 +98,17 @@ def openapi_of(routes: Sequence[Route], names: Sequence[str]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     refusal = {"description": "refused: {error: {message, wanted, got, do, type, code}}"}
     for route in routes:
-        told: dict[str, Any] = {
+        operation: dict[str, Any] = {
             "summary": route.summary, "operationId": route.path.strip("/").replace("/", "_"),
             "responses": {"200": {"description": "the answer"}, "default": refusal},
         }  # fmt: skip
         if route.body is not None:
             schema = {"$ref": f"#/components/schemas/{route.body.__name__}"}
-            told["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+            operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
         if "{model}" in route.path:
             known = {"type": "string", "enum": list(names)}
-            told["parameters"] = [{"name": "model", "in": "path", "required": True, "schema": known}]
-        paths[route.path] = {route.method.lower(): told}
+            operation["parameters"] = [{"name": "model", "in": "path", "required": True, "schema": known}]
+        paths[route.path] = {route.method.lower(): operation}
     return {
         "openapi": "3.1.0",
         "info": {"title": "glassformer", "version": __version__},
@@ -124,10 +124,10 @@ def page_of(document: dict[str, Any]) -> str:
     """The same as a page that needs no other file."""
     schemas, parts = document["components"]["schemas"], []
     for path, methods in document["paths"].items():
-        ((method, told),) = methods.items()
-        parts.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(told['summary'])}</p>")
-        if "requestBody" in told:
-            name = told["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        ((method, operation),) = methods.items()
+        parts.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>")
+        if "requestBody" in operation:
+            name = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
             text = escape(json.dumps(schemas[name], indent=1))
             parts.append(f"<details><summary>{escape(name)}</summary><pre>{text}</pre></details>")
     records = "".join(

@@ -22,7 +22,7 @@ from glassformer.tasks.predictor import Predictor
 MOST_TOP = 1000
 """The most results of a text that may be asked for."""
 
-# Only the first error is told. Without fail_fast, 100,000 errors would be described first.
+# Only the first error is reported. Without fail_fast, 100,000 errors would be described first.
 Texts = Annotated[tuple[str, ...], Field(fail_fast=True)]
 
 

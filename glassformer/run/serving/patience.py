@@ -17,9 +17,7 @@ MOST_SILENT = 100
 def impatient(
     seconds: float = SECONDS_FOR_HEADERS, most: int = MOST_SILENT, to_take: float = SECONDS_TO_TAKE
 ) -> type[H11Protocol]:
-    """The protocol of one server, with a limit in seconds for the headers of a request, and one in which a client
-    must take something of its answer.
-    """
+    """A server's protocol with time limits for the headers of a request and for a client to take its answer."""
     silent: dict[H11Protocol, asyncio.TimerHandle] = {}
 
     class Impatient(H11Protocol):

@@ -10,7 +10,6 @@ from glassformer.base.errors import DataError, GlassformerError, UnknownNameErro
 if TYPE_CHECKING:
     from starlette.responses import JSONResponse
 
-
 _MOST_TOLD = 2000
 _CODES = {
     400: "invalid_request", 401: "invalid_api_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
@@ -77,7 +76,7 @@ STATUS: Mapping[type[GlassformerError], int] = {
 }
 
 
-def told(error: GlassformerError, called: str = "text") -> tuple[int, dict[str, Any]]:
+def refusal(error: GlassformerError, called: str = "text") -> tuple[int, dict[str, Any]]:
     """The status and the body of the answer to a request that is refused; `called` is the field of the sentence:
     `message` for a program, which gets `type` and `code` as those of OpenAI too.
     """
@@ -98,7 +97,7 @@ def _shortened(text: str) -> str:
 def refused(error: GlassformerError, headers: Mapping[str, str] | None = None, called: str = "text") -> JSONResponse:
     from starlette.responses import JSONResponse  # a notebook's kernel refuses too, without a server
 
-    status, body = told(error, called)
+    status, body = refusal(error, called)
     more = dict(headers or {})
     if isinstance(error, BusyError):
         more["Retry-After"] = str(getattr(error, "seconds", 1))

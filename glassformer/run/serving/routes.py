@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from glassformer.base.errors import GlassformerError
 from glassformer.base.json_text import in_json
 from glassformer.base.settings import Settings
-from glassformer.run.serving.refusals import TooSlowError, refused, told
+from glassformer.run.serving.refusals import TooSlowError, refusal, refused
 
 OPEN = ("/health", "/ready")
 """Addresses that need no token: they tell whether the server works, and nothing else."""
@@ -89,9 +89,9 @@ async def in_events(
                     yield event(part)
         except TimeoutError:
             wanted = f"an answer must not take longer than {seconds:g} s"
-            yield event(told(TooSlowError(wanted, do="ask for fewer tokens"), "message")[1])
+            yield event(refusal(TooSlowError(wanted, do="ask for fewer tokens"), "message")[1])
         except GlassformerError as error:
-            yield event(told(error, "message")[1])
+            yield event(refusal(error, "message")[1])
         yield "data: [DONE]\n\n"
 
     return Events(events(), stop)

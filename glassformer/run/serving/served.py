@@ -178,8 +178,8 @@ class Models:
             rows.append(row)
             tokens += len(row.ids)
             if tokens > self.limits.tokens:
-                wanted = located(where, f"a text must have at most {self.limits.tokens:,} tokens")
-                raise TooLargeError(wanted, got="more", do="divide it")
+                wanted = located(where, f"a text must have at most {self.limits.tokens:,} tokens in all its windows")
+                raise TooLargeError(wanted, got="more", do="divide it, or start the server with more --tokens")
         return rows
 
     async def write(

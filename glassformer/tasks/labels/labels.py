@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.config import ModelConfig
 from glassformer.scoring.score import Reals
@@ -202,6 +202,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     section: Any
     roles = ("text", "pair", "label")
     head = "sentence_head"
+    needs_encoder = "a text is classified by an encoder"
     sample = ("A text of your own.",)
     sample_option = "--pair"
 
@@ -231,10 +232,6 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         cut = text_rows(self.tokenizer, example.text, example.pair, length=self.length)
         for ids, segments in cut:
             yield Row(ids=ids, segments=segments if self.segments else None, labels=labels, weight=weight / len(cut))
-
-    @classmethod
-    def check_body(cls, section: Any, body: ModelConfig) -> None:
-        check_encoder(body, "a text is classified by an encoder")
 
     def model(self, body: ModelConfig) -> ModelConfig:
         from glassformer.models.families.heads import sentence_head_of  # not at the top: answers need no torch
@@ -284,11 +281,6 @@ def of_texts(task: Any, both: Both) -> Tensor:
     logits, its = answers(both, "sentence_logits")  # [B, L]
     several = task.section.head_outputs.several
     return soft_loss(logits, its, both.batch.weights, both.temperature, several=several)
-
-
-def check_encoder(body: ModelConfig, wanted: str) -> None:
-    if body.encoder is None or body.decoder is not None:
-        raise ConfigError(wanted, got=f"the family {body.family}", do="choose bert or modernbert")
 
 
 def two_segments(config: ModelConfig) -> bool:

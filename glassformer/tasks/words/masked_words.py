@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -14,10 +14,10 @@ from glassformer.data.batches.order import Order
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import soft_loss
+from glassformer.scoring.cross_entropy import cross_entropy, soft_loss
 from glassformer.scoring.score import Unigram
 from glassformer.tasks.predictor import evaluating
-from glassformer.tasks.task import Both, Preparation, Source, answers
+from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, Task, answers
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows, check_some_can_be_masked
 
 # Why a loss of masked words may stay where it began.
@@ -68,3 +68,25 @@ def of_masked_words(task: Any, both: Both) -> Tensor:
     logits, its = answers(both, "logits")  # [N, V]
     weights = (both.batch.labels["masked_words"] != IGNORED).flatten().float()  # [N]
     return soft_loss(logits, its, weights, both.temperature)
+
+
+class MaskedWordsTask(Task):
+    """A task whose only loss is that of masked words; its baseline predicts the most frequent token."""
+
+    verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
+    soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
+    plateau_causes = OF_MASKING
+    weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
+    baseline_names = ("unigram",)
+    unigram: Unigram
+
+    @classmethod
+    def check_body(cls, section: Any, body: ModelConfig) -> None:
+        check_encoder(body)
+
+    @property
+    def baseline_loss(self) -> float:
+        return self.unigram.entropy
+
+    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
+        return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}

@@ -4,10 +4,8 @@ heads (Garg et al. 2019, §4.2), from what the heads of its block look at togeth
 L layers · B rows · H heads · T target tokens · S source tokens · X source words · Y target words
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -25,18 +23,16 @@ ALIGNMENT = "alignment"
 
 
 class Link(NamedTuple):
-    """A word of the target and the word of the source that it looks at most, as characters [start, end) of their texts;
-    `weight` is the share of its attention to words that goes there.
-    """
+    """A target word and the source word it looks at most, as [start, end); `weight`: its share of attention."""
 
     source: Span
     target: Span
     weight: float
 
-    def moved(self, source: int, target: int) -> Link:
+    def moved(self, source: int, target: int) -> Self:
         """The same words with this many characters before the two texts."""
         (a, b), (c, d) = self.source, self.target
-        return Link((a + source, b + source), (c + target, d + target), self.weight)
+        return self._replace(source=(a + source, b + source), target=(c + target, d + target))
 
 
 def align(
@@ -79,9 +75,7 @@ def _members(words: Sequence[Span], tokens: Sequence[Span]) -> Reals:
 
 
 def owner_words(words: Sequence[Span], tokens: Sequence[Span]) -> Integers:
-    """The number of the word of which each token has most characters, the first of several; -1 where it has none. Words
-    are in order and do not overlap; tokens may be in any order.
-    """
+    """The word that has most characters of each token (the first of equals), -1 for none. Words are in order."""
     starts = np.array([start for start, _ in words], np.int64)
     ends = np.array([end for _, end in words], np.int64)
     found = np.full(len(tokens), -1, np.int64)

@@ -44,9 +44,7 @@ class GeneratedToken:
 
 @dataclass(frozen=True)
 class Sample:
-    """One of several continuations of a prompt. `score` is what they are ranked by; samples are in the order of
-    drawing.
-    """
+    """One of several continuations; `score` ranks them, but samples are in the order of drawing."""
 
     generated: str
     score: float
@@ -55,9 +53,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Generation(Answered):
-    """A prompt and what a model writes after it, blanks included. `ended` by the model or a stop string; `left_out`
-    tokens at the beginning of the prompt were not read.
-    """
+    """A prompt and its continuation. `ended`: by the model or a stop string; `left_out` tokens of the prompt."""
 
     prompt: str
     generated: str

@@ -54,9 +54,7 @@ class TextPairs(Sequence[TextPair]):
 
 
 class PairSource:
-    """Pairs packed into rows of few shapes. Tokens attend only within their pair (its number is their document). The
-    decoder reads `start`, then the target without its last token.
-    """
+    """Pairs in rows of few shapes, each a document to itself; the decoder reads `start`, then the target."""
 
     rows_of_each = 1
     total_counts = None  # a step is divided by its own tokens
@@ -145,9 +143,7 @@ class PackedSide(NamedTuple):
 def side_by_side(
     tokens: Flat, chosen: Integers, row: Integers, shape: tuple[int, int], *, fill: tuple[int, int]
 ) -> PackedSide:
-    """The tokens of these texts, each in its row [C] after those before it; positions begin anew with each text. `fill`
-    has the id and the document of padding.
-    """
+    """These texts row by row [C], positions anew for each text; `fill`: id and document of padding."""
     values, of, position = tokens.joined(chosen)  # [n], [n], [n]
     ends = tokens.lengths[chosen].cumsum()
     begins = np.concatenate([[0], ends[:-1]])  # of each text among all

@@ -218,9 +218,7 @@ class Translator(writers.Writer[TextPair, Translation]):
 
     @property
     def looks(self) -> bool:
-        """Whether the search reads attention: the coverage penalty reads the same as what is shown, so that this does
-        not change an answer.
-        """
+        """Whether the search reads attention; the coverage penalty does, so showing it changes no answer."""
         return bool(self.aligned or self.settings.coverage_penalty)
 
     def steps(
@@ -300,9 +298,7 @@ class Translator(writers.Writer[TextPair, Translation]):
     def n_best(
         self, text: str, sentences: Sequence[Sentence], found: Sequence[list[Hypothesis]]
     ) -> tuple[Alternative, ...]:
-        """The best translations; of several sentences the k-th best of all together, or the last of one with fewer.
-        Beams may find a text twice, as different tokens: the better one is kept.
-        """
+        """The best translations, the k-th of all sentences together; equal texts once, with the better score."""
         ranked: dict[object, Alternative] = {}
         for rank in range(max(map(len, found), default=0)):
             chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]

@@ -115,7 +115,7 @@ def test_faiss_is_asked_for_and_not_there(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_index_finds_what_cosines_say(model: Model, tmp_path: Path) -> None:
-    index = SearchIndex.build(tmp_path / "index", TEXTS, model, strategy="last", pooling="mean", backend="exact")
+    index = SearchIndex.build(tmp_path / "index", TEXTS, model, strategy="last", per="text", backend="exact")
     assert len(index) == len(TEXTS)
     asked = ["the dog and the fox", "food for friends"]
     vectors, questions = model.embed(TEXTS), model.embed(asked)

@@ -139,10 +139,12 @@ def test_questions_without_words_and_ways_that_are_none(built: SearchIndex) -> N
 def test_an_index_without_words_opens_and_says_what_to_do(
     built: SearchIndex, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Nor with a vector for each sentence."""
     old = tmp_path / "old"
     old.mkdir()
+    built = SearchIndex.build(tmp_path / "by text", TEXTS, built.model, per="text")
     told = json.loads((built.path / "index.json").read_text())
-    for name in ("words", "pairs", "checksum"):
+    for name in ("words", "pairs", "per", "vectors", "checksum"):
         told.pop(name)
     told["checksums"] = {name: told["checksums"][name] for name in ("vectors.npy", "texts.jsonl", "places.npy")}
     for name in told["checksums"]:

@@ -28,7 +28,7 @@ export function Foot(): VNode {
       {honesty !== null && typeof honesty !== "string" && (
         <span data-holds={honesty.holds} title={heard(honesty.text)}>
           {honesty.holds
-            ? say`${honesty.before_changes === true ? say`before the changes ` : ""}looking changes nothing: max difference ${power(honesty.watched)}`
+            ? say`${honesty.before_changes === true ? say`before the changes, ` : ""}looking changes nothing: max difference ${power(honesty.watched)}`
             : heard(honesty.text)}
         </span>
       )}

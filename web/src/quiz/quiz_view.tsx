@@ -106,7 +106,7 @@ function Quiz({ questions, lacks }: { questions: readonly Question[]; lacks: Lac
             ))}
           </p>
         )}
-        <button type="button" class="act" onClick={check}>
+        <button type="button" class="act" disabled={!checked && answered === 0} onClick={check}>
           {checked ? say`Answer them again` : say`Check my answers`}
         </button>
       </div>

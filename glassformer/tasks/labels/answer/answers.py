@@ -145,8 +145,7 @@ def best_spans(logits: Tensor, may_start: Tensor, ends_at: Tensor, *, longest: i
     found = both.flatten(1).topk(min(max(count, BEST), length * longest))  # [B, N]
     first, more = found.indices // longest, found.indices % longest
     table = torch.stack([found.values.cpu().double(), first.cpu(), (first + more).cpu()], dim=-1)  # [B, N, 3]
-    result: Reals = table.numpy()
-    return result
+    return table.numpy()
 
 
 def merged(

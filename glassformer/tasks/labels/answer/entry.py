@@ -6,7 +6,6 @@ TASK = TaskEntry(
     task=".task:AnswerQuestions",
     section=".settings:AnswerSection",
     recipe="answer-from-scratch",
-    tuning="answer",
     columns=("text", "pair", "answers"),
     data=".settings:AnswerData",
 )
@@ -17,7 +16,6 @@ VERBS = (
         predictor=".task:AnswerQuestions",
         method=True,
         columns=("text", "pair"),
-        tasks=("answer",),
         usual={"text": "question", "pair": "context"},
         second="passage",
         texts="questions",

@@ -29,7 +29,7 @@ from glassformer.scoring.score import Scores
 from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, answer_scores, best_spans, merged
 from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
-from glassformer.tasks.labels.labels import check_encoder, two_segments
+from glassformer.tasks.labels.labels import two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Axis, Row, located, text_of
@@ -68,9 +68,7 @@ def _of_ends(side: int) -> Callable[[Any, Both], Tensor]:
 
 
 class AnswerQuestions(RecordTask[Question, Answer]):
-    """A score for each token to be the first, and the last, of the answer. Windows without the whole answer learn
-    [CLS].
-    """
+    """Scores for the first and the last token of the answer; windows without it learn [CLS]."""
 
     Section = AnswerSection
     Data = AnswerData
@@ -78,6 +76,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "answer"}
     head_use = "span"
+    needs_encoder = "answers are found by an encoder"
     soft: ClassVar[Mapping[str, SoftLoss]] = {"start": _of_ends(0), "end": _of_ends(1)}
     weights: ClassVar[Mapping[str, float]] = {"start": 0.5, "end": 0.5}
     axes: ClassVar[Mapping[str, Axis]] = {"start": "row", "end": "row"}
@@ -197,10 +196,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     def _windows(self, example: Question) -> tuple[Window, ...]:
         room = None if self.length is None else self.length - self._ahead(example) - len(self._after)
         return windows(len(example.passage), room, self.section.overlap)
-
-    @classmethod
-    def check_body(cls, section: AnswerSection, body: ModelConfig) -> None:
-        check_encoder(body, "answers are found by an encoder")
 
     @classmethod
     def from_records(

@@ -6,7 +6,6 @@ TASK = TaskEntry(
     task=".task:Choose",
     section=".settings:ChooseSection",
     recipe="choose-from-scratch",
-    tuning="choose",
     columns=("text", "choices", "label"),
     data=".settings:ChooseData",
 )
@@ -17,7 +16,6 @@ VERBS = (
         predictor=".task:Choose",
         method=True,
         columns=("text", "choices"),
-        tasks=("choose",),
         watched=WatchEntry(behind="choices", needs=2, several=True),
     ),
 )

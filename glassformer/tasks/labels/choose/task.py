@@ -24,7 +24,7 @@ from glassformer.scoring.calibration import log_mean, log_softmax
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
-from glassformer.tasks.labels.labels import check_encoder, pooled_probes, two_segments
+from glassformer.tasks.labels.labels import pooled_probes, two_segments
 from glassformer.tasks.predictor import SENTENCES, Context, untrained
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
@@ -61,6 +61,7 @@ class Choose(RecordTask[Question, Choice]):
     of_pairs = True
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "choose"}
     head_use = "candidates"
+    needs_encoder = "candidates are scored by an encoder"
     soft: ClassVar[Mapping[str, SoftLoss]] = {"choice": _of_candidates}
     weights: ClassVar[Mapping[str, float]] = {"choice": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"choice": "row"}
@@ -151,10 +152,6 @@ class Choose(RecordTask[Question, Choice]):
                 group[0] = replace(group[0], labels={"choice": example.label})
             groups.append(group)
         return groups
-
-    @classmethod
-    def check_body(cls, section: ChooseSection, body: ModelConfig) -> None:
-        check_encoder(body, "candidates are scored by an encoder")
 
     @classmethod
     def from_records(

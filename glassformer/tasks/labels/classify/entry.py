@@ -6,7 +6,6 @@ TASK = TaskEntry(
     task=".task:Classify",
     section=".settings:ClassifySection",
     recipe="classify-from-scratch",
-    tuning="classify",
     columns=("text", "pair", "label"),
     data=".settings:ClassifyData",
 )
@@ -17,7 +16,6 @@ VERBS = (
         predictor=".task:Classify",
         method=True,
         columns=("text", "pair"),
-        tasks=("classify",),
         watched=WatchEntry(behind="pair"),
     ),
 )

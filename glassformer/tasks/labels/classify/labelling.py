@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 
 class Labelling:
-    """Keeps those settings of the `section` that training does not change: the temperature is given to the methods that
-    need it. `frequencies` has how many of the `records` of training have each label.
-    """
+    """Keeps the settings that training does not change; `frequencies`: the label counts of `records` records."""
 
     def __init__(self, section: Any, frequencies: Mapping[str, int], records: int) -> None:
         self.frequencies, self.records = frequencies, records

@@ -5,7 +5,6 @@ TASK = TaskEntry(
     help="predict a number for a text or a pair of texts, from a table",
     task=".task:Regress",
     recipe="regress-from-scratch",
-    tuning="regress",
     columns=("text", "pair", "label"),
     data="..settings:TextPairData",
     predictors={"classify": ".task:Regress"},

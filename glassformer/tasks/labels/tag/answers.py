@@ -74,9 +74,7 @@ def span_measure(
     words: Sequence[int],
     types: Sequence[str],
 ) -> Measure:
-    """Precision, recall and F1 of all spans, the labels' mean F1, and the share of words with the right tag. `agreeing`
-    of the `words` of each sentence have it.
-    """
+    """Precision, recall and F1 of spans, F1 by label, and the share of right words (`agreeing` of `words`)."""
     number = {label: place for place, label in enumerate(types)}
     statistics = np.zeros((len(right), 3 * len(types) + 2))  # [E, K]
     for row, mine, its, agree, count in zip(statistics, right, found, agreeing, words, strict=True):
@@ -146,9 +144,7 @@ class FoundSpan:
 
 @dataclass(frozen=True)
 class Tagging(Answered):
-    """The tags of a text's words, [start, end) of each in `offsets`, and the spans that they mark, or the words.
-    `given`: the words were given with the text.
-    """
+    """A text's tags by word with their `offsets`, and the spans they mark. `given`: its words were given."""
 
     text: str
     spans: tuple[FoundSpan, ...]
@@ -195,15 +191,15 @@ class Tagging(Answered):
         kept, found = 2 * words, self.words
         more = f"{len(found) - kept:,} more words" if len(found) > kept else ""
         rows = tuple((word, ()) for word in found[:kept])
-        told = [
+        remarks = [
             f"{span.text[:SHOWN]}: {span.label} ({span.probability:.1%}), characters {span.start:,} to {span.end:,}."
             for span in self.spans[: 2 * answers]
         ]
-        left = len(self.spans) - len(told)
-        told += [*([f"{left:,} more spans."] if left else []), *([] if told else ["No span is marked."])]
+        left = len(self.spans) - len(remarks)
+        remarks += [*([f"{left:,} more spans."] if left else []), *([] if remarks else ["No span is marked."])]
         if len(self.spans) == len(found):  # each word has a tag of its own
-            told = []
-        return InWords("the tag of each word", (), rows, self.tags[:kept], more, tuple(told))
+            remarks = []
+        return InWords("the tag of each word", (), rows, self.tags[:kept], more, tuple(remarks))
 
     def to_dict(self) -> dict[str, Any]:
         spans = [vars(span) for span in self.spans]

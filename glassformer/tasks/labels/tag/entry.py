@@ -6,7 +6,6 @@ TASK = TaskEntry(
     task=".task:Tag",
     section=".settings:TagSection",
     recipe="tag-from-scratch",
-    tuning="tag",
     columns=("text", "words", "tags", "spans"),
     data=".settings:TagData",
 )
@@ -17,7 +16,6 @@ VERBS = (
         predictor=".task:Tag",
         method=True,
         columns=("text", "words"),
-        tasks=("tag",),
         files=", .conll and .conllu",
         watched=WatchEntry(),
     ),

@@ -24,7 +24,7 @@ from glassformer.data.readers.table_format import TableFormat
 from glassformer.models.chain import Chain
 from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.scoring.score import Scores
-from glassformer.tasks.labels.labels import Unlearned, check_encoder
+from glassformer.tasks.labels.labels import Unlearned
 from glassformer.tasks.labels.tag.answers import TagBaselines, Tagging, decoded, tag_scores
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
@@ -81,6 +81,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     Data = TagData
     verbs: ClassVar[Mapping[str, str]] = {"token_head": "tag"}
     head_use = "token labels"
+    needs_encoder = "words are tagged by an encoder"
     soft: ClassVar[Mapping[str, SoftLoss]] = {"tag": _of_words}
     weights: ClassVar[Mapping[str, float]] = {"tag": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"tag": "token"}
@@ -165,10 +166,6 @@ class Tag(RecordTask[Tagged, Tagging]):
             of_words = 0 if labels is None else labels[start:end]
             marks[tokens.first[start:end] - window.start + len(before)] = of_words
             yield Row(ids=array("i", ids.tobytes()), labels={"tag": array("i", marks.tobytes())})
-
-    @classmethod
-    def check_body(cls, section: TagSection, body: ModelConfig) -> None:
-        check_encoder(body, "words are tagged by an encoder")
 
     @classmethod
     def from_records(

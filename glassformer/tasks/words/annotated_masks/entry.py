@@ -5,7 +5,6 @@ TASK = TaskEntry(
     help="predict masked words, from a table that has the masks and the answers",
     task=".task:AnnotatedMasks",
     recipe="annotated-masks",
-    tuning="annotated-masks",
     columns=("text", "answers"),
     data=".settings:AnnotatedMasksData",
 )

@@ -9,22 +9,19 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from glassformer.base.errors import DataError
-from glassformer.config import ModelConfig
-from glassformer.models.inputs import Batch, Output
+from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Axis, Row
 from glassformer.tasks.tables import Record
-from glassformer.tasks.task import Preparation, SoftLoss
+from glassformer.tasks.task import Preparation
 from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
 from glassformer.tasks.words.guesses import check_guesses, log_probabilities, scored_in_each
-from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, check_encoder, of_masked_words
+from glassformer.tasks.words.masked_words import UNIT, MaskedWordsTask
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 
@@ -36,18 +33,13 @@ class Annotated(NamedTuple):
     where: str
 
 
-class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
+class AnnotatedMasks(MaskedWordsTask, RecordTask[Annotated, list[tuple[float, bool]]]):
     """Predicting the words masked in the data: for each masked token its loss, and whether it is right."""
 
     Section = AnnotatedMasksSection
     Data = AnnotatedMasksData
     roles = ("text", "answers")
-    verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
-    soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
-    plateau_causes = OF_MASKING
-    weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
     axes: ClassVar[Mapping[str, Axis]] = {"masked_words": "scored"}
-    baseline_names = ("unigram",)
 
     def __init__(
         self, section: AnnotatedMasksSection, tokenizer: Tokenizer, *, length: int | None, unigram: Unigram
@@ -67,10 +59,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
                     yield _with_answers(record.values, record.where)[0]
 
     @classmethod
-    def check_body(cls, section: AnnotatedMasksSection, body: ModelConfig) -> None:
-        check_encoder(body)
-
-    @classmethod
     def from_records(
         cls, section: Any, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
@@ -83,10 +71,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
                 ids += tokenizer.encode(_with_answers(record.values, record.where)[0], special=False).ids
         unigram = Unigram.count(torch.tensor(ids, dtype=torch.int64).numpy(), tokenizer.vocabulary_size)
         return cls(section, tokenizer, length=length, unigram=unigram)
-
-    @property
-    def baseline_loss(self) -> float:
-        return self.unigram.entropy
 
     def facts(self) -> dict[str, Any]:
         return self.unigram.facts
@@ -121,9 +105,6 @@ class AnnotatedMasks(RecordTask[Annotated, list[tuple[float, bool]]]):
                 labels={"masked_words": [id_ for id_, hides in zip(encoding.ids, masked, strict=True) if hides]},
             )
         ]
-
-    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[tuple[float, bool]]]]:
         """For each row, the loss of each masked token and whether it was predicted."""

@@ -41,9 +41,7 @@ TOGETHER, NUMBERS = 3, 28
 
 @dataclass(frozen=True)
 class Guess:
-    """A token for a masked word: `word` as it is written in a text, `token` as it is written in the vocabulary.
-    `joins`: it continues the word before it, as "ing" does.
-    """
+    """A `word` as texts write it, its `token` in the vocabulary. `joins`: it continues a word, as "ing" does."""
 
     word: str
     token: str

@@ -3,51 +3,38 @@
 B rows · S tokens of a row · N masked words, padded to the same number in each batch · V vocabulary
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
-from torch import Tensor
-
-from glassformer.config import ModelConfig
 from glassformer.data.batches.buckets import BucketedRows
 from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore
-from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import compared, cross_entropy
+from glassformer.scoring.cross_entropy import compared
 from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, guessed
-from glassformer.tasks.task import Preparation, SoftLoss, Source
+from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
 from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
-from glassformer.tasks.words.masked_words import OF_MASKING, UNIT, answered, check_encoder, of_masked_words, unigram_of
+from glassformer.tasks.words.masked_words import UNIT, MaskedWordsTask, answered, unigram_of
 from glassformer.text.tokenizer import Tokenizer
 
 __all__ = ["MaskedLM", "MaskedLMSection"]
 
 
-class MaskedLM(CorpusTask):
+class MaskedLM(MaskedWordsTask, CorpusTask):
     """Predicting masked words. `baselines` are measured with the model when it is evaluated."""
 
     Section = MaskedLMSection
-    verbs: ClassVar[Mapping[str, str]] = {"head": "fill"}
     of_imported = "encoder"
-    soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
-    plateau_causes = OF_MASKING
-    weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
-    baseline_names = ("unigram",)
 
     def __init__(
         self, section: MaskedLMSection, unigram: Unigram, baselines: Sequence[Baseline] = (), text_fingerprint: str = ""
     ) -> None:
         self.section, self.unigram, self.baselines = section, unigram, tuple(baselines)
         self.text_fingerprint = text_fingerprint
-
-    @classmethod
-    def check_body(cls, section: MaskedLMSection, body: ModelConfig) -> None:
-        check_encoder(body)
 
     @classmethod
     def prepared(cls, section: MaskedLMSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
@@ -71,15 +58,8 @@ class MaskedLM(CorpusTask):
         unigram = unigram_of(preparation, sources)
         return cls(section, unigram, [unigram], corpus.stores["train"].fingerprint), sources
 
-    @property
-    def baseline_loss(self) -> float:
-        return self.unigram.entropy
-
     def facts(self) -> dict[str, Any]:
         return {"text_fingerprint": self.text_fingerprint, **self.unigram.facts}
-
-    def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        return {"masked_words": cross_entropy(output.logits, batch.labels["masked_words"])}
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
         tally = Tally()

@@ -6,5 +6,4 @@ TASK = TaskEntry(
     task=".task:SentenceOrder",
     section=".settings:SentenceOrderSection",
     recipe="sentence-order-mini",
-    tuning="sentence-order",
 )

@@ -23,7 +23,7 @@ from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared, cross_entropy
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
-from glassformer.tasks.labels.labels import check_encoder, of_texts, two_segments
+from glassformer.tasks.labels.labels import of_texts, two_segments
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.corpus import LabelCounts, PairsTask
@@ -79,14 +79,11 @@ class SentenceOrder(PairsTask):
     soft: ClassVar[Mapping[str, SoftLoss]] = {"sentence_order": of_texts}
     weights: ClassVar[Mapping[str, float]] = {"sentence_order": 1.0}
     baseline_names = ("most_frequent",)
+    needs_encoder = "pairs of texts are read by an encoder"
     section: SentenceOrderSection
 
     def __init__(self, section: SentenceOrderSection, counts: LabelCounts, text_fingerprint: str) -> None:
         self.section, self.counts, self.text_fingerprint = section, counts, text_fingerprint
-
-    @classmethod
-    def check_body(cls, section: SentenceOrderSection, body: ModelConfig) -> None:
-        check_encoder(body, "pairs of texts are read by an encoder")
 
     @classmethod
     def prepared(cls, section: SentenceOrderSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:

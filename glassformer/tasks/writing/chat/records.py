@@ -49,9 +49,7 @@ class Exchanges(Sequence[Exchange]):
 
 
 class DialogueSource:
-    """Lessons packed into rows of one length. Tokens attend only within their lesson (its number is their document),
-    and learn the token after them where that is learned.
-    """
+    """Lessons packed into rows; tokens attend within their lesson (a document) and learn the next token."""
 
     rows_of_each = 1
     total_counts = None  # each token of a step weighs the same
@@ -97,8 +95,7 @@ class DialogueSource:
 
     @property
     def target_tokens(self) -> npt.NDArray[np.int32]:
-        found: npt.NDArray[np.int32] = self._labels.values[self._labels.values != IGNORED]
-        return found
+        return self._labels.values[self._labels.values != IGNORED]
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         rows, length = shape

@@ -98,9 +98,7 @@ class Talker(Writer[Talk, Reply]):
         return Talk(messages, read, tuple(ids), 0)
 
     def _written(self, system: Sequence[Message], turns: Sequence[Message]) -> tuple[array[int], int]:
-        """The tokens of these turns, and their number. A template may want the user to begin: then the assistant's
-        first turn is left out.
-        """
+        """The tokens of these turns and their number; without a first assistant turn if the template refuses it."""
         try:
             return self.turns.prompt([*system, *turns]), len(turns)
         except DataError:

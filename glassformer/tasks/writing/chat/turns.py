@@ -43,9 +43,7 @@ class TurnWriter:
         return ids_of(self.tokenizer, self.template.written(messages, ask=True).text)
 
     def lesson(self, messages: Sequence[Message], learned: Sequence[bool]) -> Lesson:
-        """The tokens of a conversation, and which are learned. Raises NotAddingError, and as `ChatTemplate.written`
-        does.
-        """
+        """The tokens of a conversation, and which are learned. Raises NotAddingError."""
         whole = self.template.written(messages, ask=False)
         replies = [number for number, each in enumerate(messages) if each.role == ASSISTANT]
         if len(whole.spans) == len(replies):

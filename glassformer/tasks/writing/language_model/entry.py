@@ -6,7 +6,6 @@ TASK = TaskEntry(
     task=".task:LanguageModel",
     text="As Aliens entered our planet",
     recipe="language-model",
-    tuning="language-model",
     sized=True,
     predictors={"score": "..likelihood:Likelihood"},
 )
@@ -16,7 +15,6 @@ VERBS = (
         help="continue a prompt",
         predictor="..generator:Generate",
         method=True,
-        tasks=("language-model",),
         blank=True,
         writes="text",
         goes_on=True,

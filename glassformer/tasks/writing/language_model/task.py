@@ -35,9 +35,7 @@ from glassformer.text.tokenizer import Tokenizer
 
 
 class NextTokens:
-    """All documents as one stream in rows without padding, the same in each epoch; each token's label is the next one.
-    With `document_mask` no token looks at another document.
-    """
+    """All documents as one stream of rows, the same each epoch; `document_mask`: none looks at another."""
 
     rows_of_each = 1
     total_counts = None  # each token of a step weighs the same

@@ -52,8 +52,8 @@ def format_of(data: TranslateData, path: Path) -> TableFormat:
 
 def table_told(data: TranslateData, path: Path) -> str:
     """How a table of pairs is written, and which of its columns are not read, in one line."""
-    told = unread_columns(data, path)
-    return f"{path.name}: {format_of(data, path)}{'; ' if told else ''}{told}"
+    unread = unread_columns(data, path)
+    return f"{path.name}: {format_of(data, path)}{'; ' if unread else ''}{unread}"
 
 
 def unread_columns(data: TranslateData, path: Path) -> str:
@@ -161,7 +161,7 @@ class Translate(TargetTask):
         task = cls.untrained(section, preparation)
         if not data.target_files:
             for path in files_for(data, [*data.files, *data.validation_files]):
-                with suppress(DataError):  # which is told where the file is read
+                with suppress(DataError):  # which is reported where the file is read
                     if not preparation.measuring or unread_columns(data, path):
                         log(table_told(data, path))
         tell = silent if preparation.measuring else log

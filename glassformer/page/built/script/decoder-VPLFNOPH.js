@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-WGE55RPT.js";import"./chunk-YUNKHBMP.js";import"./chunk-I7XFZLT2.js";import"./chunk-IVSADSIO.js";import"./chunk-C4LRHBCU.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
