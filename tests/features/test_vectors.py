@@ -98,10 +98,8 @@ def test_words_of_several_tokens_are_joined_by_the_pooling(encoder: Model, encod
                 longest = max(longest, len(its))
                 for pooling, pool in POOL.items():
                     ours = each.vectors[f"{strategy}.{pooling}"][number]
-                    assert np.abs(ours - pool(tokens[its])).max() <= 4e-5, (
-                        strategy,
-                        pooling,
-                    )  # sums of up to seven layers
+                    # Sums of up to seven layers, in float32.
+                    assert np.abs(ours - pool(tokens[its])).max() <= 4e-5, (strategy, pooling)
     assert longest > 2
 
 

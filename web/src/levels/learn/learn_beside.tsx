@@ -108,6 +108,9 @@ function Update({ moved, flat }: { moved: Moved; flat: number }): VNode {
         <dt>{say`− rate ${short(rate)} × mean ÷ root`}</dt>
         <dd>{signed(is - was)}</dd>
       </dl>
+      {after.step === 1 && gradient !== 0 && (
+        <p>{say`In the first step mean ÷ root is 1 or −1: a weight moves by the learning rate, against its gradient.`}</p>
+      )}
     </div>
   );
 }

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-HOMRRHCF.js";import"./chunk-2VWY6NW5.js";import"./chunk-APMX4SH5.js";import"./chunk-5KAZQ73G.js";import"./chunk-GSI4PCV5.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
