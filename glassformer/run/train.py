@@ -36,6 +36,7 @@ from glassformer.training.progress import ConsoleProgress, NoProgress, Progress
 from glassformer.training.record import Step
 from glassformer.training.run import better_if_higher
 from glassformer.training.settings import TuneSection
+from glassformer.training.shared import check_shared
 from glassformer.training.stopping import exclusive
 
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
@@ -150,6 +151,8 @@ def train(
     resolved = resolve(recorded(out, resume=resume) if recipe is None else recipe, set)
     train_each = _train_seeds if resolved.train.seeds > 1 else _train_one
     with joined(resolved.train.device, Sharing if resolved.train.shard else Several) as processes:
+        if isinstance(processes, Sharing):  # here, so that no process waits for one that is refused
+            check_shared(resolved.train, resolved.tune, watched=bool(resolved.watch.sentences))
         processes.check_same({"recipe": resolved.model_dump_json(), "folder": str(out), "--resume": str(resume)})
         progress = progress if processes.first else NoProgress()
         if processes.restarted:
