@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from glassformer.base.errors import ConfigError, NotFiniteError
+from glassformer.base.launched import is_one_of_several
 from glassformer.base.paths import check_path
 from glassformer.look.texts.watched import Sentences
 from glassformer.run import seeds
@@ -150,9 +151,9 @@ def train(
     progress = ConsoleProgress() if progress is None else progress
     resolved = resolve(recorded(out, resume=resume) if recipe is None else recipe, set)
     train_each = _train_seeds if resolved.train.seeds > 1 else _train_one
+    if resolved.train.shard and is_one_of_several():  # before they are joined: none waits for one that is refused
+        check_shared(resolved.train, resolved.tune, watched=bool(resolved.watch.sentences))
     with joined(resolved.train.device, Sharing if resolved.train.shard else Several) as processes:
-        if isinstance(processes, Sharing):  # here, so that no process waits for one that is refused
-            check_shared(resolved.train, resolved.tune, watched=bool(resolved.watch.sentences))
         processes.check_same({"recipe": resolved.model_dump_json(), "folder": str(out), "--resume": str(resume)})
         progress = progress if processes.first else NoProgress()
         if processes.restarted:
