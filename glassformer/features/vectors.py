@@ -111,8 +111,8 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         words: bool,
         spans: Callable[[str], Sequence[Span]] | None = None,
     ) -> None:
-        self.tokenizer, self.features, self.length, self.words = tokenizer, tuple(features), length, words
-        self.spans = spans
+        self.tokenizer, self.features, self.length = tokenizer, tuple(features), length
+        self.words, self.spans = words or spans is not None, spans
         self.stack = stack_of(model)
         self.marks_masks = self.stack.hides or self.stack.embed.zero_word or self.stack.embed.zero_sum
         self.widths = tuple(feature.strategy.width(model_width(model)) for feature in features)
@@ -136,15 +136,15 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         """A text; where words are asked for, with those given or found in it. Raises DataError for anything but a text,
         for a text without words where words are needed, and for one with masks if the model reads masks as flags.
         """
-        text = values.get("text")
-        if not (self.words and self.spans is None) and not isinstance(text, str):
+        text, given = values.get("text"), self.words and self.spans is None  # words come with the text, or in its place
+        if not given and not isinstance(text, str):
             raise DataError(located(where, "a text is needed"), got=repr(text)[:60])
         # A blank line has no words, and counts: the number of a text is that of its line.
         blank = "words" not in values and isinstance(text, str) and not text.strip()
-        if self.spans is not None:
-            found = Sentence(str(text), tuple(self.spans(str(text))))
+        if given and not blank:
+            found = sentence_of(values, where)
         else:
-            found = sentence_of(values, where) if self.words and not blank else Sentence(str(text), ())
+            found = Sentence(str(text), () if self.spans is None else tuple(self.spans(str(text))))
         if self.marks_masks and MASK in found.text:
             raise DataError(
                 located(where, f"this model gets masks as a separate input: no features of a text with {MASK}"),

@@ -75,7 +75,6 @@ def fit(
         held_out=held_out,
         resume=resume,
         log=log,
-        watched=watched is not None,
         processes=processes,
     )
     if probe_seconds is not None and run.progress.step == 0:

@@ -23,7 +23,7 @@ from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.optimize import Tuned
 from glassformer.training.schedule import Schedule
 from glassformer.training.settings import TrainSection, TuneSection
-from glassformer.training.shared import SharedCheckpoints, SharedState, check_shared
+from glassformer.training.shared import SharedCheckpoints, SharedState
 from glassformer.training.state import State
 from glassformer.training.tune import choose
 
@@ -78,7 +78,6 @@ class Run:
         held_out: Feed | None,
         resume: bool,
         log: Log,
-        watched: bool,
         processes: Processes,
     ) -> Self:
         """Set up the machine, and restore the newest checkpoint when a run is resumed: the first process reads it."""
@@ -98,7 +97,6 @@ class Run:
         state: State
         checkpoints: Checkpoints
         if isinstance(processes, Sharing):
-            check_shared(settings, tune, watched=watched)
             settings = settings.model_copy(update={"compile": "off"})  # FSDP2's hooks break the graph
             state = SharedState.of(model, settings, machine.products, processes)
             checkpoints = SharedCheckpoints(folder, processes, keep=keep, every=every)

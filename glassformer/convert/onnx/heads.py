@@ -46,7 +46,7 @@ class ExportedHead:
     answers: tuple[Answer, ...]
 
     def output(self, arrays: Mapping[str, Tensor]) -> Output:
-        """A graph's answers as the model itself gives them; without states, an answer stands in for their device."""
+        """A graph's answers as the model itself gives them; the first one as `states` where it has none."""
         fields: dict[str, Tensor] = {}
         for answer in self.answers:
             if answer.field and answer.column is None:

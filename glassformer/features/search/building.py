@@ -157,7 +157,7 @@ def maker_of(model: Artefact, strategy: str | Mix, pooling: str, per: Per) -> Ve
         found = ((each.start, each.end) for each in split_sentences(text))
         return [span for span in found if any(map(str.isalnum, text[slice(*span)])) or read(text[slice(*span)])]
 
-    return vectors_of(model, [strategy], [pooling], words=True, spans=spans)
+    return vectors_of(model, [strategy], [pooling], spans=spans)
 
 
 def build(

@@ -277,7 +277,7 @@ def shell(title: str, elements: Sequence[str]) -> str:
     head = (
         '<link rel="icon" href="data:,">',
         '<link rel="stylesheet" href="script/core.css">',
-        # Fetched and compiled while the rest arrives, run behind it.
+        # Fetched and compiled while the rest arrives, run after it.
         '<script type="module" src="script/core.js"></script>',
         *(f'<link rel="modulepreload" href="script/{part}">' for part in script_files() if part.startswith("live-")),
     )

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch import nn
 
 import glassformer as gf
 from glassformer.api.model import Model
@@ -33,14 +32,6 @@ from tests.contracts.tasks import SENTENCES
 from tests.refusals import refused
 
 TEXTS = [f"{sentence} {number}" for number in range(4) for sentence in SENTENCES]
-
-
-@pytest.fixture
-def model(shake: Callable[[nn.Module], None]) -> Model:
-    tokenizer = train_tokenizer("wordpiece", SENTENCES * 3, vocabulary=160)
-    module = build(bert(size="tiny", layers=2, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=24))
-    shake(module)
-    return Model(module, tokenizer, length=16)
 
 
 @pytest.fixture

@@ -4,13 +4,11 @@ N texts · M sentences · W numbers of a vector
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from torch import nn
 
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
@@ -18,9 +16,6 @@ from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.cli.__main__ import main
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.search.index import SearchIndex
-from glassformer.models.families import bert
-from glassformer.models.transformer import build
-from glassformer.text.train import train_tokenizer
 from tests.contracts.tasks import SENTENCES
 from tests.refusals import refused
 
@@ -29,14 +24,6 @@ PARTS = [[f"{SENTENCES[(n + k) % len(SENTENCES)].capitalize()}." for k in range(
 PARTS.insert(3, [])
 TEXTS = ["  ".join(parts) for parts in PARTS]
 ASKED = ["the dog and the fox", "food for friends", "winter"]
-
-
-@pytest.fixture
-def model(shake: Callable[[nn.Module], None]) -> Model:
-    tokenizer = train_tokenizer("wordpiece", SENTENCES * 3, vocabulary=160)
-    module = build(bert(size="tiny", layers=2, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=24))
-    shake(module)
-    return Model(module, tokenizer, length=16)
 
 
 def cosines(model: Model, pooling: str = "mean") -> Any:
