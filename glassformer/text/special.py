@@ -65,7 +65,7 @@ _WELL_KNOWN = {
 
 
 def roles_by_name(special: set[str]) -> SpecialTokens:
-    """Guess roles from names. Only where there is also a mask, as in RoBERTa, not in Llama, <s> and </s> frame a text."""
+    """Guess roles from names. Only with a mask, as in RoBERTa and not in Llama, do <s> and </s> frame a text."""
     found = {role: next((name for name in names if name in special), None) for role, names in _WELL_KNOWN.items()}
     if found["mask"] is not None:
         found["first"] = found["first"] or found["begin"]
