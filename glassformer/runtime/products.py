@@ -5,6 +5,8 @@ twice as fast (decisions/2026-11-27-the-faster-product.md).
 N rows, such as the tokens of all sentences · I inputs · O outputs
 """
 
+from functools import cache
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -31,8 +33,11 @@ def choose_products(model: nn.Module) -> None:
             layer.product = product
 
 
+@cache
 def best_product() -> Product:
-    """The product of many rows in float32 that is faster on this processor, measured once on a machine."""
+    """The product of many rows in float32 that is faster on this processor, measured once on a machine. One process
+    keeps to one product, so that a model opened twice gives the same bits.
+    """
     if not torch.backends.mkldnn.is_available():
         return F.linear
     rows, outputs, inputs = _MEASURED

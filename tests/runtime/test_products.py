@@ -3,7 +3,7 @@
 N rows · I inputs · O outputs
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -119,6 +119,15 @@ def test_what_learns_or_is_looked_at_is_left_to_torch(multiplied: list[int]) -> 
     assert not multiplied
 
 
+@pytest.fixture
+def unmeasured() -> Iterator[None]:
+    """A process that has not measured yet, before and after."""
+    best_product.cache_clear()
+    yield
+    best_product.cache_clear()
+
+
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("faster", ["MKL", "oneDNN"])
 def test_what_was_measured_is_chosen(monkeypatch: pytest.MonkeyPatch, faster: str) -> None:
     def measured(what: str, ways: Mapping[str, Callable[[], Tensor]], *, least: float) -> str:
@@ -134,6 +143,15 @@ def test_what_was_measured_is_chosen(monkeypatch: pytest.MonkeyPatch, faster: st
     assert layer.product is (by_onednn if faster == "oneDNN" else F.linear)
 
 
+@pytest.mark.usefixtures("unmeasured")
+def test_a_process_keeps_to_one_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "fastest", lambda *_, **__: "oneDNN")
+    first = best_product()
+    monkeypatch.setattr(products, "fastest", lambda *_, **__: "MKL")  # the machine is loaded, or the cache was emptied
+    assert best_product() is first
+
+
+@pytest.mark.usefixtures("unmeasured")
 def test_a_layer_with_a_product_of_its_own_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def own(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return F.linear(x, weight, bias)
