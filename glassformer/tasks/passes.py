@@ -16,6 +16,11 @@ BATCH_TOKENS = 8192
 CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 1024, 32
 
 
+def most_tokens(device: str) -> int:
+    """Tokens of a forward pass on a device of this type, padding included."""
+    return CPU_BATCH_TOKENS if device == "cpu" else BATCH_TOKENS
+
+
 def in_threads(
     work: Callable[[Iterable[range]], Iterator[tuple[int, Any]]], passes: Sequence[range], threads: int
 ) -> Iterator[tuple[int, Any]]:

@@ -19,7 +19,7 @@ from glassformer.run.serving.limits import Limits
 from glassformer.run.serving.refusals import BrokenError, BusyError, OverloadedError
 from glassformer.run.serving.stopping import Unwanted
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks.passes import BATCH_TOKENS, CPU_BATCH_TOKENS
+from glassformer.tasks.passes import most_tokens
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row
 from glassformer.tasks.writing.writers import Writer
@@ -111,7 +111,7 @@ class Worker:
     ) -> None:
         self.model, self.limits, self.taken = model, limits, taken
         self.engine = engine_of(model, lasting=True)
-        self.most_tokens = CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS
+        self.most_tokens = most_tokens(model.device.type)
         self.waiting: deque[Item] = deque()
         self.streams: list[Written] = []
         self.tokens = 0  # that wait
