@@ -50,15 +50,15 @@ def home_served(groups: Sequence[tuple[str, Sequence[Shown]]]) -> str:
     return document_of(
         '<link rel="stylesheet" href="script/home.css"><script type="module" src="script/home.js"></script>',
         f"{own}{OPENING}",
-        '<p><a href="#other">Open another model</a></p>',
+        '<p><a href="#other">Open another model</a> · <a href="./#level=quiz">Quiz: ten questions</a></p>',
     )
 
 
 OPENING_WORDS = (
     *("Another model", "Drop the folder of a model here, or write where it is.", "A folder, or", "from Hugging Face"),
-    *("Open", "Open another model"),
+    *("Open", "Open another model", "Quiz: ten questions"),
 )
-"""The words of `OPENING` and of the link to it: the script of the page says them in the language that was chosen."""
+"""The words of `OPENING` and of the links above: the script of the page says them in the language that was chosen."""
 OPENING = """
 <h2 id="other">Another model</h2>
 <div class="drop">

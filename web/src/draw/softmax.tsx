@@ -113,8 +113,14 @@ export function Powers({
             />
           </>
         ))}
-      {left > 0 && <mtext class="quiet">{` + ${more(left, shared)}`}</mtext>}
-      {shared < length && <mtext class="quiet">{say` + ${length - shared} × 0 (forbidden)`}</mtext>}
+      {left > 0 && [<mo>+</mo>, <mtext class="quiet">{more(left, shared)}</mtext>]}
+      {shared < length && [
+        <mo>+</mo>,
+        <munder>
+          <mtext class="quiet">{`${length - shared} × 0`}</mtext>
+          <mtext>{say`forbidden`}</mtext>
+        </munder>,
+      ]}
     </mrow>
   );
 }

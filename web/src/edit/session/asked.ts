@@ -21,6 +21,6 @@ export function equal(one: Asked, two: Asked): boolean {
 
 export function moveTo(asked: Asked): void {
   // Another model has other tensors: nothing of what was in hand is in it.
-  const other: Partial<State> = { unit: "", tensor: "", cell: [], sentence: 0, layout: [] };
+  const other: Partial<State> = { level: "block", unit: "", tensor: "", cell: [], sentence: 0, layout: [] };
   go(asked.model === state.value.model ? asked : { ...other, ...asked });
 }

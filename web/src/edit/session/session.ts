@@ -317,9 +317,10 @@ export class Session {
     }
     const other = this.#begun && this.#shown.model !== asked.model;
     this.#shown = asked;
-    const { unit } = state.value;
+    const { level, unit } = state.value;
     let inHand = inHandOf(next);
-    if (other) inHand = { ...inHand, level: firstLevel(now.formulas) };
+    // A link to a view of another model names its level.
+    if (other && (level === "block" || level === "model")) inHand = { ...inHand, level: firstLevel(now.formulas) };
     const units = now.formulas.map((formula) => formula.unit);
     if (!units.includes(unit)) inHand = { ...inHand, unit: firstUnit(units) };
     const moved = movedChanges(before ?? [], after ?? [], old, now);

@@ -128,6 +128,7 @@ function beneath(now: Lesson): string {
       : say`The same probability for each of the ${words} words would have a loss of ${short(Math.log(words))}.`,
   ];
   parts.unshift(say`Loss: how wrong the guesses are (0: certain and right).`);
+  if (learner.step > 0) parts.push(say`Each step moves the weights against their gradients, the first by the rate.`);
   const { added } = learner.setup;
   if (added.length > 0)
     parts.unshift(

@@ -72,7 +72,7 @@ function Places({ all }: { all: Lens }): VNode {
         }))}
       />
       <p class="rule-of-heads">
-        {say`Each cell is the first guess if the output layer read this state: its probability in digits and as a line; “rank” is the place of the final answer there among all tokens (1: it is the guess). The last column is the run’s own answer.${all.left_out !== "" && ` ${heard(all.left_out)}`}`}
+        {say`Each cell is the first guess if the output layer of the model, with the same weights, read this state: its probability in digits and as a line; “rank” is the place of the final answer there among all tokens (1: it is the guess). The last column is the run’s own answer.${all.left_out !== "" && ` ${heard(all.left_out)}`}`}
       </p>
     </>
   );
@@ -220,7 +220,7 @@ export function LensBeside(): VNode | null {
           </p>
         )}
         <p class="then">
-          {say`The states between were never trained to be read by this head: an early guess that makes no sense says that the head cannot read it, not that nothing is there.`}
+          {say`The states between were never trained to be read by the output layer: an early guess that makes no sense says that it cannot read the state, not that nothing is there.`}
         </p>
         <p class="quiet">{say`Logit lens: nostalgebraist 2020.`}</p>
       </div>

@@ -190,8 +190,7 @@ function Controls({ sheet, cell }: { sheet: Sheet; cell: readonly number[] }): V
   return (
     <div class="controls">
       <span class="quiet">
-        {sheet.tensor.shape.length === 2 && `${sheet.rows} × ${sheet.columns} = `}
-        {sheet.tensor.shape.length > 2 && `${sheet.tensor.shape.join(" × ")} = `}
+        {sheet.tensor.shape.length > 1 && `${sheet.tensor.shape.join(" × ")} = `}
         {counted(count, "number")}
       </span>
       {others

@@ -63,6 +63,7 @@ export const end: Step = {
     const { formulas, model } = s.names.run;
     const last = s.guesses.length > 0 ? "head.probabilities" : s.embed("word");
     return {
+      variant: model.stacks.every(({ side }) => side === "encoder") && "encoder",
       puts: { tensors: counted(formulas.length, "tensor"), weights: counted(model.parameters, "weight") },
       at: s.at("block", last, s.guesses[0]?.given ?? {}),
     };

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-KGNEUCU7.js";import"./chunk-2QYCFW72.js";import"./chunk-E376DFPC.js";import"./chunk-G3OJDKOY.js";import"./chunk-HH27KPR7.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
