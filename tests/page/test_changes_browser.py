@@ -189,6 +189,19 @@ def test_the_live_page_chooses_a_model_and_reads_another_text(window: Page, tmp_
         window.goto("about:blank")
 
 
+def test_a_link_to_a_view_of_another_model_opens_that_view(window: Page, tmp_path: Path) -> None:
+    with serving(desk_of(small_model(tmp_path))) as address:
+        window.goto(address)
+        window.locator("button.word").first.wait_for()
+        window.evaluate("location.hash = 'level=heads&model=small'")
+        until(window, lambda: window.locator(".choose select").input_value() == "small")
+        assert "level=heads" in place_of(window)
+        assert window.locator("main").get_attribute("data-level") == "heads"
+        window.locator(".choose select").select_option(index=0)  # who chooses a model begins with the whole of it
+        until(window, lambda: window.locator("main").get_attribute("data-level") == "block")
+        window.goto("about:blank")
+
+
 def test_a_slow_run_is_told_and_can_be_stopped(window: Page) -> None:
     desk = desk_of()
     with serving(desk) as address:
