@@ -14,8 +14,9 @@ from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.cli.__main__ import main
+from glassformer.cli.vectors.search_ask import shown_text
 from glassformer.features.embed import embed, vectors_of
-from glassformer.features.search.index import SearchIndex
+from glassformer.features.search.index import Hit, SearchIndex
 from tests.contracts.tasks import SENTENCES
 from tests.refusals import refused
 
@@ -136,3 +137,17 @@ def test_sentences_that_do_not_fit_the_texts_are_refused(model: Model, tmp_path:
     (path / "index.json").write_text(sealed_json(facts))
     with refused(CheckpointError, got="sentences.npy"):
         SearchIndex.open(path, model)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "shown"),
+    [
+        ("It rained.  The wall\nfell.", "It rained.", "It rained. …"),
+        ("It rained. The wall fell.", "The wall\nfell.", "… The wall fell."),
+        ("It rained. It fell. It stood.", "It fell.", "… It fell. …"),
+        ("It rained.", None, "It rained."),
+        ("a" * 200, None, "a" * 160 + "…"),
+    ],
+)
+def test_an_ellipsis_is_where_the_text_goes_on(text: str, sentence: str | None, shown: str) -> None:
+    assert shown_text(Hit(1, 0.5, 0, text, None, sentence)) == shown
