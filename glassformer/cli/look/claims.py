@@ -6,9 +6,8 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.bundled.claims import Claim, known_claim, known_claims, recorded
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Json, Out
-from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
+from glassformer.cli.terminal.screen import console, escaped, print_table, record, results
 
 _NAME = "The claim to show, X-1 to X-20.  [default: list all claims]"
 _RUN = "Train the models of the claim again, measure them and give a new verdict."
@@ -59,14 +58,14 @@ def _facts(its: Claim) -> dict[str, str]:
 
 
 def _list() -> None:
-    table = plain_table("", "claim", "verdict", "rests on", "date")
+    rows = []
     for its in known_claims().values():
         known = recorded()[its.id]
         star = "" if its.stages else " *"
         words = [known[key] for key in ("verdict", "rests_on", "date")]
-        table.add_row(its.id, escaped(its.title) + star, *words)
+        rows.append((its.id, escaped(its.title) + star, *words))
     screen = console()
-    print_table(screen, table)
+    print_table(screen, ("", "claim", "verdict", "rests on", "date"), rows)
     screen.print("* run by the code of a checkout: glassformer claims X-9 says which")
 
 
@@ -81,10 +80,7 @@ def _show(its: Claim, found: Mapping[str, Any]) -> None:
         from glassformer.run.claim_tables import answers_table, scores_table
 
         for head, rows in (scores_table(found), answers_table(found)):
-            table = plain_table(*head)
-            for row in rows:
-                table.add_row(*map(escaped, row))
-            print_table(screen, table)
+            print_table(screen, head, [[*map(escaped, row)] for row in rows])
     if "verdict" in found:
         rests = found.get("rests_on", f"{found.get('seeds')} seeds")
         screen.print(escaped(f"verdict: {found['verdict']} ({rests}, {found['date']})"))

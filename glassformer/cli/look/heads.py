@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from glassformer.base.errors import DataError
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.options import ROWS, STDIN, Device, Json, NamedModel, Seed, Threads, held_out_texts
-from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
+from glassformer.cli.terminal.screen import console, escaped, note, print_table, record
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -157,7 +156,7 @@ def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost
     sides = {f"{head.attention.split('.')[0]} {head.attention.split('.')[-1]}" for head in found}
     by_head = {} if lost is None else {(each.attention, each.head): each for each in lost.heads}
     last = [] if lost is None else ["lost without it"]
-    table = plain_table("head", "looks mostly", "share", "entropy", "away", *last, right=slice(2, None))
+    rows = []
     for head in found:
         share = "" if head.job in ("few", "many") else f"{head.value:.0%}"
         away = head.measures["distance"]
@@ -165,8 +164,8 @@ def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost
         cells.append("" if math.isnan(away) else f"{away:.1f}")
         if lost is not None:
             cells.append(with_interval(by_head[head.attention, head.head]))
-        table.add_row(*cells)
-    print_table(screen, table)
+        rows.append(cells)
+    print_table(screen, ("head", "looks mostly", "share", "entropy", "away", *last), rows, slice(2, None))
     screen.print(f"looks mostly, share: {RULE} Measured on {escaped(attention_on)}.", markup=False)
     screen.print("entropy: of the attention, in nats; away: mean distance in tokens.")
     if lost is not None:

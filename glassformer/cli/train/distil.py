@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.base.errors import ConfigError
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import WHICH, Resume, RunFolder, Set, json_option
-from glassformer.cli.terminal.screen import console, plain_table
+from glassformer.cli.terminal.screen import console, print_table
 from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.cli.train.train import folder_of, recipe_of_run, tell, trained
 from glassformer.cli.train.training_options import OF_VECTORS, Files, with_options_of_students
@@ -106,15 +105,14 @@ def _compare(model: Model) -> None:
     scores, student = taught["scores"], model.metrics["scores"]
     kept = model.measured_as.kept_by.removeprefix("-")
     named = [name for name in dict.fromkeys((*_SHOWN, kept)) if name in scores and name in student]
-    table = plain_table("", "layers", "parameters", *(name.replace("_", " ") for name in named))
+    heads = ("", "layers", "parameters", *(name.replace("_", " ") for name in named))
     parameters = sum(each.numel() for each in model.module.parameters())
     layers = len(model.config.output_stack.blocks)
-    for name, of, depth, count in (
-        ("teacher", scores, taught["layers"], taught["parameters"]),
-        ("student", student, layers, parameters),
-    ):
-        table.add_row(name, str(depth), f"{count:,}", *(f"{of[score]:.4f}" for score in named))
-    print_table(console(sys.stderr), table)
+    both = ("teacher", scores, taught["layers"], taught["parameters"]), ("student", student, layers, parameters)
+    rows = [
+        (name, str(depth), f"{count:,}", *(f"{of[score]:.4f}" for score in named)) for name, of, depth, count in both
+    ]
+    print_table(console(sys.stderr), heads, rows)
 
 
 # Scores that stand beside each other, where the task has them.

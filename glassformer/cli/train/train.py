@@ -11,9 +11,8 @@ import typer
 from glassformer.base.errors import ConfigError
 from glassformer.base.launched import is_one_of_several
 from glassformer.base.wrapping import width_of, wrapped_command
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Resume, RunFolder, Set, json_option
-from glassformer.cli.terminal.screen import console, note_command, plain_table, record
+from glassformer.cli.terminal.screen import console, note_command, print_table, record
 from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.cli.train.training_options import Files, What, with_recipe_options
 
@@ -102,11 +101,8 @@ def tell(model: Model, folder: Path, *, json: bool) -> None:
         from glassformer.run.seeds import lines
 
         found = model.metrics["seeds"]
-        table = plain_table("", "mean", "deviation", "lowest … highest")
-        for line in lines(found):
-            table.add_row(*line)
         screen = console(sys.stderr)
-        print_table(screen, table)
+        print_table(screen, ("", "mean", "deviation", "lowest … highest"), lines(found))
         screen.print(
             f"over {len(found['runs'])} seeds. The best by {found['best_by']}: {folder} (being the best of several, "
             "its own score is too high: report the mean)"

@@ -9,9 +9,8 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.wrapping import printable
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import set_aside
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.screen import console, note, plain_table, record, results
+from glassformer.cli.terminal.screen import console, note, print_table, record, results
 from glassformer.cli.vectors.embed import told_of
 from glassformer.cli.vectors.embed_compare_out import Made, write_mix_of, write_probe_of
 from glassformer.cli.vectors.embed_compare_rows import Examples, drawn, tell_of_labels, texts_of, words_of
@@ -190,21 +189,17 @@ def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
 
 def _show(found: Ranking, what: str, handle: Any) -> None:
     screen = console(handle)
-    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "minus the best", right=slice(3, None))
-    table.columns[0].justify = "right"
+    heads = ("", "strategy", "pooling", f"{found.score}, %", "minus the best")
+    rows = []
     for place, each in enumerate((*found.vectors, *found.baselines), start=1):
         of_vectors = place <= len(found.vectors)
         strategy, _, pooling = each.name.rpartition(".") if of_vectors else (each.name, "", "")
         score = " … ".join(f"{100 * end:.1f}" for end in each.scores[found.score][1:])
         behind = "" if each.behind is None else " … ".join(_points(end) for end in each.behind[1:])
-        table.add_row(
-            str(place) if of_vectors else "",
-            printable(strategy),
-            pooling,
-            f"{100 * each.scores[found.score].value:.1f} ({score})",
-            "" if each.behind is None else f"{_points(each.behind.value)} ({behind})",
-        )
-    print_table(screen, table)
+        own = f"{100 * each.scores[found.score].value:.1f} ({score})"
+        less = "" if each.behind is None else f"{_points(each.behind.value)} ({behind})"
+        rows.append((str(place) if of_vectors else "", printable(strategy), pooling, own, less))
+    print_table(screen, heads, rows, (0, 3, 4))
     for pooling, mix in found.mixes.items():
         shares = ", ".join(f"{share:.0%}" for share in mix.shares)
         screen.print(f"mix with {pooling}: of the embedding and each block {shares}", markup=False)

@@ -5,11 +5,10 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.destination import counted
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import note_no_text, open_model
 from glassformer.cli.terminal.options import MODEL, STDIN, Device, Json, Out, TextColumn, TextFiles, Threads, top_option
 from glassformer.cli.terminal.readers import reader_of
-from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, results
+from glassformer.cli.terminal.screen import console, escaped, note, print_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
 from glassformer.cli.vectors.embed_fill import NAMED
 
@@ -75,16 +74,16 @@ def search_ask(
                     continue
                 screen = console(handle)
                 screen.print(f"[bold]{escaped(text)}[/bold]")
-                table = plain_table("", score, "row", "text", right=slice(None, 3))
                 if not hits:
                     why = "no words, so nothing is found" if hits is None else "no text has a word of this question"
                     screen.print(f"[dim]{why}[/dim]")
                     continue
-                for hit in hits:
-                    shown = " ".join((hit.sentence or hit.text).split())
-                    shown = shown if len(shown) <= 160 else f"{shown[:160]}…"
-                    table.add_row(str(hit.rank), f"{hit.score:.4f}", f"{hit.row:,}", escaped(shown))
-                print_table(screen, table)
+                shown = [" ".join((hit.sentence or hit.text).split()) for hit in hits]
+                rows = [
+                    (str(hit.rank), f"{hit.score:.4f}", f"{hit.row:,}", escaped(its[:160] + "…" * (len(its) > 160)))
+                    for hit, its in zip(hits, shown, strict=True)
+                ]
+                print_table(screen, ("", score, "row", "text"), rows, slice(3))
             handle.flush()
     if blank:
         more = f" and {len(blank) - NAMED:,} more" if len(blank) > NAMED else ""
