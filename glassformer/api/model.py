@@ -151,8 +151,7 @@ class Model(Answering, Writing):
         Raises ConfigError for a model that the format does not have, MissingExtraError without onnx and onnxruntime,
         CheckpointError where it cannot be written or does not give what the model gives.
         """
-        from glassformer.run.exports import export
-        from glassformer.run.onnx_folder import ExportOptions
+        from glassformer.run.exports import ExportOptions, export
 
         files = [data] if isinstance(data, str | Path) else data
         options = ExportOptions(features, pooling, int8, tuple(listed(texts)), tuple(files))

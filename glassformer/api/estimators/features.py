@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from glassformer.api.estimators.given import labels_of, texts_of
-from glassformer.api.estimators.saving import load_estimator, save_estimator
+from glassformer.api.estimators.tuning import load_estimator, save_estimator
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError

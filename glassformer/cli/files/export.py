@@ -11,8 +11,8 @@ from glassformer.cli.terminal.options import DATA_FILES, INT8, POOLING, Json, Mo
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record
 
 if TYPE_CHECKING:
+    from glassformer.run.exports import OnnxExport
     from glassformer.run.onnx_check import Int8Loss
-    from glassformer.run.onnx_folder import OnnxExport
 
 _FEATURES = "For onnx: output hidden states and text vectors instead of predictions."
 _POOLING = f"{POOLING}  Needs --features.  [default: mean]"
@@ -36,8 +36,8 @@ def export(
     """Write a model for other programs: a Hugging Face folder whose model gives the same outputs, or an encoder as an
     ONNX graph. The graph is compared with the model before it is saved.
     """
+    from glassformer.run.exports import ExportOptions
     from glassformer.run.exports import export as write
-    from glassformer.run.onnx_folder import ExportOptions
     from glassformer.saved.artefact import Artefact
     from glassformer.saved.opening import open_as_saved
     from glassformer.training.progress import ConsoleProgress

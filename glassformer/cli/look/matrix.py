@@ -11,7 +11,7 @@ import typer
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.base.lines import label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
-from glassformer.cli.look.matrix_lines import LONGEST_WORD, flowing, print_notes, table
+from glassformer.cli.look.matrix_printed import LONGEST_WORD, flowing, print_notes, table
 from glassformer.cli.terminal.opened import open_model
 from glassformer.cli.terminal.options import HTML, MODEL, STDIN, WHICH, Json, Notes, Seed
 from glassformer.cli.terminal.screen import record

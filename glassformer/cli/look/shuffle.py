@@ -12,7 +12,7 @@ from glassformer.base.errors import DataError
 from glassformer.base.lines import grid, indented, label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.bundled.texts import notes_about
-from glassformer.cli.look.matrix_lines import print_notes
+from glassformer.cli.look.matrix_printed import print_notes
 from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.options import HTML, Device, Json, NamedModel, Notes, Seed, Texts, Threads
 from glassformer.cli.terminal.screen import record

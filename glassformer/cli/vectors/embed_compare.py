@@ -1,24 +1,27 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError, from_system
 from glassformer.base.wrapping import printable
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import set_aside
 from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.screen import console, note, print_table, record, results
 from glassformer.cli.vectors.embed import told_of
-from glassformer.cli.vectors.embed_compare_out import Made, write_mix_of, write_probe_of
 from glassformer.cli.vectors.embed_compare_rows import Examples, drawn, tell_of_labels, texts_of, words_of
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
+    from glassformer.features.pooling import Reals
     from glassformer.features.rank import Ranked, Ranking
+    from glassformer.scoring.score import Integers
 
 MOST_ROWS = 5000
 _SCORES = {"accuracy": "accuracy", "macro-f1": "macro F1"}
@@ -230,3 +233,59 @@ def _beside(found: Ranking) -> str:
 
 def _points(value: float) -> str:
     return f"{100 * value:+.1f}".replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A ranking with vectors [E, F] by name, layers [E, K, F] of a mix by pooling, labels and groups [E]."""
+
+    ranking: Ranking
+    vectors: Mapping[str, Reals]
+    layers: Mapping[str, Reals]
+    labels: Sequence[str]
+    groups: Integers
+
+
+def write_mix_of(path: Path, found: Ranking) -> None:
+    from glassformer.features.mix import write_mix
+
+    names = [each.name for each in found.vectors if each.name.startswith("mix.")]
+    pooling = names[0].removeprefix("mix.")
+    with from_system(DataError, f"cannot write the mix to {path}"):
+        write_mix(path, found.mixes[pooling])
+    note(f"{path}: the mix learned with the pooling {pooling}, on all {found.examples:,} labels")
+
+
+def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) -> None:
+    from glassformer.features.probe import learn_probe, write_probe
+    from glassformer.models.fingerprint import fingerprint
+
+    found = made.ranking
+    best = found.vectors[0]
+    strategy, _, pooling = best.name.rpartition(".")
+    mix = found.mixes[pooling] if strategy == "mix" else None
+    vectors = made.vectors[best.name] if mix is None else mix.of_pooled(made.layers[pooling])  # [E, F]
+    score = best.scores[found.score]
+    probe = learn_probe(
+        vectors,
+        made.labels,
+        strategy=strategy,
+        pooling=pooling,
+        model=fingerprint(model.module),
+        mix=mix,
+        groups=made.groups,
+        score=found.score,
+        learned={
+            "from": ", ".join(file.name for file in files),
+            "texts": found.examples,
+            "score": found.score,
+            "value": score.value,
+            "low": score.low,
+            "high": score.high,
+            "folds": found.folds,
+            "baselines": {each.name: each.scores[found.score].value for each in found.baselines},
+        },
+    )
+    with from_system(DataError, f"cannot write the logistic regression to {path}"):
+        write_probe(path, probe)
+    note(f"{path}: a logistic regression on {best.name}, learned on all {found.examples:,} labels")
