@@ -24,7 +24,7 @@ from glassformer.api.model import Model
 from glassformer.api.train import train
 from glassformer.base.errors import GlassformerError
 from glassformer.base.settings import read_settings
-from glassformer.cli.ask.decoding_options import TYPED
+from glassformer.cli.ask.ask import TYPED
 from glassformer.cli.ask.show import check_streamed
 from glassformer.convert import fetch, read_huggingface
 from glassformer.convert.onnx.heads import head_of

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from glassformer.base.errors import DataError
 from glassformer.cli.ask import show
+from glassformer.cli.ask.ask import check_decoding
 from glassformer.cli.ask.conversation import converse
-from glassformer.cli.ask.decoding_options import check_decoding
 from glassformer.cli.ask.show import Job
 from glassformer.cli.corpus.blocks import Verb, answerable, corpus_of, need_one, write_lines
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray

@@ -112,16 +112,8 @@ class Answered(NamedTuple):
     answers: bytes
 
 
-Runner = Callable[[Corpus], Iterator[Answered]]
-"""Reads the blocks of a corpus, has them answered, and gives back the answers in the order of the blocks."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A corpus, and who has its blocks answered."""
-
-    corpus: Corpus
-    run: Runner
+Spread = Callable[[str, int], Iterator[Answered]]
+"""Has the blocks of a corpus answered by the model of this digest, those after so many answers, in their order."""
 
 
 def read_blocks(corpus: Corpus) -> Iterator[str]:
@@ -242,7 +234,7 @@ def write_blocks(
     """Have the blocks after `done` answered and `write` the answers; returns how many are `empty`."""
     messages, long = Few(), Few()
     empty, number = 0, done
-    for answered in spread.run(replace(spread.corpus, digest=digest_of(opened), done=done)):
+    for answered in spread(digest_of(opened), done):
         block = json.loads(answered.block)
         for sentence in block["messages"]:
             note(sentence)

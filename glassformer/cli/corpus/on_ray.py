@@ -15,7 +15,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError, GlassformerError, MissingExtraError, TrainingError
@@ -72,7 +72,7 @@ def spread_by_ray(corpus: Corpus, output: Output, address: str, suffixes: Sequen
             got=why or f"{output.out}, which has another suffix",
             do=f"add --file FILE and --out FILE, a file of the kind {', '.join(suffixes)}",
         )
-    return Spread(corpus, partial(on_ray, address))
+    return lambda digest, done: on_ray(address, replace(corpus, digest=digest, done=done))
 
 
 def on_ray(address: str, corpus: Corpus) -> Iterator[Answered]:
