@@ -181,8 +181,10 @@ def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, 
     sides = _sides(module, tokenizer)
     places: dict[str, list[tuple[int, int]]] = {}  # side and row of its table
     for number, (_, side) in enumerate(sides):
-        for id_, word in _words_by_id(side):
-            places.setdefault(word, []).append((number, id_))
+        for id_, token in enumerate(side.vocabulary()):
+            if id_ not in side.special_ids and token:
+                word = token[1:] if token.startswith(_BLANKS) else token
+                places.setdefault(word, []).append((number, id_))
     width = module.word_table.shape[1]
     found: set[tuple[int, int]] = set()
     with torch.no_grad():
@@ -212,12 +214,6 @@ def _sides(module: Transformer, tokenizer: Tokenizer) -> list[tuple[Tensor, Toke
     source = module.output_stack if module.encoder is None else module.encoder
     both = [(source.embed.word.weight, tokenizer), (module.word_table, tokenizer.target)]
     return both[:1] if both[0][0] is both[1][0] else both
-
-
-def _words_by_id(tokenizer: Tokenizer) -> Iterator[tuple[int, str]]:
-    for id_, token in enumerate(tokenizer.vocabulary()):
-        if id_ not in tokenizer.special_ids and token:
-            yield id_, token[1:] if token.startswith(_BLANKS) else token
 
 
 def _vectors(path: Path) -> Iterator[tuple[Line, str, list[str]]]:

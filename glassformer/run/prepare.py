@@ -16,11 +16,10 @@ from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
-from glassformer.run import vocabulary as tokens
 from glassformer.run.first_weights import adapt, check_pair, student_of, teacher_of, use_vectors
 from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
-from glassformer.run.vocabulary import body_config, check_length, check_memory, sizes_of
+from glassformer.run.vocabulary import body_config, check_length, check_memory, check_tokens, learn_tokenizer, sizes_of
 from glassformer.runtime.device import choose_machine, use_threads
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
@@ -175,10 +174,7 @@ def _vocabulary(start: Start, kind: type[Task], size: int, earlier: Tokenizer | 
         known = load_tokenizer(Path(section.file))
     # Text that needs more tokens than are to be learned gets more.
     sizes = [section.vocabulary] * (2 - section.shared) if known is None else sizes_of(known)
-    tokens.check_sides(len(sizes), kind, recipe.task.name)
-    tokens.check_blank(section, kind, recipe.task.name)
-    tokens.check_unused(section, start=recipe.model.start is not None)
-    tokens.check_row(recipe.data.length, known, special=section.special)
+    check_tokens(recipe, kind, len(sizes), known)
     # An impossible model must be refused before an hour of reading.
     kind = _planned(recipe, sizes, progress) if start.model is None else _checked_kind(recipe, start.model.config)
     # A resumed run keeps its split, also where the text has changed since.
@@ -188,7 +184,7 @@ def _vocabulary(start: Start, kind: type[Task], size: int, earlier: Tokenizer | 
         progress.note("so few records are all learned, and none is held out; hold out a part with --validation 0.3")
     tokenizer = known
     if tokenizer is None:
-        tokenizer = tokens.learn_tokenizer(section, kind, data, shares, size, progress)
+        tokenizer = learn_tokenizer(section, kind, data, shares, size, progress)
     if start.model is None:
         body = body_config(recipe.model, data.length, *sizes_of(tokenizer), pad_id=tokenizer.pad_id)
     else:

@@ -17,7 +17,7 @@ from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
 from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, split_model
 from glassformer.cli.terminal.options import check_megabytes, refuse_given
-from glassformer.cli.terminal.readers import Reader, reader_of
+from glassformer.cli.terminal.readers import Reader, SentenceReader, TableReader
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
 from glassformer.cli.terminal.texts import Same, batches, find_inputs, records
 from glassformer.data.readers.lines import stop_unless
@@ -179,15 +179,12 @@ def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, Columns], same:
     fields = learned.model_fields if learned.reads == "pairs" else {}
     of_pairs = {role: fields[role].default for role in roles if role in fields}
     columns = {"text": "text", **entry.usual, **of_pairs, **known, **named}
-    return reader_of(
-        {
-            role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of)
-            for role, of in columns.items()
-            if role == "pair" or role not in same
-        },
-        entry.usual,
-        blank=entry.blank,
-        pairs=bool(of_pairs) and not named,
-        turns=entry.turns,
-        words="words" in entry.columns,
-    )
+    read: dict[str, Columns] = {
+        role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of)
+        for role, of in columns.items()
+        if role == "pair" or role not in same
+    }
+    if "words" in entry.columns:
+        return SentenceReader(read, entry.usual, blank=entry.blank)
+    pairs = bool(of_pairs) and not named
+    return TableReader(read, entry.usual, blank=entry.blank, pairs=pairs, lists=entry.turns)

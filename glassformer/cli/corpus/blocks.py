@@ -186,9 +186,9 @@ class Worker:
             return texts, []
         return answerable(texts, self._corpus.asked.refusals(self.opened, texts))
 
-    def __call__(self, block: str) -> Answered:
-        """The answers to a block; an error that stops the command comes with them."""
-        corpus, given = self._corpus, json.loads(block)
+    def __call__(self, row: Mapping[str, str]) -> dict[str, Any]:
+        """The answers to the block of a row, by the names of `Answered`; an error that stops the command is in them."""
+        corpus, given = self._corpus, json.loads(row["block"])
         texts = [Text(values, where, kept=kept, own=own) for values, where, kept, own in given.pop("texts")]
         answers, long, notes = list[bytes](), list[str](), list[str]()
         empty = skipped = 0
@@ -207,7 +207,7 @@ class Worker:
         except GlassformerError as error:
             given["error"] = _sent(error)
         facts = {"count": len(answers), "long": long, "notes": notes, "empty": empty}
-        return Answered(json.dumps({**given, **facts}), b"".join(answers))
+        return Answered(json.dumps({**given, **facts}), b"".join(answers))._asdict()
 
 
 def answerable(texts: Sequence[Text], refusals: Iterable[DataError | None]) -> tuple[list[Text], list[DataError]]:

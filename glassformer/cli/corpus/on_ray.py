@@ -88,7 +88,7 @@ def on_ray(address: str, corpus: Corpus) -> Iterator[Answered]:
             _source(data, corpus), override_num_blocks=1, ray_remote_args={"num_cpus": 0, "scheduling_strategy": here}
         )
         answers = blocks.map(
-            _Actor,
+            Worker,
             fn_constructor_args=(corpus,),
             compute=data.ActorPoolStrategy(size=actors),
             num_cpus=cores,
@@ -100,16 +100,6 @@ def on_ray(address: str, corpus: Corpus) -> Iterator[Answered]:
                 yield Answered(**row)
         except ray.exceptions.RayError as error:
             raise TrainingError("the actors of Ray must live until they have answered", got=last_line(error)) from None
-
-
-class _Actor:
-    """A worker as Ray Data calls it: with a row, which is a block."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._worker = Worker(corpus)
-
-    def __call__(self, row: dict[str, str]) -> dict[str, str | bytes]:
-        return self._worker(row["block"])._asdict()
 
 
 def _source(data: ModuleType, corpus: Corpus) -> Any:

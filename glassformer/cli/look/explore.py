@@ -60,14 +60,27 @@ def explore(
     a text, the page lists your runs, the models opened before and the bundled models. The page is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
+    from glassformer.runtime.device import use_threads
+
     if publish is not None:
         lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}
         refuse_given(lone, "{} belongs to one page", got="a site", do="leave it out, or use explain --html")
-        models = [*([model] if model is not None else []), *(text or ())]
-        _publish(
-            publish, models, address=address or "", language=language, megabytes=megabytes, device=device,
-            threads=threads, overwrite=overwrite, json=json,
+        from glassformer.page.site.publish import MEGABYTES
+        from glassformer.page.site.publish import publish as write_site
+
+        use_threads(threads)
+        models = dict.fromkeys([*([model] if model is not None else []), *(text or ())])
+        site = [_offer(name, [], None, None, None) for name in models] or _offers()
+        page = write_site(
+            publish, site, megabytes=megabytes or MEGABYTES, device=device, address=address or "", language=language,
+            overwrite=overwrite, tell=note,
         )  # fmt: skip
+        size = sum(file.stat().st_size for file in page.parent.iterdir() if file.is_file())
+        if json:
+            record({"home": str(page), "bytes": size, "models": [offer.name for offer in site]}, sys.stdout)
+            return
+        print(page, flush=True)
+        note(f"{size / 1e6:.1f} MB; {page} opens in any browser")
         return
     other = None if language == "en" else language
     of_site = {"address": address, "language": other, "megabytes": megabytes, "overwrite": overwrite}
@@ -79,7 +92,6 @@ def explore(
     from glassformer.page.server.asked import Asked
     from glassformer.page.server.home import own_offers
     from glassformer.page.server.start import serve
-    from glassformer.runtime.device import use_threads
 
     use_threads(threads)
     offers, home = _offers(first="slides"), "home"
@@ -109,36 +121,6 @@ def explore(
         offers, read_settings(Asked, wish, where="the text"), port=port, device=device, announce=opened, home=home,
         browser=not no_browser and not json,
     )  # fmt: skip
-
-
-def _publish(
-    folder: Path,
-    models: list[str],
-    *,
-    address: str,
-    language: str,
-    megabytes: int | None,
-    device: str,
-    threads: int | None,
-    overwrite: bool,
-    json: bool,
-) -> None:
-    """Write the site of these models, or of all bundled ones."""
-    from glassformer.page.site.publish import MEGABYTES, publish
-    from glassformer.runtime.device import use_threads
-
-    use_threads(threads)
-    offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(models)] or _offers()
-    home = publish(
-        folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address, language=language,
-        overwrite=overwrite, tell=note,
-    )  # fmt: skip
-    size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
-    if json:
-        record({"home": str(home), "bytes": size, "models": [offer.name for offer in offers]}, sys.stdout)
-        return
-    print(home, flush=True)
-    note(f"{size / 1e6:.1f} MB; {home} opens in any browser")
 
 
 def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | None, device: str) -> Offer:

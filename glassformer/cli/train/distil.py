@@ -11,7 +11,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.options import WHICH, Resume, RunFolder, Set, json_option
 from glassformer.cli.terminal.screen import console, print_table
 from glassformer.cli.train.recipe_options import requested_recipe
-from glassformer.cli.train.train import folder_of, recipe_of_run, tell, trained
+from glassformer.cli.train.train import folder_of, tell, trained
 from glassformer.cli.train.training_options import OF_VECTORS, Files, with_options_of_students
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def distil(
     reproduce the teacher's text vectors; it starts from --start, or from random weights.
     """
     from glassformer.api.load import load
-    from glassformer.saved.recipe import parse_changes
+    from glassformer.saved.recipe import parse_changes, read_saved_recipe
     from glassformer.tasks.settings import TaskSection
     from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 
@@ -92,7 +92,7 @@ def distil(
         files or [],
         settings=changes,
         assignments=set or [],
-        recorded=recipe_of_run(folder) if resume else None,
+        recorded=read_saved_recipe(folder) if resume else None,
     )
     model = trained(recipe, folder, resume=resume)
     if "teacher" in model.metrics:

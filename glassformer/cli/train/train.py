@@ -42,9 +42,9 @@ def train(
     """Train a model and save it with its tokenizer, recipe, scores and model card. glassformer train TASK --help lists
     the options of a task and their defaults. Ctrl-C saves the run; continue it with --resume --out RUN.
     """
-    if what is None:
-        from glassformer.saved.recipe import RECIPE
+    from glassformer.saved.recipe import RECIPE, read_saved_recipe
 
+    if what is None:
         if not resume or out is None:
             got = "--resume without --out" if resume else "neither"
             do = "glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN"
@@ -66,7 +66,7 @@ def train(
         files or [],
         settings={**(settings or {}), **({"train.shard": True} if shard else {})},
         assignments=set or [],
-        recorded=recipe_of_run(folder) if resume else None,
+        recorded=read_saved_recipe(folder) if resume else None,
     )
     model = trained(recipe, folder, resume=resume)
     tell(model, folder, json=json)
@@ -114,12 +114,6 @@ def tell(model: Model, folder: Path, *, json: bool) -> None:
         print(folder)
         verb, words = example(model)
         note_command("saved. Try:", ["glassformer", verb, str(folder), *words])
-
-
-def recipe_of_run(folder: Path) -> Recipe | None:
-    from glassformer.saved.recipe import read_saved_recipe
-
-    return read_saved_recipe(folder)
 
 
 def folder_of(what: str, out: Path | None, *, resume: bool) -> Path:

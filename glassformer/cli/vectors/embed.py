@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from glassformer.base.errors import ConfigError
-from glassformer.cli.corpus.blocks import Spread, corpus_of, write_lines
+from glassformer.cli.corpus.blocks import corpus_of, write_lines
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside, told_to_go_on
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.partial import Answers
-from glassformer.cli.terminal.readers import Text, reader_of
+from glassformer.cli.terminal.readers import SentenceReader, TableReader, Text
 from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, print_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
 from glassformer.cli.vectors.embed_fill import Embedding, fill, missing, note_unread, planned
@@ -74,7 +74,8 @@ def embed(
         )
     machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
-    reader = reader_of({"text": text_column}, {}, blank=word is None, words=words and word is None)
+    kind = SentenceReader if words and word is None else TableReader
+    reader = kind({"text": text_column}, {}, blank=word is None)
     inputs = find_inputs(texts, file, reader)
     told_of(opened, pooling or ("mean",))
     if word is not None:
@@ -83,11 +84,13 @@ def embed(
             show_word(opened, word, given, pooling or ("mean",), handle, json=json)
         return
     from glassformer.features.embed import vectors_of
+    from glassformer.features.store import vectors_file
 
     maker = vectors_of(opened, strategy or ("last",), pooling or ("mean",), words=words)
     maker.streamed = words
+    names = [feature.name for feature in maker.features]
     depends = {
-        "features": [feature.name for feature in maker.features],
+        "features": names,
         "mixes": [str(feature.strategy.mix) for feature in maker.features],
         "words": words,
         "rejects": rejects is not None,
@@ -110,8 +113,22 @@ def embed(
                     write_lines(spread, opened, answers, bad, advance)
         else:
             total, request = planned(opened, inputs, depends, resume=resume)
-            with told_to_go_on():
-                _write(opened, maker, them, out, bad, request, total, spread, resume=resume)
+            with (
+                told_to_go_on(),
+                vectors_file(out, names, maker.widths, request, words=words, resume=resume) as written,
+            ):
+                if resume:
+                    count = written.texts
+                    note(f"continuing after {count:,} texts" if count else f"{out} has no unfinished vectors")
+                blank = fill(opened, maker, them, written, out, bad, total=total, spread=spread)
+                texts_told, rows = written.texts, written.rows
+            if blank.count:
+                what = "they have no words" if words else "their vectors are those of the special tokens alone"
+                note(f"texts that are blank: {blank.count:,}; {what}")
+            note_unread(maker)
+            of = f"{rows:,} words of {texts_told:,} texts" if words else f"{texts_told:,} texts"
+            shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
+            note(f"{out}: {of}; {shapes} float32 numbers each")
 
 
 def told_of(model: Model, poolings: Sequence[str]) -> None:
@@ -119,35 +136,6 @@ def told_of(model: Model, poolings: Sequence[str]) -> None:
 
     if said := note_of(model.module, poolings):
         note(said)
-
-
-def _write(
-    model: Model,
-    maker: VectorsOf,
-    texts: Iterable[Text],
-    out: Path,
-    bad: Skipped | None,
-    request: dict[str, Any] | None,
-    total: int | None,
-    spread: Spread | None,
-    *,
-    resume: bool,
-) -> None:
-    from glassformer.features.store import vectors_file
-
-    names = [feature.name for feature in maker.features]
-    with vectors_file(out, names, maker.widths, request, words=maker.words, resume=resume) as file:
-        if resume:
-            note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished vectors")
-        blank = fill(model, maker, texts, file, out, bad, total=total, spread=spread)
-        texts_told, rows = file.texts, file.rows
-    if blank.count:
-        what = "they have no words" if maker.words else "their vectors are those of the special tokens alone"
-        note(f"texts that are blank: {blank.count:,}; {what}")
-    note_unread(maker)
-    of = f"{rows:,} words of {texts_told:,} texts" if maker.words else f"{texts_told:,} texts"
-    shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
-    note(f"{out}: {of}; {shapes} float32 numbers each")
 
 
 def _answer(

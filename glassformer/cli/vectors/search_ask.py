@@ -7,7 +7,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.destination import counted
 from glassformer.cli.terminal.opened import note_no_text, open_model
 from glassformer.cli.terminal.options import MODEL, STDIN, Device, Json, Out, TextColumn, TextFiles, Threads, top_option
-from glassformer.cli.terminal.readers import reader_of
+from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
 from glassformer.cli.vectors.embed_fill import NAMED
@@ -55,7 +55,7 @@ def search_ask(
     if judge is not None and judge.label:
         note(f"hits are ordered by the probability of the label {judge.label!r}")
     score = {"vectors": "cosine", "words": "BM25", "both": "score"}[found.usable(by)] if judge is None else judge.score
-    inputs = find_inputs(question, file, reader_of({"text": text_column}, {}, blank=True))
+    inputs = find_inputs(question, file, TableReader({"text": text_column}, blank=True))
     if not file:
         note_no_text("search ask", question or ())
     blank: list[str] = []
