@@ -14,7 +14,7 @@ from glassformer.cli.terminal.destination import set_aside
 from glassformer.cli.terminal.opened import open_model, split_model
 from glassformer.cli.terminal.screen import console, note, print_table, record, results
 from glassformer.cli.vectors.embed import told_of
-from glassformer.cli.vectors.embed_compare_rows import Examples, drawn, tell_of_labels, texts_of, words_of
+from glassformer.cli.vectors.embed_compare_rows import Example, drawn, groups_of, tell_of_labels, texts_of, words_of
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def embed_compare(
 
 def _ranked(
     model: Model,
-    examples: Examples,
+    examples: list[Example],
     strategies: list[str],
     poolings: list[str],
     rows: int,
@@ -148,10 +148,10 @@ def _ranked(
     for each in plain:
         resolve(each, blocks)
     kept = drawn(examples, rows, seed)
-    labels = examples.labels_of(kept)
+    labels = [label for each in kept for label in each.labels]
     names, numbers = np.unique(np.array(labels, object), return_inverse=True)
     # Copies of a text are one group: else the fold that is measured on would hold texts that were learned from.
-    groups = examples.groups_of(kept)
+    groups = groups_of(kept)
     check_labels(names.tolist(), numbers, folds, groups, words=words)
     tell_of_labels(examples, kept, folds)
     if score != ACCURACY and len(names) > MOST_LABELS:
@@ -163,7 +163,7 @@ def _ranked(
     with progress.counting("texts", total=len(kept)) as advance:
         for start in range(0, len(kept), _TOGETHER):
             some = kept[start : start + _TOGETHER]
-            for made in embed(model, maker, (examples.records[number] for number in some)):
+            for made in embed(model, maker, ((each.values, each.where) for each in some)):
                 for name, of in made.vectors.items():
                     arrays[name].append(of if words else of[None])
             advance(len(some))
@@ -171,7 +171,7 @@ def _ranked(
     wanted = {f"{one}.{two}" for one in plain for two in poolings}
     chosen = {name: of for name, of in vectors.items() if name in wanted}
     of_layers = {each: np.stack([vectors[f"{layer}.{each}"] for layer in layers], axis=1) for each in mixed}
-    texts = None if words else [str(examples.records[number][0]["text"]) for number in kept]
+    texts = None if words else [str(each.values["text"]) for each in kept]
     total = (len(chosen) + len(of_layers) + 1 + (texts is not None)) * folds * repeats
     with progress.counting("fits", total=total) as advance:
         found = rank(
