@@ -221,7 +221,7 @@ def test_options_are_checked_before_a_model_is_read(
     run: Run, translator: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(
-        "glassformer.cli.terminal.opened.open_model", lambda *given, **more: pytest.fail("a model was read")
+        "glassformer.cli.terminal.opened.Machine.open", lambda *given, **more: pytest.fail("a model was read")
     )
     done = run("translate", translator, ENGLISH[0], *words)
     assert (done.code, done.out) == (2, "")

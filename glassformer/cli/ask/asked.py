@@ -124,7 +124,7 @@ def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> No
     options: Options = check_decoding(asked, verb) if entry.writes else asked
     output = Output(typed["out"], typed["json"], typed["resume"], typed["rejects"])
     machine = Machine(typed["device"], typed["threads"], typed["fast"], typed.get("int8"), typed["engine"])
-    on_screen = (way, output, machine) == ("records", Output(), Machine()) and texts and not files
+    on_screen = (way, output, machine) == ("records", Output(), Machine(engine="auto")) and texts and not files
     exactly = isinstance(options, WritingOptions) or options.get("expect")  # a rank among all tokens
     opened = _quickly(model, verb, texts, same) if on_screen and not exactly else None
     opened = opened or machine.open(model)

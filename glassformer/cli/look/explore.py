@@ -11,7 +11,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.options import STDIN, json_option, refuse_given
 from glassformer.cli.terminal.outputs import OVERWRITE
 from glassformer.cli.terminal.screen import note, record
@@ -127,7 +127,7 @@ def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | Non
     """The same with the sections that these options ask for; the model is opened for them, and stays open."""
     if probe is None and index is None and start is None:
         return offer
-    opened = open_model(str(offer.place), device=device)
+    opened = Machine(device).open(str(offer.place))
     return replace(offer, makers=beside(opened, probe, index, start), model=opened)
 
 

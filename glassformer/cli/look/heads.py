@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from glassformer.base.errors import DataError
-from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.options import ROWS, STDIN, Device, Json, NamedModel, Seed, Threads, held_out_texts
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record
 
@@ -54,7 +54,7 @@ def heads(
     held-out texts is measured.
     """
     which, texts = split_model("heads", text, model)
-    opened = open_model(which, device=device, threads=threads)
+    opened = Machine(device, threads).open(which)
     measured = of_command(texts) if texts else None
     held = None if held_out is None else of_files(opened, held_out, rows)
     given = measured or held or of_package(opened)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.terminal.opened import open_model
+from glassformer.cli.terminal.opened import Machine
 from glassformer.cli.terminal.options import FAST, Json, ModelFolder
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record
 
@@ -20,7 +20,7 @@ def info(
     json: Json = False,
 ) -> None:
     """Show the family, sizes, parameters by part, tokenizer, task, precision, data and scores of a model."""
-    facts = open_model(model, device="cpu", fast=fast).info()
+    facts = Machine("cpu", fast=fast).open(model).info()
     note_changed(facts["changed_files"])
     if json:
         record(facts, sys.stdout)

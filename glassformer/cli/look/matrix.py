@@ -12,7 +12,7 @@ from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.base.lines import label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look.matrix_printed import LONGEST_WORD, flowing, print_notes, table
-from glassformer.cli.terminal.opened import open_model
+from glassformer.cli.terminal.opened import Machine
 from glassformer.cli.terminal.options import HTML, MODEL, STDIN, WHICH, Json, Notes, Seed
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
@@ -126,7 +126,7 @@ def matrix(
             )
     masks = {"nothing_to_see": nothing_to_see, "window": window, "prefix": prefix_words, "padding": padding_words}
     asked = _Asked(
-        mask_fraction, seed, word_vectors or "random", width, masks, None if model is None else open_model(model)
+        mask_fraction, seed, word_vectors or "random", width, masks, None if model is None else Machine().open(model)
     )
     readings = [cast("Reading", reading or "stated")]
     if post:

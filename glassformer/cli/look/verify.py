@@ -8,7 +8,7 @@ import typer
 
 from glassformer.cli.look.info import note_changed
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.opened import open_model, second_text, split_model
+from glassformer.cli.terminal.opened import Machine, second_text, split_model
 from glassformer.cli.terminal.screen import console, escaped, print_table, record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.decode.options import WritingOptions
@@ -51,7 +51,7 @@ def verify(
     probabilities as one pass over the whole text. The exit code is 1 if a check fails.
     """
     which, texts = split_model("verify", text, model)
-    opened = open_model(which, device=device, fast=fast, threads=threads)
+    opened = Machine(device, threads, fast).open(which)
     from glassformer.saved.store import changed_files  # not at the top: --help must not import torch
 
     note_changed(() if opened.source is None else changed_files(opened.source))

@@ -5,7 +5,7 @@ import typer
 
 from glassformer.base.wrapping import printable
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.opened import open_model
+from glassformer.cli.terminal.opened import Machine
 from glassformer.cli.terminal.screen import console, escaped, print_table, record, results
 
 _MODEL = f"The first model: {options.WHICH}."
@@ -31,7 +31,7 @@ def compare(
     from glassformer.scoring.verdict import difference, shown, told_lower
     from glassformer.training.progress import ConsoleProgress
 
-    first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
+    first, second = (Machine(device, threads, fast).open(each) for each in (model, other))
     with results(out, first.data) as handle:
         found = measure(first, second, *(files or ()), split=split, columns=columns or {}, progress=ConsoleProgress())
         if json:

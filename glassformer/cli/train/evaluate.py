@@ -9,7 +9,7 @@ import typer
 
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.screen import console, escaped, print_table, record, results
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def evaluate(
     from glassformer.scoring.verdict import QUOTING, to_dict
     from glassformer.training.progress import ConsoleProgress
 
-    opened = open_model(which, device=device, fast=fast, threads=threads, engine=engine)
+    opened = Machine(device, threads, fast, engine=engine).open(which)
     with results(out, opened.data) as handle:  # before measuring: an output that cannot be written is refused
         scores = measure(opened, paths, split=split, columns=columns or {}, rejects=rejects, progress=ConsoleProgress())
         if not examples:

@@ -11,7 +11,7 @@ from glassformer.base.errors import ConfigError, DataError, from_system
 from glassformer.base.wrapping import printable
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import set_aside
-from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.screen import console, note, print_table, record, results
 from glassformer.cli.vectors.embed import told_of
 from glassformer.cli.vectors.embed_compare_rows import Example, drawn, groups_of, tell_of_labels, texts_of, words_of
@@ -87,7 +87,7 @@ def embed_compare(
     read = files_of(paths, text=text_column, reads="words" if words else "tables")
     if mix_out is not None and strategy and "mix" not in strategy:
         raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
-    opened = open_model(which, device=device, fast=fast, threads=threads)
+    opened = Machine(device, threads, fast).open(which)
     asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
     told_of(opened, asked)
     with set_aside(rejects, read) as aside:

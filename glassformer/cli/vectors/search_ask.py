@@ -5,7 +5,7 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.destination import counted
-from glassformer.cli.terminal.opened import note_no_text, open_model
+from glassformer.cli.terminal.opened import Machine, note_no_text
 from glassformer.cli.terminal.options import MODEL, STDIN, Device, Json, Out, TextColumn, TextFiles, Threads, top_option
 from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record, results
@@ -47,9 +47,9 @@ def search_ask(
 
     read_facts(index)
     use_threads(threads)
-    opened = None if model is None else open_model(model, device=device)
+    opened = None if model is None else Machine(device).open(model)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
-    judge = None if rerank is None else Reranker(open_model(rerank, device=device), label=rerank_label)
+    judge = None if rerank is None else Reranker(Machine(device).open(rerank), label=rerank_label)
     if judge is None and rerank_label is not None:
         raise ConfigError("--rerank-label needs a model", got="none", do="name it with --rerank MODEL")
     if judge is not None and judge.label:

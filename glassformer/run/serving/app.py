@@ -36,12 +36,6 @@ from glassformer.run.serving.served import Models, Served
 from glassformer.saved.artefact import Artefact
 
 
-def verb_routes(models: Models) -> list[Route]:
-    """A route for each verb that one of the models answers."""
-    known = {verb for served in models.served.values() for verb in served.verbs}
-    return [verb_route(models, form) for name, form in forms().items() if name in known]
-
-
 def verb_route(models: Models, form: Form) -> Route:
     async def ask(request: Request) -> Response:
         served = models[request.path_params["model"]]
@@ -140,7 +134,9 @@ def application(models: Models, token: str | None = None, metrics: Metrics | Non
     app.add_middleware(Observed, metrics=metrics)  # the outermost
     app.add_exception_handler(GlassformerError, _refused)
     app.add_exception_handler(HTTPException, unknown(models))
-    routes = [*verb_routes(models), *openai_routes(models)]
+    known = {verb for served in models.served.values() for verb in served.verbs}
+    verbs = [verb_route(models, form) for name, form in forms().items() if name in known]
+    routes = [*verbs, *openai_routes(models)]
     for route in [*routes, *about_routes(models, metrics, routes)]:
         app.add_route(route.path, named(route), methods=[route.method])
     return app
