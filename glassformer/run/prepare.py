@@ -129,21 +129,17 @@ def _size(data: DataSection, which: str, progress: Progress) -> int:
 
 def _start(asked: Recipe, kind: type[Task], progress: Progress) -> Start:
     length = asked.data.length
-    taught = None if asked.distil.teacher is None else teacher_of(asked.distil, asked.task)
-    own = None if asked.model.start is None else _opened(asked.model.start, asked.model, length)
-    if taught is None:
-        return Start(_with_rate(asked, own, progress), own, None)
-    recipe = asked.model_copy(update={"distil": taught.distil, "task": taught.task})
-    if asked.distil.vectors:
-        return Start(_with_rate(recipe, own, progress), own, taught.model)
-    if own is not None:
-        check_length(taught.model.config, length)
-        check_pair(taught.model, own, asked.distil, pairs=kind.reads_pairs(asked.data))
-        return Start(_with_rate(recipe, own, progress), own, taught.model)
-    student, which = student_of(taught.model, asked.distil)
-    check_length(student.config, length)
-    progress.note(which)
-    return Start(_with_rate(recipe, student, progress), student, taught.model)
+    recipe, teacher = (asked, None) if asked.distil.teacher is None else teacher_of(asked)
+    model = None if asked.model.start is None else _opened(asked.model.start, asked.model, length)
+    if teacher is not None and not asked.distil.vectors:
+        if model is None:
+            model, which = student_of(teacher, recipe.distil)
+            check_length(model.config, length)
+            progress.note(which)
+        else:
+            check_length(teacher.config, length)
+            check_pair(teacher, model, asked.distil, pairs=kind.reads_pairs(asked.data))
+    return Start(_with_rate(recipe, model, progress), model, teacher)
 
 
 def _opened(path: str, section: ModelSection, length: int) -> Artefact:
