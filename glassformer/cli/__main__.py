@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
+from glassformer import __version__
 from glassformer.base.deprecated import noted
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
 from glassformer.base.installed import check_torch
@@ -107,8 +108,6 @@ def _answer(arguments: Sequence[str]) -> int:
         print("\n".join(lines))
         return DONE
     if verb == "--version":
-        from glassformer import __version__
-
         print(f"glassformer {__version__}")
         return DONE
     for option, value in pairwise([*arguments, "next"]):

@@ -22,6 +22,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
+from glassformer import __version__
 from glassformer.base.atomic import current, replace_files
 from glassformer.base.errors import CheckpointError, from_system
 from glassformer.base.json_text import file_checksum, sealed_json
@@ -119,8 +120,6 @@ def _write_files(directory: Path, saved: Artefact) -> None:
     lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in _finite(saved.metrics).items()]
     (directory / METRICS).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")  # one line per metric
     (directory / CARD).write_text(saved.card, encoding="utf-8")
-    from glassformer import __version__
-
     facts = facts_class(None if saved.task is None else saved.task.name)(
         format=FORMAT,
         made_by=f"glassformer {__version__}",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from glassformer.cli.terminal.options import WHICH, Resume, RunFolder, Set, json
 from glassformer.cli.terminal.screen import console, print_table
 from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.cli.train.train import folder_of, tell, trained
-from glassformer.cli.train.training_options import OF_VECTORS, Files, with_options_of_students
+from glassformer.cli.train.training_options import OF_VECTORS, Files, with_recipe_options
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -35,7 +36,7 @@ _VECTORS = (
 )
 
 
-@with_options_of_students
+@partial(with_recipe_options, student=True)
 def distil(
     teacher: Teacher,
     files: Files = None,
