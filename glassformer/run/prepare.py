@@ -207,20 +207,12 @@ def _checked_kind(recipe: Recipe, body: ModelConfig) -> type[Task]:
 
 def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progress) -> Lesson:
     recipe = vocabulary.recipe
-    task, sources = vocabulary.kind.prepared(
-        recipe.task,
-        Preparation(
-            data=recipe.data,
-            tokenizer=vocabulary.tokenizer,
-            body=vocabulary.body,
-            cache=folder / "tokens",
-            shares=vocabulary.shares,
-            seed=recipe.train.seed,
-            log=progress.note,
-            stage=progress.reading,
-            templates=None if start.model is None else start.model.templates,
-        ),
-    )
+    preparation = Preparation(
+        data=recipe.data, tokenizer=vocabulary.tokenizer, body=vocabulary.body, cache=folder / "tokens",
+        shares=vocabulary.shares, seed=recipe.train.seed, log=progress.note, stage=progress.reading,
+        templates=None if start.model is None else start.model.templates,
+    )  # fmt: skip
+    task, sources = vocabulary.kind.prepared(recipe.task, preparation)
     return Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
 
 
@@ -279,16 +271,9 @@ def _feed(start: Start, lesson: Lesson, tokenizer: Tokenizer, found: Probe | Non
         longest = of.length or of.config.output_stack.max_length or lesson.recipe.data.length
         teacher = SentenceTeacher(of.module, of.tokenizer, longest, machine.autocast)
         feed = SentenceVectorsFeed(
-            lesson.task,
-            source,
-            teacher,
-            tokenizer,
-            share=distil.vectors,
-            hard=distil.hard,
-            sentences=distil.sentences,
-            joined=distil.joined,
-            **cut,
-        )
+            lesson.task, source, teacher, tokenizer, share=distil.vectors, hard=distil.hard,
+            sentences=distil.sentences, joined=distil.joined, **cut,
+        )  # fmt: skip
     else:
         teaching = Teaching(distil.temperature, distil.soft, distil.hard, distil.cosine)
         feed = TaughtFeed(lesson.task, source, start.teacher.module, teaching, **cut)
