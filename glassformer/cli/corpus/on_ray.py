@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from glassformer.base.errors import ConfigError, DataError, GlassformerError, MissingExtraError, TrainingError
 from glassformer.cli.corpus.blocks import Answered, Corpus, Spread, Worker, read_blocks
 from glassformer.cli.terminal.destination import Output, not_resumable
-from glassformer.cli.terminal.formats import RECORDS, suffix_of
 from glassformer.cli.terminal.options import LOCAL, refuse_given
+from glassformer.cli.terminal.outputs import RECORDS, suffix_of
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -25,7 +25,7 @@ from glassformer.base.json_text import check_seal, parse_json, sealed_json
 from glassformer.base.paths import behind_links, check_path
 from glassformer.base.resumed import not_left_here, refuse_another_request, written_by_another
 from glassformer.base.wrapping import in_one_line
-from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
+from glassformer.cli.terminal.outputs import TABLES, suffix_of, write_table
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

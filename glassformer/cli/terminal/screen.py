@@ -16,7 +16,7 @@ from glassformer.base.errors import DataError, from_system
 from glassformer.base.json_text import in_json
 from glassformer.base.outputs import output_file
 from glassformer.base.wrapping import CONTROL, for_reading, printable, table_width, width_of, wrapped, wrapped_command
-from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
+from glassformer.cli.terminal.outputs import TABLES, suffix_of, write_table
 from glassformer.cli.terminal.streams import is_utf8
 
 if TYPE_CHECKING:  # rich is imported where something is drawn: --help and a note need none of it

@@ -17,10 +17,9 @@ from glassformer.base.errors import ConfigError, GlassformerError
 from glassformer.run.serving import guard
 from glassformer.run.serving.about import about_routes
 from glassformer.run.serving.batching import Written, broken
-from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.forms import Form, forms
 from glassformer.run.serving.guard import check_local, check_origin
-from glassformer.run.serving.limits import Limits
+from glassformer.run.serving.limits import Limits, read_body
 from glassformer.run.serving.observed import Metrics, Observed
 from glassformer.run.serving.openai import openai_routes
 from glassformer.run.serving.refusals import (

@@ -19,8 +19,8 @@ from glassformer.base.settings import REQUEST, Seed, Settings, read_settings
 from glassformer.features.embed import cosine
 from glassformer.features.search.rerank import best_first, judge_of
 from glassformer.run.serving.batching import Written
-from glassformer.run.serving.bodies import Wish, read_object
 from glassformer.run.serving.forms import Texts
+from glassformer.run.serving.limits import Wish, read_object
 from glassformer.run.serving.routes import Route, answered, in_events, note
 from glassformer.run.serving.served import Models
 from glassformer.tasks import verb_where
