@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from glassformer.api.load import load
-from glassformer.cli.ask.ask import CHATTING, DECODING, TYPED
+from glassformer.cli.ask.ask import CHATTING, DECODING
+from glassformer.cli.terminal.options import TYPED
 from glassformer.tasks.writing.translate.settings import TranslateData
 from glassformer.text.token_text import marked
 from tests.translators import ENGLISH, FRENCH, translating

@@ -1,6 +1,6 @@
 """The verbs that answer, as commands; the options of those that write text are made from `WritingOptions`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -9,17 +9,12 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.options import HTML, Megabytes
+from glassformer.cli.terminal.options import HTML, TYPED, Megabytes
 from glassformer.decode.options import OPTIONS, WritingOptions
 from glassformer.tasks import VERBS
 
 _KINDS = get_type_hints(WritingOptions, localns={"DecodeSettings": object})
 _DEFAULTS = {each.name: each.default for each in fields(WritingOptions)}
-TYPED = {
-    name: option.flags[0].split("/")[0] if option.flags else f"--{name.replace('_', '-')}"
-    for name, option in OPTIONS.items()
-}
-"""What is typed for each of them."""
 
 
 def decoding_options(writes: str) -> dict[str, tuple[Any, object]]:
@@ -61,15 +56,6 @@ CHATTING = {
     **_SHOWN,
     "save": (Annotated[Path | None, typer.Option("--save", writable=True, help=_SAVE)], None),
 }
-
-
-def check_decoding(options: Mapping[str, Any], verb: str) -> WritingOptions:
-    """What was typed as one object; raises ConfigError for options that exclude each other."""
-    from glassformer.decode.asked import search_settings  # not at the top: --help must not import it
-
-    asked = WritingOptions(**options)
-    search_settings(asked, called=TYPED, where=verb)
-    return asked
 
 
 # The options of verbs that write, by what they write.

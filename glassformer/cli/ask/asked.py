@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from glassformer.base.errors import DataError
 from glassformer.cli.ask import show
-from glassformer.cli.ask.ask import check_decoding
 from glassformer.cli.ask.conversation import converse
 from glassformer.cli.ask.show import Job
 from glassformer.cli.corpus.blocks import Verb, answerable, corpus_of, need_one, write_lines
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
 from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, split_model
-from glassformer.cli.terminal.options import check_megabytes, refuse_given
+from glassformer.cli.terminal.options import check_decoding, check_megabytes, refuse_given
 from glassformer.cli.terminal.readers import Reader, SentenceReader, TableReader
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
 from glassformer.cli.terminal.texts import Same, batches, find_inputs, records

@@ -10,9 +10,9 @@ import typer
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.wrapping import in_one_line
-from glassformer.cli.ask.ask import check_decoding, help_of
+from glassformer.cli.ask.ask import help_of
 from glassformer.cli.ask.show import story_page
-from glassformer.cli.terminal.options import WRITE
+from glassformer.cli.terminal.options import WRITE, check_decoding
 from glassformer.cli.terminal.screen import note, record
 from glassformer.tasks import VERBS
 
