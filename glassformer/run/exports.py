@@ -1,6 +1,4 @@
-"""The formats that a model can be exported to; a folder for onnxruntime is written, checked, and only then put in its
-place.
-"""
+"""The formats that a model can be exported to; a graph is compared with the model before it is put in its place."""
 
 import contextlib
 import copy

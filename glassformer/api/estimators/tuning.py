@@ -39,9 +39,7 @@ def save_estimator(
 def load_estimator(
     directory: str | Path, kind: str, device: str | None = None
 ) -> tuple[Model, dict[str, Any], dict[str, Any]]:
-    """The model, the parameters and what was learned. Raises CheckpointError for anything but an estimator of this
-    kind.
-    """
+    """The model, the parameters and what was learned. Raises CheckpointError for anything but such an estimator."""
     path = Path(directory) / FILE
     try:
         facts = read_sealed_json(path)

@@ -1,6 +1,4 @@
-"""The options that `train`, `plan` and `distil` share, each with the setting of the recipe that it changes, and what
---help says of tasks and recipes.
-"""
+"""The options that `train`, `plan` and `distil` share, with their settings; what --help says of tasks and recipes."""
 
 import inspect
 import json
