@@ -95,15 +95,18 @@ def explore(
 
     use_threads(threads)
     offers, home = _offers(first="slides"), "home"
+    beside_it = (probe, index, start) != (None, None, None)
     if text or model is not None:
         which, texts = split_model("explore", text, model)
         first = _offer(which, list(texts_to_explain(texts)) if texts else [], pair, target, choice)
-        first = _with(first, probe, index, start, device)
+        if beside_it:  # the model is opened for its sections, and stays open
+            own = Machine(device).open(str(first.place))
+            first = replace(first, makers=beside(own, probe, index, start), model=own)
         offers = [first, *(offer for offer in offers if offer.name != first.name)]
         home = ""
     elif pair is not None or target is not None or choice:
         raise ConfigError("a second text and candidates belong to a text", got="none", do="give the text too")
-    elif probe is not None or index is not None or start is not None:
+    elif beside_it:
         raise ConfigError("--probe, --index and --start belong to a model", got="none", do="name the model too")
     first = offers[0]
     offers += own_offers({offer.name: offer for offer in offers})
@@ -121,14 +124,6 @@ def explore(
         offers, read_settings(Asked, wish, where="the text"), port=port, device=device, announce=opened, home=home,
         browser=not no_browser and not json,
     )  # fmt: skip
-
-
-def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | None, device: str) -> Offer:
-    """The same with the sections that these options ask for; the model is opened for them, and stays open."""
-    if probe is None and index is None and start is None:
-        return offer
-    opened = Machine(device).open(str(offer.place))
-    return replace(offer, makers=beside(opened, probe, index, start), model=opened)
 
 
 def _offers(*, first: str = "") -> list[Offer]:

@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -12,7 +13,9 @@ import typer
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.options import ROWS, STDIN, Device, Json, NamedModel, Seed, Threads, held_out_texts
+from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record
+from glassformer.cli.terminal.texts import find_inputs, records, texts_to_explain
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -55,7 +58,8 @@ def heads(
     """
     which, texts = split_model("heads", text, model)
     opened = Machine(device, threads).open(which)
-    measured = of_command(texts) if texts else None
+    typed = list(texts_to_explain(texts)) if texts else []
+    measured = Given(typed, None, "the text" if len(typed) == 1 else f"the {len(typed)} texts") if texts else None
     held = None if held_out is None else of_files(opened, held_out, rows)
     given = measured or held or of_package(opened)
     found = jobs(opened, given)
@@ -89,19 +93,7 @@ def jobs(model: Model, given: Given) -> Sequence[Head]:
     return in_groups(listed(mean.measures))
 
 
-def of_command(texts: Sequence[str]) -> Given:
-    from glassformer.cli.terminal.texts import texts_to_explain
-
-    found = list(texts_to_explain(texts))
-    return Given(found, None, "the text" if len(found) == 1 else f"the {len(found)} texts")
-
-
 def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
-    from itertools import islice
-
-    from glassformer.cli.terminal.readers import TableReader
-    from glassformer.cli.terminal.texts import find_inputs, records
-
     columns = {"text": "text"}
     if model.config.encoder is not None and model.config.decoder is not None:
         columns["target"] = "target"
