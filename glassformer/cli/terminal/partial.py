@@ -92,31 +92,21 @@ class Partial(Answers):
         self._state.write(self._mark.line())
 
 
-class _Counted(io.RawIOBase):
+class _Counted(io.FileIO):
     """A file with the size and the CRC-32 of what was written to it."""
 
     def __init__(self, path: Path, begin: Mark) -> None:
-        self._file = io.FileIO(path, "r+")
-        self._file.truncate(begin.size)
-        self._file.seek(begin.size)
+        super().__init__(path, "r+")
+        self.truncate(begin.size)
+        self.seek(begin.size)
         self.size, self.checksum = begin.size, begin.checksum
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._file.fileno()
 
     def write(self, data: Buffer) -> int:
         view = memoryview(data).cast("B")
-        written = self._file.write(view)
+        written = super().write(view)
         self.size += written
         self.checksum = zlib.crc32(view[:written], self.checksum)
         return written
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 @contextmanager
