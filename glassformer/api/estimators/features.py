@@ -1,6 +1,7 @@
 """`TextFeatures`: texts to vectors, as a transformer of scikit-learn."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from glassformer.features.vectors import VectorsOf, blocks_of
 from glassformer.models.fingerprint import fingerprint
 
 
+@dataclass(eq=False, repr=False)
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
     """Texts [N] to vectors [N, F]: hidden states of an unchanged model.
 
@@ -33,20 +35,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     Attributes after `fit`: `model_`, `mix_` (None without "mix"), `n_features_out_`.
     """
 
-    def __init__(
-        self,
-        model: str | Path | Model = "english",
-        *,
-        strategy: str | Mix | Sequence[str | Mix] = ENDS,
-        pooling: str | Sequence[str] = "mean",
-        fast: bool = False,
-        device: str | None = None,
-    ) -> None:
-        self.model = model
-        self.strategy = strategy
-        self.pooling = pooling
-        self.fast = fast
-        self.device = device
+    model: str | Path | Model = "english"
+    _: KW_ONLY
+    strategy: str | Mix | Sequence[str | Mix] = ENDS
+    pooling: str | Sequence[str] = "mean"
+    fast: bool = False
+    device: str | None = None
 
     def fit(self, X: object, y: object = None) -> Self:
         """Open the model, and learn a mix if it is the strategy.

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -55,11 +56,24 @@ def load_estimator(
 _LENGTH = 128
 
 
+@dataclass(eq=False, repr=False)
 class Tuned:
     """They are fitted once they have classes, and are loaded from the folder that `save` wrote."""
 
-    model_: Model
-    classes_: npt.NDArray[Any]
+    model: str | Path | Model | None = "english"
+    _: KW_ONLY
+    epochs: int | None = None
+    learning_rate: float | None = None
+    batch: int | None = None
+    length: int | None = None
+    validation: float = 0.1
+    seed: int = 0
+    device: str = "auto"
+    settings: Mapping[str, Any] | None = None
+    out: str | Path | None = None
+    verbose: bool = False
+    model_: Model = field(init=False)
+    classes_: npt.NDArray[Any] = field(init=False)
     # Parameters that are written beside a saved model: those that are plain numbers and words.
     _kept: ClassVar[tuple[str, ...]] = ("epochs", "learning_rate", "batch", "length", "validation", "seed", "device")
 
@@ -111,7 +125,7 @@ class Tuned:
     def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
         """A fitted one from its folder; raises CheckpointError for another folder."""
         model, given, learned = load_estimator(directory, cls.__name__, device)
-        found = cls(str(directory), **given)  # type: ignore[call-arg]  # an estimator is made from a model
+        found = cls(str(directory), **given)
         found.model_, found.classes_ = model, np.array(learned["classes"])
         return found
 
