@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,6 +11,9 @@ from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
 from glassformer.cli.vectors.embed_fill import NAMED
+
+if TYPE_CHECKING:
+    from glassformer.features.search.index import Hit
 
 _BY = "Search by vectors, words or both.  [default: both; vectors if the index has no words]"
 _MODEL = f"{MODEL}  [default: the model that made the index]"
@@ -74,17 +77,24 @@ def search_ask(
                     continue
                 screen = console(handle)
                 screen.print(f"[bold]{escaped(text)}[/bold]")
+                named = "row" if all(hit.id is None for hit in hits or ()) else "id"
                 if not hits:
                     why = "no words, so nothing is found" if hits is None else "no text has a word of this question"
                     screen.print(f"[dim]{why}[/dim]")
                     continue
-                shown = [" ".join((hit.sentence or hit.text).split()) for hit in hits]
-                rows = [
-                    (str(hit.rank), f"{hit.score:.4f}", f"{hit.row:,}", escaped(its[:160] + "…" * (len(its) > 160)))
-                    for hit, its in zip(hits, shown, strict=True)
-                ]
-                print_table(screen, ("", score, "row", "text"), rows, slice(3))
+                rows = []
+                for hit in hits:
+                    name = f"{hit.row:,}" if named == "row" else escaped(str(hit.id))
+                    rows.append((str(hit.rank), f"{hit.score:.4f}", name, escaped(shown_text(hit))))
+                print_table(screen, ("", score, named, "text"), rows, slice(3))
             handle.flush()
     if blank:
         more = f" and {len(blank) - NAMED:,} more" if len(blank) > NAMED else ""
         note(f"{len(blank):,} questions without words have no answer: {'; '.join(blank[:NAMED])}{more}")
+
+
+def shown_text(hit: "Hit") -> str:
+    """The nearest sentence, or the text, on one line; an ellipsis where the text goes on."""
+    text, shown = (" ".join(each.split()) for each in (hit.text, hit.sentence or hit.text))
+    before, after = ("" if text.startswith(shown) else "… "), ("" if text.endswith(shown) else " …")
+    return before + (f"{shown[:160]}…" if len(shown) > 160 else shown + after)
