@@ -3,7 +3,6 @@
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +139,7 @@ def thinking_machines() -> ThinkingMachines:
 
 def read_table(name: str) -> dict[str, Any]:
     """The TOML file of that name next to this module, with tuples for its lists."""
-    text = resources.files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
     return {key: _frozen(value) for key, value in tomllib.loads(text).items()}
 
 

@@ -141,7 +141,7 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     elif isinstance(given, Mapping):
         values = {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
     elif str(given) in ready_recipes():
-        values, folder = ready_recipe(str(given)), Path(str(recipe_files()[str(given)])).parent
+        values, folder = ready_recipe(str(given)), recipe_files()[str(given)].parent
     else:
         values = read_toml(given)
         where, folder = str(given), Path(given).resolve().parent

@@ -17,15 +17,15 @@ class Limits(Settings):
     """Limits of each request, and of all that wait.
 
     `body`: bytes of a request. `records`: records of a request. `tokens`: tokens of one record, all of its rows
-    together, alone or among others. `request_tokens`: tokens of all records of a request. `token_characters`: so many
-    times these, the characters of a record and of a request: blanks and long words are read to become few tokens or
-    none. `numbers`: numbers of an
-    answer that has a vector of each token. `new_tokens`: tokens that may be asked for of each text that is written.
-    `beams`: beams, or answers to one text. `words`: texts of one option, as `stop`; `characters`: those of them all.
-    `waiting`: records that wait for one model; `waiting_tokens`: their tokens. `streams`: texts of one model that are
-    streamed at once. `requests`: requests that are answered at once. `seconds`: from the last byte of a request to the
-    last byte of its answer. `seconds_to_read`: for a request to come. `seconds_to_take`: for a client to take some more
-    of its answer. `grace`: seconds for what was taken when the server is stopped.
+    together, alone or among others. `request_tokens`: tokens of all records of a request. `token_characters`: so
+    many times these, the characters of a record and of a request: blanks and long words are read to become few
+    tokens or none. `numbers`: numbers of an answer that has a vector of each token. `new_tokens`: tokens that may
+    be asked for of each text that is written. `beams`: beams, or answers to one text. `words`: texts of one option,
+    as `stop`; `characters`: those of them all. `waiting`: records that wait for one model; `waiting_tokens`: their
+    tokens. `streams`: texts of one model that are streamed at once. `requests`: requests that are answered at once.
+    `seconds`: from the last byte of a request to the last byte of its answer. `seconds_to_read`: for a request to
+    come. `seconds_to_take`: for a client to take some more of its answer. `grace`: seconds for what was taken when
+    the server is stopped.
     """
 
     body: Count = 4_000_000
