@@ -119,7 +119,6 @@ MEASURES: Mapping[str, Callable[[Artefact, Score, Sequence[Path], Path], Measure
     "replied": _replied,
 }
 
-
 DATA = "GLASSFORMER_DATA"
 # The 97.5 % point of Student's t by the number of seeds.
 _T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}

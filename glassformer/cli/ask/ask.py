@@ -57,7 +57,6 @@ CHATTING = {
     "save": (Annotated[Path | None, typer.Option("--save", writable=True, help=_SAVE)], None),
 }
 
-
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}
 _TRAINED = "as in training"

@@ -27,7 +27,6 @@ from glassformer.cli.terminal.options import keyword, signed
 if TYPE_CHECKING:
     from pyarrow import DataType
 
-
 TABLES = {".csv": ",", ".tsv": "\t", ".parquet": ""}
 """The suffix of a table, with its delimiter."""
 RECORDS = (".jsonl", *TABLES)

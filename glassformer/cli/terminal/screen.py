@@ -142,9 +142,7 @@ def print_table(
     `bars` are columns of numbers and of bars. In a file it is written without rich, which would take twenty times as
     long.
     """
-    from rich import box
     from rich.cells import cell_len
-    from rich.table import Table
 
     columns = list(zip(heads, *rows, strict=True))
     texts = [_plain_cells(cells) for cells in columns]
@@ -173,6 +171,9 @@ def print_table(
     if widths is None:
         _print_below_each_other(screen, [texts[place] for place in kept])
         return
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for place, width in zip(kept, widths, strict=True):
         justify: Literal["left", "right"] = "left" if words[place] else "right"
