@@ -11,7 +11,7 @@ from typing import Any
 from experiments import results
 from experiments.page import NOT_YET, made_by, table
 from glassformer.bundled.claims import Claim, known_claims
-from glassformer.run.claim_tables import answers_table, scores_table
+from glassformer.cli.look.claims import answers_table, scores_table
 
 WORDS = ("holds", "in part", "does not hold", "not shown", NOT_YET)
 # What the four-task claim and the pre-training claim were measured with: their sets and both sides.

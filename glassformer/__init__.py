@@ -7,145 +7,92 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from glassformer.api.estimators.classifier import TextClassifier
-    from glassformer.api.estimators.features import TextFeatures
-    from glassformer.api.estimators.tagger import Tagger
-    from glassformer.api.load import load
-    from glassformer.api.model import Model
-    from glassformer.api.trace import Trace, load_trace, trace
-    from glassformer.api.train import train
-    from glassformer.base.errors import GlassformerError
-    from glassformer.config import ModelConfig
-    from glassformer.decode.settings import DecodeSettings
-    from glassformer.features.mix import Mix
-    from glassformer.features.search.index import SearchIndex
-    from glassformer.features.search.rerank import Reranker
-    from glassformer.look.summaries.attributions import attributions
-    from glassformer.look.summaries.contributions import contributions
-    from glassformer.look.summaries.head_jobs import heads
-    from glassformer.look.summaries.integrated import integrated_gradients
-    from glassformer.look.summaries.lens import logit_lens
-    from glassformer.look.summaries.rollout import rollout
-    from glassformer.look.summaries.ties import ties
-    from glassformer.look.texts.importance import head_importance
-    from glassformer.look.trace.interventions import (
-        ChangeWord,
-        MaskWord,
-        Replace,
-        allow,
-        average_head,
-        average_layer,
-        forbid,
-        patch,
-        set_number,
-        zero_head,
-        zero_layer,
-    )
-    from glassformer.look.trace.watch import watch
-    from glassformer.models.families import family_config
-    from glassformer.models.inputs import Inputs
-    from glassformer.models.names import tensor_names
-    from glassformer.models.transformer import Transformer, build
-    from glassformer.parts.activity import activity_matrix
-    from glassformer.run.compare import compare
-    from glassformer.saved.recipe import Recipe
-    from glassformer.text.tokenizer import Tokenizer
+    from glassformer.api.estimators.classifier import TextClassifier as TextClassifier
+    from glassformer.api.estimators.features import TextFeatures as TextFeatures
+    from glassformer.api.estimators.tagger import Tagger as Tagger
+    from glassformer.api.load import load as load
+    from glassformer.api.model import Model as Model
+    from glassformer.api.trace import Trace as Trace
+    from glassformer.api.trace import load_trace as load_trace
+    from glassformer.api.trace import trace as trace
+    from glassformer.api.train import train as train
+    from glassformer.base.errors import GlassformerError as GlassformerError
+    from glassformer.config import ModelConfig as ModelConfig
+    from glassformer.decode.settings import DecodeSettings as DecodeSettings
+    from glassformer.features.mix import Mix as Mix
+    from glassformer.features.search.index import SearchIndex as SearchIndex
+    from glassformer.features.search.rerank import Reranker as Reranker
+    from glassformer.look.summaries.attributions import attributions as attributions
+    from glassformer.look.summaries.contributions import contributions as contributions
+    from glassformer.look.summaries.head_jobs import heads as heads
+    from glassformer.look.summaries.integrated import integrated_gradients as integrated_gradients
+    from glassformer.look.summaries.lens import logit_lens as logit_lens
+    from glassformer.look.summaries.rollout import rollout as rollout
+    from glassformer.look.summaries.ties import ties as ties
+    from glassformer.look.texts.importance import head_importance as head_importance
+    from glassformer.look.trace.interventions import ChangeWord as ChangeWord
+    from glassformer.look.trace.interventions import MaskWord as MaskWord
+    from glassformer.look.trace.interventions import Replace as Replace
+    from glassformer.look.trace.interventions import allow as allow
+    from glassformer.look.trace.interventions import average_head as average_head
+    from glassformer.look.trace.interventions import average_layer as average_layer
+    from glassformer.look.trace.interventions import forbid as forbid
+    from glassformer.look.trace.interventions import patch as patch
+    from glassformer.look.trace.interventions import set_number as set_number
+    from glassformer.look.trace.interventions import zero_head as zero_head
+    from glassformer.look.trace.interventions import zero_layer as zero_layer
+    from glassformer.look.trace.watch import watch as watch
+    from glassformer.models.families import family_config as family_config
+    from glassformer.models.inputs import Inputs as Inputs
+    from glassformer.models.names import tensor_names as tensor_names
+    from glassformer.models.transformer import Transformer as Transformer
+    from glassformer.models.transformer import build as build
+    from glassformer.parts.activity import activity_matrix as activity_matrix
+    from glassformer.run.compare import compare as compare
+    from glassformer.saved.recipe import Recipe as Recipe
+    from glassformer.text.tokenizer import Tokenizer as Tokenizer
 
 __version__ = "1.0.0rc1"
 
-__all__ = [
-    "ChangeWord",
-    "DecodeSettings",
-    "GlassformerError",
-    "Inputs",
-    "MaskWord",
-    "Mix",
-    "Model",
-    "ModelConfig",
-    "Recipe",
-    "Replace",
-    "Reranker",
-    "SearchIndex",
-    "Tagger",
-    "TextClassifier",
-    "TextFeatures",
-    "Tokenizer",
-    "Trace",
-    "Transformer",
-    "activity_matrix",
-    "allow",
-    "attributions",
-    "average_head",
-    "average_layer",
-    "build",
-    "compare",
-    "contributions",
-    "family_config",
-    "forbid",
-    "head_importance",
-    "heads",
-    "integrated_gradients",
-    "load",
-    "load_trace",
-    "logit_lens",
-    "patch",
-    "rollout",
-    "set_number",
-    "tensor_names",
-    "ties",
-    "trace",
-    "train",
-    "watch",
-    "zero_head",
-    "zero_layer",
-]
-
-_MODULES = {
-    "ChangeWord": "look.trace.interventions",
-    "DecodeSettings": "decode.settings",
-    "GlassformerError": "base.errors",
-    "Inputs": "models.inputs",
-    "MaskWord": "look.trace.interventions",
-    "Mix": "features.mix",
-    "Model": "api.model",
-    "ModelConfig": "config",
-    "Recipe": "saved.recipe",
-    "Replace": "look.trace.interventions",
-    "Reranker": "features.search.rerank",
-    "SearchIndex": "features.search.index",
-    "Tagger": "api.estimators.tagger",
-    "TextClassifier": "api.estimators.classifier",
-    "TextFeatures": "api.estimators.features",
-    "Tokenizer": "text.tokenizer",
-    "Trace": "api.trace",
-    "Transformer": "models.transformer",
-    "activity_matrix": "parts.activity",
-    "allow": "look.trace.interventions",
-    "attributions": "look.summaries.attributions",
-    "average_head": "look.trace.interventions",
-    "average_layer": "look.trace.interventions",
-    "build": "models.transformer",
-    "compare": "run.compare",
-    "contributions": "look.summaries.contributions",
-    "family_config": "models.families",
-    "forbid": "look.trace.interventions",
-    "head_importance": "look.texts.importance",
-    "heads": "look.summaries.head_jobs",
-    "integrated_gradients": "look.summaries.integrated",
-    "load": "api.load",
-    "load_trace": "api.trace",
-    "logit_lens": "look.summaries.lens",
-    "patch": "look.trace.interventions",
-    "rollout": "look.summaries.rollout",
-    "set_number": "look.trace.interventions",
-    "tensor_names": "models.names",
-    "ties": "look.summaries.ties",
-    "trace": "api.trace",
-    "train": "api.train",
-    "watch": "look.trace.watch",
-    "zero_head": "look.trace.interventions",
-    "zero_layer": "look.trace.interventions",
+# The public names of each module.
+_NAMES = {
+    "api.estimators.classifier": "TextClassifier",
+    "api.estimators.features": "TextFeatures",
+    "api.estimators.tagger": "Tagger",
+    "api.load": "load",
+    "api.model": "Model",
+    "api.trace": "Trace load_trace trace",
+    "api.train": "train",
+    "base.errors": "GlassformerError",
+    "config": "ModelConfig",
+    "decode.settings": "DecodeSettings",
+    "features.mix": "Mix",
+    "features.search.index": "SearchIndex",
+    "features.search.rerank": "Reranker",
+    "look.summaries.attributions": "attributions",
+    "look.summaries.contributions": "contributions",
+    "look.summaries.head_jobs": "heads",
+    "look.summaries.integrated": "integrated_gradients",
+    "look.summaries.lens": "logit_lens",
+    "look.summaries.rollout": "rollout",
+    "look.summaries.ties": "ties",
+    "look.texts.importance": "head_importance",
+    "look.trace.interventions": (
+        "ChangeWord MaskWord Replace allow average_head average_layer forbid patch set_number zero_head zero_layer"
+    ),
+    "look.trace.watch": "watch",
+    "models.families": "family_config",
+    "models.inputs": "Inputs",
+    "models.names": "tensor_names",
+    "models.transformer": "Transformer build",
+    "parts.activity": "activity_matrix",
+    "run.compare": "compare",
+    "saved.recipe": "Recipe",
+    "text.tokenizer": "Tokenizer",
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
@@ -157,4 +104,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*_MODULES, "__version__"])

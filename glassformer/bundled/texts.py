@@ -3,7 +3,6 @@
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +34,7 @@ class Note:
 
 @cache
 def notes() -> tuple[Note, ...]:
-    return tuple(
-        Note(
-            number,
-            entry["title"],
-            tuple(entry["said_by"]),
-            entry["note"],
-            tuple(entry["about"]),
-            entry.get("hidden_words", False),
-        )
-        for number, entry in read_table("notes").items()
-    )
+    return tuple(Note(number, sentence=entry.pop("note"), **entry) for number, entry in read_table("notes").items())
 
 
 def notes_about(tensor: str, follows: str = "slides", *, hidden_words: bool = True) -> tuple[Note, ...]:
@@ -128,12 +117,7 @@ class ThinkingMachines:
 
 
 def slides() -> Slides:
-    return Slides(
-        tuple(
-            Sentence(tuple(sentence["words"]), tuple(sentence["masked_words"]))
-            for sentence in read_table("slides")["sentences"]
-        )
-    )
+    return Slides(tuple(Sentence(**each) for each in read_table("slides")["sentences"]))
 
 
 def slides_model() -> Path:
@@ -142,41 +126,24 @@ def slides_model() -> Path:
 
 def quick_brown_fox() -> QuickBrownFox:
     table = read_table("quick_brown_fox")
-    return QuickBrownFox(
-        sentence=Sentence(tuple(table["words"]), tuple(table["masked_words"])),
-        features=_matrix(table["features"]),
-        first_token_vector=_row(table["first_token_vector"]),
-        first_pair_vectors=_row(table["first_pair_vectors"]),
-        second_pair_vectors=_row(table["second_pair_vectors"]),
-        survivors=tuple((place, number) for place, number in table["survivors"]),
-        matrix=_matrix(table["matrix"]),
-    )
+    return QuickBrownFox(Sentence(table.pop("words"), table.pop("masked_words")), **table)
 
 
 def score_table() -> ScoreTable:
-    table = read_table("score_table")
-    return ScoreTable(tuple(table["words"]), _matrix(table["scores"]), _matrix(table["weights"]))
+    return ScoreTable(**read_table("score_table"))
 
 
 def thinking_machines() -> ThinkingMachines:
-    table = read_table("thinking_machines")
-    return ThinkingMachines(
-        words=tuple(table["words"]),
-        query_size=table["query_size"],
-        scores=_row(table["scores"]),
-        scaled=_row(table["scaled"]),
-        weights=_row(table["weights"]),
-    )
+    return ThinkingMachines(**read_table("thinking_machines"))
 
 
 def read_table(name: str) -> dict[str, Any]:
-    """The TOML file of that name next to this module."""
-    return tomllib.loads(resources.files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    """The TOML file of that name next to this module, with tuples for its lists."""
+    text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
+    return {key: _frozen(value) for key, value in tomllib.loads(text).items()}
 
 
-def _row(numbers: list[float]) -> Row:
-    return tuple(float(number) for number in numbers)
-
-
-def _matrix(rows: list[list[float]]) -> Matrix:
-    return tuple(_row(row) for row in rows)
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _frozen(its) for key, its in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

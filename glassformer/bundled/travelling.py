@@ -34,10 +34,9 @@ class Traveller(NamedTuple):
     scores: dict[str, float]
 
 
-def travelling(place: Path | None = None) -> dict[str, Path]:
+def travelling() -> dict[str, Path]:
     """The folders of the bundled models by name, in alphabetical order."""
-    place = PLACE if place is None else place
-    folders = place.iterdir() if place.is_dir() else ()
+    folders = PLACE.iterdir() if PLACE.is_dir() else ()
     return {folder.name: folder for folder in sorted(folders) if folder.name[0] not in "._" and folder.is_dir()}
 
 

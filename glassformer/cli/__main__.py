@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
+from glassformer import __version__
 from glassformer.base.deprecated import noted
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
 from glassformer.base.installed import check_torch
@@ -107,8 +108,6 @@ def _answer(arguments: Sequence[str]) -> int:
         print("\n".join(lines))
         return DONE
     if verb == "--version":
-        from glassformer import __version__
-
         print(f"glassformer {__version__}")
         return DONE
     for option, value in pairwise([*arguments, "next"]):
@@ -143,7 +142,7 @@ def _answer(arguments: Sequence[str]) -> int:
     except wrong_usage as error:
         raise _readable(verb, error, options_of(command)) from None
     except DataError as error:
-        raise _advised(_with_its_columns(error, command), inspect.signature(command).parameters) from None
+        raise _advised(error, command) from None
     return code if isinstance(code, int) else DONE
 
 
@@ -161,7 +160,7 @@ def _parser(verb: str, command: Callable[..., None], lists: Mapping[str, Any]) -
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     whole = _quietly(checking_outputs(command))
-    app.command(cls=helped(whole, verb, lists))(_reporting_interrupts(whole))
+    app.command(cls=helped(whole, verb, lists))(whole)
     return typer.main.get_command(app)
 
 
@@ -186,26 +185,19 @@ def options_of(command: Callable[..., None]) -> dict[str, Any]:
     return {of.default: of for of in metadata if str(getattr(of, "default", "")).startswith("--")}
 
 
-def _with_its_columns(error: DataError, command: Callable[..., None]) -> DataError:
-    """The error of a missing column with the options of this command that name columns, instead of those of all."""
+def _advised(error: DataError, command: Callable[..., None]) -> DataError:
+    """The error of a missing column with the options of this command that name columns, instead of those of all; that
+    of a row that cannot be used with the option by which this command leaves such rows out.
+    """
     from glassformer.data.readers.named_rows import COLUMN_OPTIONS, NAME_IT
 
-    its = options_of(command)
-    mine = [name for name in COLUMN_OPTIONS if name in its]
-    if NAME_IT not in error.do or not mine:
-        return error
-    advice = error.do.replace(NAME_IT, f"name the column with {' or '.join(mine)}")
-    changed = type(error)(error.wanted, got=error.got, do=advice)
-    changed.left_out_by = error.left_out_by
-    return changed
-
-
-def _advised(error: DataError, options: Collection[str]) -> DataError:
-    """The error of a row that cannot be used with the option by which this command leaves such rows out, if any."""
+    its, do = options_of(command), error.do
+    if mine := [name for name in COLUMN_OPTIONS if name in its]:
+        do = do.replace(NAME_IT, f"name the column with {' or '.join(mine)}")
     option, advice = _LEAVES_OUT.get(error.left_out_by, ("", ""))
-    if option not in options:
-        return error
-    return type(error)(error.wanted, got=error.got, do=f"{error.do}; {advice}" if error.do else f"fix it, or {advice}")
+    if option in inspect.signature(command).parameters:
+        do = f"{do}; {advice}" if do else f"fix it, or {advice}"
+    return error if do == error.do else type(error)(error.wanted, got=error.got, do=do)
 
 
 def _command(verb: str) -> Callable[..., None]:
@@ -218,18 +210,24 @@ def _command(verb: str) -> Callable[..., None]:
     return getattr(importlib.import_module(f"glassformer.cli.{folder}.{name}"), name)
 
 
-def _quietly(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the option --quiet: without progress and notes, but with errors and what Ctrl-C has kept."""
+def _quietly(command: Callable[..., None]) -> Callable[..., int]:
+    """The command with the option --quiet: without progress and notes, but with errors and what Ctrl-C has kept. Its
+    interrupts are reported here: Typer would exit with 130 and no message.
+    """
     import typer
 
     from glassformer.cli.terminal.options import keyword, signed
 
     option = typer.Option("--quiet", "-q", help="Print only results and errors, no progress or notes.")
 
-    def quietly(*, quiet: bool, **options: object) -> None:
+    def quietly(*, quiet: bool, **options: object) -> int:
         # All notes and all progress go to standard error, and errors are printed where this has ended.
-        with contextlib.redirect_stderr(_Nowhere()) if quiet else contextlib.nullcontext():
-            command(**options)
+        try:
+            with contextlib.redirect_stderr(_Nowhere()) if quiet else contextlib.nullcontext():
+                command(**options)
+        except KeyboardInterrupt as interrupt:
+            return _stopped(interrupt)
+        return DONE
 
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     return signed(quietly, command, [*parameters, keyword("quiet", Annotated[bool, option], False)])
@@ -240,20 +238,6 @@ class _Nowhere(io.TextIOBase):
 
     def write(self, text: str) -> int:
         return len(text)
-
-
-def _reporting_interrupts(command: Callable[..., None]) -> Callable[..., int]:
-    """The command with its interrupts reported here: Typer would exit with 130 and no message."""
-
-    @functools.wraps(command)
-    def reporting(*arguments: object, **options: object) -> int:
-        try:
-            command(*arguments, **options)
-        except KeyboardInterrupt as interrupt:
-            return _stopped(interrupt)
-        return DONE
-
-    return reporting
 
 
 def _stopped(interrupt: KeyboardInterrupt) -> int:

@@ -60,9 +60,7 @@ class SentenceHeadConfig(Settings):
 
     @property
     def probabilities(self) -> Literal["softmax", "sigmoid"] | None:
-        """How scores become probabilities: none where a single score is a number, or is compared with those of other
-        rows.
-        """
+        """How scores become probabilities: none where a score is a number, or is compared with those of other rows."""
         return "sigmoid" if self.several else "softmax" if self.labels > 1 else None
 
     @property
@@ -149,9 +147,7 @@ class InitialConfig(Settings):
 
 
 class ModelConfig(Settings):
-    """The whole model: an encoder, a decoder, or both, and its heads. `family` is only a label: no computation reads
-    it.
-    """
+    """An encoder, a decoder, or both, and the heads. `family` is only a label: no computation reads it."""
 
     family: str
     encoder: StackConfig | None = None

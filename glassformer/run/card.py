@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from glassformer import __version__
 from glassformer.base.errors import GlassformerError
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.info import describe
@@ -90,8 +91,6 @@ model = gf.load({place})
 
 def write_card(model: Artefact, folder: Path) -> str:
     """The card, in Markdown, of a model saved in that folder; it has the folder's name, not its path."""
-    from glassformer import __version__
-
     facts = describe(model)
     name = folder.resolve().name or facts["family"]
     family, count = facts["family"], f"{facts['parameters']['all']:,}"

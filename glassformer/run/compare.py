@@ -1,6 +1,4 @@
-"""Whether one of two models is better: both are measured on the same examples, and their scores compared by the paired
-bootstrap.
-"""
+"""Whether one of two models is better, by a paired bootstrap of their scores on the same examples."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -6,7 +6,6 @@ W width · V vocabulary
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +19,22 @@ from glassformer.models.fingerprint import fingerprint
 from glassformer.models.transformer import Transformer, build
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
+from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import DistilSection
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import check_taught
 from glassformer.tasks.labels.labels import two_segments
-from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Source, Task, check_encoder
 from glassformer.text.tokenizer import Tokenizer
 
 _BLOCK = re.compile(r"encoder\.blocks\.(\d+)\.")
 
 
-@dataclass(frozen=True)
-class Teacher:
-    """A teacher, and the tables of the recipe that it completes: [task] with its labels, [distil]."""
-
-    model: Artefact
-    task: TaskSection
-    distil: DistilSection
-
-
-def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
-    """The teacher that the settings name; raises ConfigError for another task, or one that has changed."""
+def teacher_of(recipe: Recipe) -> tuple[Recipe, Artefact]:
+    """The teacher that a recipe names, and the recipe with the labels that it has, in [task], and its fingerprint, in
+    [distil]; raises ConfigError for one of another task, or one that has changed.
+    """
+    section, task = recipe.distil, recipe.task
     assert section.teacher is not None
     if not section.vectors:
         check_taught(task_named(task.name))
@@ -61,10 +54,9 @@ def teacher_of(section: DistilSection, task: TaskSection) -> Teacher:
             got=f"other weights in {section.teacher}",
             do="copy the teacher back, or start again in another --out",
         )
+    learned = task if section.vectors or teacher.task is None else task.taught_by(teacher.task)
     found = section.model_copy(update={"fingerprint": print_of})
-    if section.vectors or teacher.task is None:
-        return Teacher(teacher, task, found)
-    return Teacher(teacher, task.taught_by(teacher.task), found)
+    return recipe.model_copy(update={"distil": found, "task": learned}), teacher
 
 
 def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, pairs: bool) -> None:
@@ -181,8 +173,10 @@ def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, 
     sides = _sides(module, tokenizer)
     places: dict[str, list[tuple[int, int]]] = {}  # side and row of its table
     for number, (_, side) in enumerate(sides):
-        for id_, word in _words_by_id(side):
-            places.setdefault(word, []).append((number, id_))
+        for id_, token in enumerate(side.vocabulary()):
+            if id_ not in side.special_ids and token:
+                word = token[1:] if token.startswith(_BLANKS) else token
+                places.setdefault(word, []).append((number, id_))
     width = module.word_table.shape[1]
     found: set[tuple[int, int]] = set()
     with torch.no_grad():
@@ -212,12 +206,6 @@ def _sides(module: Transformer, tokenizer: Tokenizer) -> list[tuple[Tensor, Toke
     source = module.output_stack if module.encoder is None else module.encoder
     both = [(source.embed.word.weight, tokenizer), (module.word_table, tokenizer.target)]
     return both[:1] if both[0][0] is both[1][0] else both
-
-
-def _words_by_id(tokenizer: Tokenizer) -> Iterator[tuple[int, str]]:
-    for id_, token in enumerate(tokenizer.vocabulary()):
-        if id_ not in tokenizer.special_ids and token:
-            yield id_, token[1:] if token.startswith(_BLANKS) else token
 
 
 def _vectors(path: Path) -> Iterator[tuple[Line, str, list[str]]]:

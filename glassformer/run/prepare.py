@@ -16,11 +16,10 @@ from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
-from glassformer.run import vocabulary as tokens
 from glassformer.run.first_weights import adapt, check_pair, student_of, teacher_of, use_vectors
 from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
-from glassformer.run.vocabulary import body_config, check_length, check_memory, sizes_of
+from glassformer.run.vocabulary import body_config, check_length, check_memory, check_tokens, learn_tokenizer, sizes_of
 from glassformer.runtime.device import choose_machine, use_threads
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
@@ -130,21 +129,17 @@ def _size(data: DataSection, which: str, progress: Progress) -> int:
 
 def _start(asked: Recipe, kind: type[Task], progress: Progress) -> Start:
     length = asked.data.length
-    taught = None if asked.distil.teacher is None else teacher_of(asked.distil, asked.task)
-    own = None if asked.model.start is None else _opened(asked.model.start, asked.model, length)
-    if taught is None:
-        return Start(_with_rate(asked, own, progress), own, None)
-    recipe = asked.model_copy(update={"distil": taught.distil, "task": taught.task})
-    if asked.distil.vectors:
-        return Start(_with_rate(recipe, own, progress), own, taught.model)
-    if own is not None:
-        check_length(taught.model.config, length)
-        check_pair(taught.model, own, asked.distil, pairs=kind.reads_pairs(asked.data))
-        return Start(_with_rate(recipe, own, progress), own, taught.model)
-    student, which = student_of(taught.model, asked.distil)
-    check_length(student.config, length)
-    progress.note(which)
-    return Start(_with_rate(recipe, student, progress), student, taught.model)
+    recipe, teacher = (asked, None) if asked.distil.teacher is None else teacher_of(asked)
+    model = None if asked.model.start is None else _opened(asked.model.start, asked.model, length)
+    if teacher is not None and not asked.distil.vectors:
+        if model is None:
+            model, which = student_of(teacher, recipe.distil)
+            check_length(model.config, length)
+            progress.note(which)
+        else:
+            check_length(teacher.config, length)
+            check_pair(teacher, model, asked.distil, pairs=kind.reads_pairs(asked.data))
+    return Start(_with_rate(recipe, model, progress), model, teacher)
 
 
 def _opened(path: str, section: ModelSection, length: int) -> Artefact:
@@ -175,10 +170,7 @@ def _vocabulary(start: Start, kind: type[Task], size: int, earlier: Tokenizer | 
         known = load_tokenizer(Path(section.file))
     # Text that needs more tokens than are to be learned gets more.
     sizes = [section.vocabulary] * (2 - section.shared) if known is None else sizes_of(known)
-    tokens.check_sides(len(sizes), kind, recipe.task.name)
-    tokens.check_blank(section, kind, recipe.task.name)
-    tokens.check_unused(section, start=recipe.model.start is not None)
-    tokens.check_row(recipe.data.length, known, special=section.special)
+    check_tokens(recipe, kind, len(sizes), known)
     # An impossible model must be refused before an hour of reading.
     kind = _planned(recipe, sizes, progress) if start.model is None else _checked_kind(recipe, start.model.config)
     # A resumed run keeps its split, also where the text has changed since.
@@ -188,7 +180,7 @@ def _vocabulary(start: Start, kind: type[Task], size: int, earlier: Tokenizer | 
         progress.note("so few records are all learned, and none is held out; hold out a part with --validation 0.3")
     tokenizer = known
     if tokenizer is None:
-        tokenizer = tokens.learn_tokenizer(section, kind, data, shares, size, progress)
+        tokenizer = learn_tokenizer(section, kind, data, shares, size, progress)
     if start.model is None:
         body = body_config(recipe.model, data.length, *sizes_of(tokenizer), pad_id=tokenizer.pad_id)
     else:
@@ -215,20 +207,12 @@ def _checked_kind(recipe: Recipe, body: ModelConfig) -> type[Task]:
 
 def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progress) -> Lesson:
     recipe = vocabulary.recipe
-    task, sources = vocabulary.kind.prepared(
-        recipe.task,
-        Preparation(
-            data=recipe.data,
-            tokenizer=vocabulary.tokenizer,
-            body=vocabulary.body,
-            cache=folder / "tokens",
-            shares=vocabulary.shares,
-            seed=recipe.train.seed,
-            log=progress.note,
-            stage=progress.reading,
-            templates=None if start.model is None else start.model.templates,
-        ),
-    )
+    preparation = Preparation(
+        data=recipe.data, tokenizer=vocabulary.tokenizer, body=vocabulary.body, cache=folder / "tokens",
+        shares=vocabulary.shares, seed=recipe.train.seed, log=progress.note, stage=progress.reading,
+        templates=None if start.model is None else start.model.templates,
+    )  # fmt: skip
+    task, sources = vocabulary.kind.prepared(recipe.task, preparation)
     return Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
 
 
@@ -287,16 +271,9 @@ def _feed(start: Start, lesson: Lesson, tokenizer: Tokenizer, found: Probe | Non
         longest = of.length or of.config.output_stack.max_length or lesson.recipe.data.length
         teacher = SentenceTeacher(of.module, of.tokenizer, longest, machine.autocast)
         feed = SentenceVectorsFeed(
-            lesson.task,
-            source,
-            teacher,
-            tokenizer,
-            share=distil.vectors,
-            hard=distil.hard,
-            sentences=distil.sentences,
-            joined=distil.joined,
-            **cut,
-        )
+            lesson.task, source, teacher, tokenizer, share=distil.vectors, hard=distil.hard,
+            sentences=distil.sentences, joined=distil.joined, **cut,
+        )  # fmt: skip
     else:
         teaching = Teaching(distil.temperature, distil.soft, distil.hard, distil.cosine)
         feed = TaughtFeed(lesson.task, source, start.teacher.module, teaching, **cut)

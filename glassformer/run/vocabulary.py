@@ -12,6 +12,7 @@ from glassformer.data.settings import DataSection
 from glassformer.models.families import FAMILIES, family_config
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import choose_device, memory_of
+from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import ModelSection, TokenizerSection
 from glassformer.tasks.task import Task
 from glassformer.text.special import NONE
@@ -82,42 +83,33 @@ def sizes_of(tokenizer: Tokenizer) -> list[int]:
     return [side.vocabulary_size for side in tokenizer.sides]
 
 
-def check_sides(sides: int, task: type[Task], name: str) -> None:
-    if sides > 1 and not task.two_sided:
+def check_tokens(recipe: Recipe, kind: type[Task], sides: int, known: Tokenizer | None) -> None:
+    """Refuse settings of the tokens that the task, or the tokenizer that is `known` already, does not have: they would
+    be saved but have no effect. And rows too short for text, with the special tokens of one that is to be learned.
+    """
+    section, name, start = recipe.tokenizer, recipe.task.name, recipe.model.start is not None
+    if sides > 1 and not kind.two_sided:
         raise ConfigError(
             "two vocabularies need a task with sources and targets",
             got=f"the task {name}",
             do="leave tokenizer.shared out, and name one tokenizer file",
         )
-
-
-def check_blank(section: TokenizerSection, task: type[Task], name: str) -> None:
-    """Refuse a blank before each text where a long text is cut into parts that would each begin with one."""
-    if section.leading_blank and not (task.two_sided and section.kind == "bpe"):
+    # A long text is cut into parts, which would each begin with the blank.
+    if section.leading_blank and not (kind.two_sided and section.kind == "bpe"):
         raise ConfigError(
             "tokenizer.leading_blank is for byte pairs, in tasks with sources and targets",
             got=f'kind = "{section.kind}" and the task {name}',
             do="leave it out",
         )
-
-
-def check_unused(section: TokenizerSection, *, start: bool) -> None:
-    """Refuse settings for a tokenizer that is not learned: they would be saved but have no effect."""
     usual = TokenizerSection()
-    if start or section.file is not None:
-        asked = [key for key, value in section if value != getattr(usual, key) and (start or key != "file")]
-        if asked:
-            brought = "a model to start from" if start else "an existing tokenizer"
-            raise ConfigError(
-                f"{brought} brings its own tokens",
-                got=f"{'model.start' if start else 'tokenizer.file'} together with tokenizer.{asked[0]}",
-                do="leave one of them out",
-            )
-
-
-def check_row(length: int, tokenizer: Tokenizer | None, *, special: bool) -> None:
-    """Refuse rows too short for text, with the `special` tokens of a tokenizer that is still to be learned."""
-    around = (2 if special else 0) if tokenizer is None else sum(tokenizer.frame)
+    asked = [key for key, value in section if value != getattr(usual, key) and (start or key != "file")]
+    if asked and (start or section.file is not None):
+        raise ConfigError(
+            f"{'a model to start from' if start else 'an existing tokenizer'} brings its own tokens",
+            got=f"{'model.start' if start else 'tokenizer.file'} together with tokenizer.{asked[0]}",
+            do="leave one of them out",
+        )
+    length, around = recipe.data.length, 2 * section.special if known is None else sum(known.frame)
     if length <= around:
         raise ConfigError(f"a row must be longer than its {around} special tokens", got=f"data.length = {length}")
 

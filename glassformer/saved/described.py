@@ -162,9 +162,7 @@ class Described(NeverPickled):
 
     @cached_property
     def search(self) -> tuple[SearchDefaults | None, Mapping[str, str]]:
-        """How an imported model that writes is searched by its settings, and why others are left aside; None for a
-        model trained here.
-        """
+        """How an imported model that writes is searched, and why settings are left aside; None for one trained here."""
         writes = self.config.decoder is not None and self.config.head is not None
         if self.task is not None or not writes or not (self.generation or self.token_settings):
             return None, {}

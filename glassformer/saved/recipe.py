@@ -141,7 +141,7 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     elif isinstance(given, Mapping):
         values = {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
     elif str(given) in ready_recipes():
-        values, folder = ready_recipe(str(given)), Path(str(recipe_files()[str(given)])).parent
+        values, folder = ready_recipe(str(given)), recipe_files()[str(given)].parent
     else:
         values = read_toml(given)
         where, folder = str(given), Path(given).resolve().parent
@@ -149,20 +149,14 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     if changes:
         values = _from_folder(_changed(values, changes), Path.cwd())
     recipe = read_recipe(values, where=where)
-    if changes and "train.batch" in changes:
-        _refuse_rows(recipe)
-    return recipe
-
-
-def _refuse_rows(recipe: Recipe) -> None:
-    """Raise ConfigError for rows asked for where the steps have so many tokens: they would be ignored."""
     tokens = recipe.train.batch_tokens
-    if tokens is not None:
+    if changes and "train.batch" in changes and tokens is not None:  # the rows that are asked for would be ignored
         raise ConfigError(
             f"a step of {recipe.task.name} is measured in target tokens (train.batch_tokens = {tokens}), not rows",
             got=f"train.batch = {recipe.train.batch} (--batch)",
             do=f"leave it out, or choose the tokens with --set train.batch_tokens={tokens}",
         )
+    return recipe
 
 
 def parse_changes(assignments: Sequence[str]) -> dict[str, object]:

@@ -30,9 +30,8 @@ class TokenizerSection(Settings):
     """A tokenizer to use as it is: a file or a folder. None is learned then."""
 
 
-def _json_number(value: Any) -> Any:
-    """A number as it is, infinities and NaN as words: JSON, in which recipes are saved, has no numbers for them."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+# Infinities and NaN become words: JSON, in which recipes are saved, has no numbers for them.
+_InJson = AfterValidator(lambda value: str(value) if isinstance(value, float) and not math.isfinite(value) else value)
 
 
 class ModelSection(Settings):
@@ -45,7 +44,7 @@ class ModelSection(Settings):
     """The family of the model."""
     size: str | None = None
     """The size of the model."""
-    settings: dict[str, Annotated[Any, AfterValidator(_json_number)]] = Field(default_factory=dict)
+    settings: dict[str, Annotated[Any, _InJson]] = Field(default_factory=dict)
     """Arguments of the family, such as `settings.layers = 6`."""
     changes: dict[str, Any] = Field(default_factory=dict)
     """Changes of the config that the family makes, such as `changes.encoder.causal = true`."""

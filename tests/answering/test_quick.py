@@ -19,7 +19,7 @@ from glassformer.config import changed
 from glassformer.models.families import FAMILIES as FAMILIES_BY_NAME
 from glassformer.models.transformer import Transformer
 from glassformer.saved.described import Described
-from glassformer.saved.weights import write_weights
+from glassformer.saved.store import write_weights
 from glassformer.tasks import TASKS, data_of, section_of, task_named
 from glassformer.tasks.rows import Row, collate
 from glassformer.tasks.words.masked_lm.settings import MaskedLMSection

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from glassformer.cli.terminal.formats import RECORDS, write_table
+from glassformer.cli.terminal.outputs import RECORDS, write_table
 from tests.cli.conftest import Run
 
 _FIRST: list[dict[str, Any]] = [

@@ -43,7 +43,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks are answered in this process."""
 
     def answered(address: str, corpus: Corpus) -> Iterator[Answered]:
-        return map(Worker(corpus), read_blocks(corpus))
+        worker = Worker(corpus)
+        return (Answered(**worker({"block": block})) for block in read_blocks(corpus))
 
     monkeypatch.setattr(on_ray, "on_ray", answered)
     monkeypatch.setattr(on_ray, "package", lambda: None)

@@ -13,7 +13,7 @@ from glassformer.cli.__main__ import _command
 from glassformer.cli.terminal.outputs import outputs_of
 from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.features.search.building import INDEX, VECTORS
-from glassformer.run.onnx_folder import FACTS, GRAPH
+from glassformer.run.exports import FACTS, GRAPH
 from glassformer.run.resuming import CHECKPOINTS
 from glassformer.saved.recipe import RECIPE
 from glassformer.saved.store import SETTINGS

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from glassformer.api.load import load
-from glassformer.cli.ask.decoding_options import CHATTING, DECODING, TYPED
+from glassformer.cli.ask.ask import CHATTING, DECODING
+from glassformer.cli.terminal.options import TYPED
 from glassformer.tasks.writing.translate.settings import TranslateData
 from glassformer.text.token_text import marked
 from tests.translators import ENGLISH, FRENCH, translating
@@ -221,7 +222,7 @@ def test_options_are_checked_before_a_model_is_read(
     run: Run, translator: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(
-        "glassformer.cli.terminal.opened.open_model", lambda *given, **more: pytest.fail("a model was read")
+        "glassformer.cli.terminal.opened.Machine.open", lambda *given, **more: pytest.fail("a model was read")
     )
     done = run("translate", translator, ENGLISH[0], *words)
     assert (done.code, done.out) == (2, "")

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.screen import bar, console, plain_table
+from glassformer.cli.terminal.screen import bar, console, print_table
 from tests.cli.conftest import Run
 from tests.run.heads import TAGS, TEXTS, model_for
 
@@ -95,15 +94,13 @@ def test_an_evaluation_and_a_comparison_fit(
 @WIDTHS
 def test_a_table_is_narrowed_between_words_then_loses_its_bars_then_its_rows_stand_below_each_other(width: int) -> None:
     handle = io.StringIO()
-    table = plain_table("", "first of two models", "difference", "95 % interval", "")
+    heads = ("", "first of two models", "difference", "95 % interval", "")
     rows = [
         (f"score {n}", f"0.{n}2345 (0.{n}1111 … 0.{n}3333)", f"{n}34,567.891", "−0.5 … 0.5", bar(0.7)) for n in range(3)
     ]
-    for row in rows:
-        table.add_row(*row)
     screen = console(handle)
     screen.width = width
-    print_table(screen, table)
+    print_table(screen, heads, rows)
     shown = handle.getvalue()
     assert max(map(cell_len, shown.splitlines())) <= width
     cells = numbers(" ".join(cell for row in rows for cell in row))

@@ -12,7 +12,7 @@ import pytest
 import glassformer as gf
 from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.base.settings import read_toml
-from glassformer.cli.terminal.readers import reader_of
+from glassformer.cli.terminal.readers import SentenceReader, TableReader
 from glassformer.convert import read_huggingface
 from glassformer.data.readers.read import read
 from glassformer.data.readers.rows import read_table
@@ -29,7 +29,8 @@ def a_table(folder: Path, chance: random.Random) -> Callable[[], object]:
     path = folder / f"x.{ending if chance.random() < 0.9 else chance.choice(ENDINGS)}"
     path.write_bytes(damaged((folder / f"a.{ending}").read_bytes(), chance))
     columns = chance.choice(([], ["text"], ["text", "label"], ["0"], ["none"]))
-    reader = reader_of({"text": "text"}, {}, blank=chance.random() < 0.5, words=chance.random() < 0.3)
+    blank, words = chance.random() < 0.5, chance.random() < 0.3
+    reader = (SentenceReader if words else TableReader)({"text": "text"}, {}, blank=blank)
     ways: list[Callable[[], object]] = [
         lambda: list(read_table(path, columns)),
         lambda: list(read_table(path, columns, bad=lambda error: None)),

@@ -24,8 +24,8 @@ from glassformer.api.model import Model
 from glassformer.api.train import train
 from glassformer.base.errors import GlassformerError
 from glassformer.base.settings import read_settings
-from glassformer.cli.ask.decoding_options import TYPED
 from glassformer.cli.ask.show import check_streamed
+from glassformer.cli.terminal.options import TYPED
 from glassformer.convert import fetch, read_huggingface
 from glassformer.convert.onnx.heads import head_of
 from glassformer.data.readers.files import files_of

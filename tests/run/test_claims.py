@@ -14,8 +14,7 @@ from experiments.measured_claims import WORDS
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.bundled.claims import Claim, Question, Score, Stage, known_claim, known_claims, recorded
 from glassformer.cli.__main__ import main
-from glassformer.run.claim_measures import MEASURES, Measured
-from glassformer.run.claims import judged, run_claim
+from glassformer.run.claims import MEASURES, Measured, judged, run_claim
 from glassformer.run.evaluate import evaluate
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
@@ -140,7 +139,7 @@ def test_the_states_of_a_beginning_change_with_the_ending_only_where_words_after
 
 
 def test_shuffled_words_keep_their_tags_and_unordered_states_do_not_change(tmp_path: Path) -> None:
-    from glassformer.run.claim_measures import _in_random_order
+    from glassformer.run.claims import _in_random_order
 
     text = "# a\n1-2\tit's\t_\n1\tit\tPRON\n2\tis\tAUX\n3\there\tADV\n\n1\tyes\tINTJ\n\n"
     first, second = _in_random_order(text).strip().split("\n\n")

@@ -13,7 +13,7 @@ import transformers
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, MissingExtraError
 from glassformer.convert.onnx.operators import OPERATORS
-from glassformer.run.onnx_folder import OnnxExport
+from glassformer.run.exports import OnnxExport
 from glassformer.saved.foreign import write_foreign
 from tests.docs.pages import run_python
 from tests.refusals import refused
@@ -123,7 +123,7 @@ def test_a_graph_that_gives_other_numbers_is_not_kept(tmp_path: Path, monkeypatc
 
 
 def test_data_that_cannot_be_used_are_refused_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glassformer.run.onnx_folder.write_graph", lambda *given, **named: pytest.fail("too late"))
+    monkeypatch.setattr("glassformer.run.exports.write_graph", lambda *given, **named: pytest.fail("too late"))
     model = model_for("classify", {"labels": LABELS})
     with refused(DataError, wanted="none.csv"):
         model.export(tmp_path / "out", "onnx", data=[tmp_path / "none.csv"])

@@ -8,7 +8,7 @@ import torch
 
 import glassformer as gf
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.cli.ask.decoding_options import TYPED
+from glassformer.cli.terminal.options import TYPED
 from glassformer.config import ModelConfig
 from glassformer.decode.asked import search_settings
 from glassformer.decode.options import WritingOptions

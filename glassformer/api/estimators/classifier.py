@@ -4,7 +4,7 @@ N texts · L labels
 """
 
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from glassformer.api.estimators.given import check_words, labels_of, plain, texts_or_pairs
 from glassformer.api.estimators.tuning import Tuned
-from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
     """A label for each text [N] or pair of texts [N, 2]: `train classify` with scikit-learn's interface.
 
@@ -31,26 +31,7 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     Attributes after `fit`: `classes_`, and `model_`, which is saved and opened like any other.
     """
 
-    def __init__(
-        self,
-        model: str | Path | Model | None = "english",
-        *,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        batch: int | None = None,
-        length: int | None = None,
-        validation: float = 0.1,
-        class_weight: str | Mapping[Any, float] | None = None,
-        seed: int = 0,
-        device: str = "auto",
-        settings: Mapping[str, Any] | None = None,
-        out: str | Path | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.model, self.epochs, self.learning_rate = model, epochs, learning_rate
-        self.batch, self.length = batch, length
-        self.validation, self.class_weight, self.seed, self.device = validation, class_weight, seed, device
-        self.settings, self.out, self.verbose = settings, out, verbose
+    class_weight: str | Mapping[Any, float] | None = None
 
     def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for anything but texts, and for fewer than two different labels."""

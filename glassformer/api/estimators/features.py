@@ -1,6 +1,7 @@
 """`TextFeatures`: texts to vectors, as a transformer of scikit-learn."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from glassformer.api.estimators.given import labels_of, texts_of
-from glassformer.api.estimators.saving import load_estimator, save_estimator
+from glassformer.api.estimators.tuning import load_estimator, save_estimator
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
@@ -21,6 +22,7 @@ from glassformer.features.vectors import VectorsOf, blocks_of
 from glassformer.models.fingerprint import fingerprint
 
 
+@dataclass(eq=False, repr=False)
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
     """Texts [N] to vectors [N, F]: hidden states of an unchanged model.
 
@@ -33,20 +35,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     Attributes after `fit`: `model_`, `mix_` (None without "mix"), `n_features_out_`.
     """
 
-    def __init__(
-        self,
-        model: str | Path | Model = "english",
-        *,
-        strategy: str | Mix | Sequence[str | Mix] = ENDS,
-        pooling: str | Sequence[str] = "mean",
-        fast: bool = False,
-        device: str | None = None,
-    ) -> None:
-        self.model = model
-        self.strategy = strategy
-        self.pooling = pooling
-        self.fast = fast
-        self.device = device
+    model: str | Path | Model = "english"
+    _: KW_ONLY
+    strategy: str | Mix | Sequence[str | Mix] = ENDS
+    pooling: str | Sequence[str] = "mean"
+    fast: bool = False
+    device: str | None = None
 
     def fit(self, X: object, y: object = None) -> Self:
         """Open the model, and learn a mix if it is the strategy.
@@ -54,8 +48,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         Raises DataError for anything but texts, ConfigError for a strategy that the model has no layers for.
         """
         texts = texts_of(X)
-        self.model_ = opened(self.model, self.device, fast=self.fast)
-        self.mix_ = self._learned_mix(texts, y) if "mix" in self._strategies() else None
+        self.model_ = self.model if isinstance(self.model, Model) else load(self.model, self.device, fast=self.fast)
+        self.mix_ = self._learned_mix(texts, y) if "mix" in listed(self.strategy) else None
         self.n_features_out_ = sum(self._maker().widths)
         return self
 
@@ -84,7 +78,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def save(self, directory: str | Path) -> Path:
         """Write the model and the parameters to a folder, without pickle; `TextFeatures.load` and `gf.load` read it."""
         check_is_fitted(self)
-        if any(isinstance(each, Mix) for each in self._strategies()):
+        if any(isinstance(each, Mix) for each in listed(self.strategy)):
             raise ConfigError("a mix that was given is not saved", got="a Mix", do="write it to a file: mix:FILE")
         given = {"strategy": self.strategy, "pooling": self.pooling, "fast": self.fast}
         learned = {"mix": None if self.mix_ is None else vars(self.mix_)}
@@ -113,24 +107,18 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def _strategies(self) -> list[str | Mix]:
-        return listed(self.strategy)
-
-    def _poolings(self) -> list[str]:
-        return listed(self.pooling)
-
     def vectors_of(self) -> tuple[VectorsOf, str]:
         """What makes the vectors, and the fingerprint of the model; after `fit`."""
         return self._maker(), fingerprint(self.model_.module)
 
     def _maker(self) -> VectorsOf:
-        strategies: list[Any] = [self.mix_ if each == "mix" else each for each in self._strategies()]
-        return vectors_of(self.model_, strategies, self._poolings())
+        strategies: list[Any] = [self.mix_ if each == "mix" else each for each in listed(self.strategy)]
+        return vectors_of(self.model_, strategies, listed(self.pooling))
 
     def _learned_mix(self, texts: list[str], y: object) -> Mix:
         import torch
 
-        poolings = self._poolings()
+        poolings = listed(self.pooling)
         if len(poolings) > 1 or poolings[0] == "max":
             raise ConfigError("a mix is learned with one pooling: first, mean or last-token", got=", ".join(poolings))
         labels = [str(label) for label in labels_of(y, len(texts))]
@@ -141,8 +129,3 @@ class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         found = embed(self.model_, maker, (({"text": text}, "") for text in texts), fast=self.fast or None)
         layers = np.array([[each.vectors[of.name] for of in maker.features] for each in found], np.float32)  # [N, K, W]
         return learn_mix(torch.from_numpy(layers), torch.tensor([numbers[label] for label in labels]))
-
-
-def opened(model: str | Path | Model, device: str | None, *, fast: bool = False) -> Model:
-    """The model itself where it is one, else that of a folder or a name."""
-    return model if isinstance(model, Model) else load(model, device=device, fast=fast)

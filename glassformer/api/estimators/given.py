@@ -1,23 +1,25 @@
 """What scikit-learn gives to an estimator: texts, pairs of texts, sentences of words, and labels."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from glassformer.answering.answers import check_text
+from glassformer.answering.answers import check_text, several
 from glassformer.base.errors import DataError
+
+_NEEDED = "a list or an array of {} is needed"
 
 
 def texts_of(given: object) -> list[str]:
     """Texts in a list, an array or a column [N], also as the only column of a table [N, 1]. Raises DataError."""
-    found = [_only(each) for each in _listed(given, "texts")]
+    found = [_only(each) for each in several(given, _NEEDED.format("texts"))]
     do = "give a list or an array of strings"
     return [check_text(each, f"text {number} of {len(found):,}", do=do) for number, each in enumerate(found)]
 
 
 def texts_or_pairs(given: object) -> tuple[list[str], list[str] | None]:
     """Texts, or the first and the second ones of pairs [N, 2]. Raises DataError."""
-    rows = _listed(given, "texts")
+    rows = several(given, _NEEDED.format("texts"))
     if not rows or isinstance(_only(rows[0]), str):
         return texts_of(rows), None
     pairs = [list(row) if isinstance(row, Iterable) else [row] for row in rows]
@@ -32,7 +34,7 @@ def texts_or_pairs(given: object) -> tuple[list[str], list[str] | None]:
 
 def sentences_of(given: object, what: str = "words") -> list[list[str]]:
     """Sentences, each a list of words (or of tags). Raises DataError."""
-    rows = _listed(given, f"sentences, each a list of {what},")
+    rows = several(given, _NEEDED.format(f"sentences, each a list of {what},"))
     for number, row in enumerate(rows):
         if isinstance(row, str) or not isinstance(row, Iterable):
             raise DataError(
@@ -57,7 +59,7 @@ def labels_of(given: object, count: int) -> list[Any]:
     """One label for each row. Raises DataError."""
     if given is None:
         raise DataError("to fit there must be labels", got="None for y")
-    found = [_only(each) for each in _listed(given, "labels")]
+    found = [_only(each) for each in several(given, _NEEDED.format("labels"))]
     if len(found) != count:
         raise DataError("each row needs one label", got=f"{len(found):,} labels for {count:,} rows")
     labels = [plain(each) for each in found]
@@ -91,12 +93,6 @@ def check_words(texts: Sequence[str], pairs: Sequence[str] | None = None) -> Non
         for each in (text, *(() if pairs is None else (pairs[number],))):
             if not each.strip():
                 raise DataError(f"text {number} of {len(texts):,} must hold words", got=repr(each)[:60])
-
-
-def _listed(given: object, what: str) -> list[Any]:
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise DataError(f"a list or an array of {what} is needed", got=repr(given)[:60])
-    return list(given)
 
 
 def _only(each: Any) -> Any:

@@ -1,8 +1,7 @@
 """`Tagger`: an encoder fine-tuned for a tag of each word, as an estimator of scikit-learn."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -10,11 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from glassformer.api.estimators.given import sentences_of
 from glassformer.api.estimators.tuning import Tuned
-from glassformer.api.model import Model
 from glassformer.base.errors import DataError
 from glassformer.scoring.bio import is_scheme, spans_of
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types
     """A tag for each word: names (BIO), parts of speech. A sentence is a list of words, its tags a list as long.
 
@@ -23,28 +22,9 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
     word; and `model_`, which is saved and opened like any other.
     """
 
-    _kept = (*Tuned._kept, "crf")
+    _kept: ClassVar[tuple[str, ...]] = (*Tuned._kept, "crf")
 
-    def __init__(
-        self,
-        model: str | Path | Model | None = "english",
-        *,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        batch: int | None = None,
-        length: int | None = None,
-        validation: float = 0.1,
-        crf: bool = False,
-        seed: int = 0,
-        device: str = "auto",
-        settings: Mapping[str, Any] | None = None,
-        out: str | Path | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.model, self.epochs, self.learning_rate = model, epochs, learning_rate
-        self.batch, self.length = batch, length
-        self.validation, self.crf, self.seed, self.device = validation, crf, seed, device
-        self.settings, self.out, self.verbose = settings, out, verbose
+    crf: bool = False
 
     def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for sentences without as many tags as words."""

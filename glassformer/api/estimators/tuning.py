@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,21 +11,69 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from glassformer.api.estimators.saving import load_estimator, save_estimator
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.api.train import train
+from glassformer.base.atomic import atomic_write
+from glassformer.base.errors import CheckpointError
+from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.training.progress import ConsoleProgress, NoProgress
+
+FILE = "estimator.json"
+_MADE_FOR = "glassformer estimator, format 1"
+
+
+def save_estimator(
+    directory: str | Path, kind: str, model: Model, parameters: Mapping[str, Any], learned: Mapping[str, Any]
+) -> Path:
+    """Write the model and the facts of the estimator. Raises CheckpointError when that is impossible."""
+    folder = model.save(directory)
+    facts = {"made_for": _MADE_FOR, "kind": kind, "parameters": dict(parameters), "learned": dict(learned)}
+    try:
+        with atomic_write(folder / FILE) as draft:
+            draft.write_text(sealed_json(facts), encoding="utf-8")
+    except (OSError, TypeError) as error:
+        raise CheckpointError(f"an estimator must be saved to {folder}", got=str(error)) from None
+    return folder
+
+
+def load_estimator(
+    directory: str | Path, kind: str, device: str | None = None
+) -> tuple[Model, dict[str, Any], dict[str, Any]]:
+    """The model, the parameters and what was learned. Raises CheckpointError for anything but such an estimator."""
+    path = Path(directory) / FILE
+    try:
+        facts = read_sealed_json(path)
+        if facts.get("made_for") != _MADE_FOR or facts.get("kind") != kind:
+            raise ValueError(f"it is of {facts.get('kind', 'another kind')!r}")
+    except (OSError, ValueError) as error:
+        got = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise CheckpointError(f"a saved {kind} is needed at {path}", got=got) from None
+    return load(directory, device=device), dict(facts["parameters"]), dict(facts["learned"])
+
 
 # Tokens of a row where nothing else is asked for, as in the recipes; fewer where the model reads fewer.
 _LENGTH = 128
 
 
+@dataclass(eq=False, repr=False)
 class Tuned:
     """They are fitted once they have classes, and are loaded from the folder that `save` wrote."""
 
-    model_: Model
-    classes_: npt.NDArray[Any]
+    model: str | Path | Model | None = "english"
+    _: KW_ONLY
+    epochs: int | None = None
+    learning_rate: float | None = None
+    batch: int | None = None
+    length: int | None = None
+    validation: float = 0.1
+    seed: int = 0
+    device: str = "auto"
+    settings: Mapping[str, Any] | None = None
+    out: str | Path | None = None
+    verbose: bool = False
+    model_: Model = field(init=False)
+    classes_: npt.NDArray[Any] = field(init=False)
     # Parameters that are written beside a saved model: those that are plain numbers and words.
     _kept: ClassVar[tuple[str, ...]] = ("epochs", "learning_rate", "batch", "length", "validation", "seed", "device")
 
@@ -76,7 +125,7 @@ class Tuned:
     def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
         """A fitted one from its folder; raises CheckpointError for another folder."""
         model, given, learned = load_estimator(directory, cls.__name__, device)
-        found = cls(str(directory), **given)  # type: ignore[call-arg]  # an estimator is made from a model
+        found = cls(str(directory), **given)
         found.model_, found.classes_ = model, np.array(learned["classes"])
         return found
 

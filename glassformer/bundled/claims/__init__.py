@@ -19,8 +19,8 @@ PLACE = Path(__file__).parent
 
 
 class Score(Settings):
-    """What a trained model is measured by: a score on `files`, else on what was held out. `measure` names a function of
-    `run/claim_measures.py`, and `given` is what it is given: that of `evaluated`, the baseline that is scored instead.
+    """What a trained model is measured by: a score on `files`, else on what was held out. `measure` names one of
+    `run/claims.py`, and `given` is what it is given: that of `evaluated`, the baseline that is scored instead.
     """
 
     name: str

@@ -1,10 +1,61 @@
-from collections.abc import Callable
-from functools import cache
-from typing import Annotated, Any
+"""The verbs that answer, as commands; the options of those that write text are made from `WritingOptions`."""
 
-from glassformer.cli.ask.decoding_options import CHATTING, DECODING, WRITING
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
 from glassformer.cli.terminal import options
+from glassformer.cli.terminal.options import HTML, TYPED, Megabytes
+from glassformer.decode.options import OPTIONS, WritingOptions
 from glassformer.tasks import VERBS
+
+_KINDS = get_type_hints(WritingOptions, localns={"DecodeSettings": object})
+_DEFAULTS = {each.name: each.default for each in fields(WritingOptions)}
+
+
+def decoding_options(writes: str) -> dict[str, tuple[Any, object]]:
+    """The options of a verb by what it writes, each with its default."""
+    found: dict[str, tuple[Any, object]] = {}
+    for name, option in OPTIONS.items():
+        if option.of in ("", writes):
+            several = _KINDS[name] == Sequence[str]
+            help = {"text": option.texts, "reply": option.replies}.get(writes, "") or option.help
+            typed = typer.Option(*(option.flags or (TYPED[name],)), min=option.least, help=help)
+            default = None if several else _DEFAULTS[name]
+            found[name] = (Annotated[list[str] | None if several else _KINDS[name], typed], default)
+    return found
+
+
+def help_of(name: str, more: str) -> str:
+    """The help of one of them with another end."""
+    return f"{OPTIONS[name].help.partition('  ')[0]}  {more}"
+
+
+_TREE = "Show the search as a tree: the tokens that were kept and dropped at each step, and why."
+_TREES = {"tree": (Annotated[bool, typer.Option("--tree", help=_TREE)], False)}
+_STREAM = typer.Option(
+    "--stream/--no-stream", help="Print words as they are generated.  [default: on in a terminal, else off]"
+)
+_SHOWN = {
+    **_TREES,
+    "stream": (Annotated[bool | None, _STREAM], None),
+    "html": (Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)], None),
+    "megabytes": (Megabytes, None),
+}
+_IN_TURN = typer.Option("--stream/--no-stream", help="Print words as they are generated.")
+_SAVE = "Save each turn to this file. If the file exists, continue its conversation.  [default: none]"
+
+DECODING = {**decoding_options("translation"), "stream": (Annotated[bool, _IN_TURN], False), **_TREES}
+WRITING = {**decoding_options("text"), **_SHOWN}
+CHATTING = {
+    **decoding_options("reply"),
+    **_SHOWN,
+    "save": (Annotated[Path | None, typer.Option("--save", writable=True, help=_SAVE)], None),
+}
 
 # The options of verbs that write, by what they write.
 _WRITING = {"reply": CHATTING, "text": WRITING, "translation": DECODING}

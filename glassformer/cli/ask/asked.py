@@ -5,19 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import DataError
 from glassformer.cli.ask import show
 from glassformer.cli.ask.conversation import converse
-from glassformer.cli.ask.decoding_options import check_decoding
 from glassformer.cli.ask.show import Job
 from glassformer.cli.corpus.blocks import Verb, answerable, corpus_of, need_one, write_lines
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
 from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, split_model
-from glassformer.cli.terminal.options import check_megabytes, refuse_given
-from glassformer.cli.terminal.readers import Reader, reader_of
+from glassformer.cli.terminal.options import check_decoding, check_megabytes, refuse_given
+from glassformer.cli.terminal.readers import Reader, SentenceReader, TableReader
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
 from glassformer.cli.terminal.texts import Same, batches, find_inputs, records
 from glassformer.data.readers.lines import stop_unless
@@ -77,35 +76,25 @@ def _note_empty(empty: int) -> None:
         note(f"{empty:,} translations are empty, in whole or in part")
 
 
-Way = Literal["records", "stream", "tree", "page", "blocks"]
 # Options that say how an answer is shown or kept, not what it is.
 _SHOWN = ("stream", "tree", "html", "megabytes", "save", "target", "ray")
 
 
-def _way(typed: Mapping[str, Any]) -> Way:
+def _way(typed: Mapping[str, Any]) -> Callable[[Job], None]:
     """How texts are answered; raises ConfigError for options that exclude it."""
     stream, tree, page = (typed.get(name) for name in ("stream", "tree", "html"))
     check_megabytes(typed.get("megabytes"), page)
     if typed["ray"] is not None:
         check_ray(typed)
-        return "blocks"
+        return answer_blocks
     if stream:
         show.check_streamed(typed)
     if tree or page:
         show.check_tree(typed)
-        return "tree" if tree else "page"
+        return show.show_trees if tree else show.write_story
     if stream is None and "stream" in typed:
         stream = show.can_stream(typed)
-    return "stream" if stream else "records"
-
-
-_WAYS: Mapping[Way, Callable[[Job], None]] = {
-    "records": answer_records,
-    "stream": show.stream_words,
-    "tree": show.show_trees,
-    "page": show.write_story,
-    "blocks": answer_blocks,
-}
+    return show.stream_words if stream else answer_records
 
 
 def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> None:
@@ -124,11 +113,12 @@ def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> No
     options: Options = check_decoding(asked, verb) if entry.writes else asked
     output = Output(typed["out"], typed["json"], typed["resume"], typed["rejects"])
     machine = Machine(typed["device"], typed["threads"], typed["fast"], typed.get("int8"), typed["engine"])
-    on_screen = (way, output, machine) == ("records", Output(), Machine()) and texts and not files
+    on_screen = (way, output, machine) == (answer_records, Output(), Machine(engine="auto")) and texts and not files
     exactly = isinstance(options, WritingOptions) or options.get("expect")  # a rank among all tokens
     opened = _quickly(model, verb, texts, same) if on_screen and not exactly else None
     opened = opened or machine.open(model)
-    if entry.turns and way in ("records", "stream") and not (texts or files) and isinstance(options, WritingOptions):
+    alone = way in (answer_records, show.stream_words) and not (texts or files)
+    if alone and entry.turns and isinstance(options, WritingOptions):
         shown = {"json": output.json, "out": output.out, "rejects": output.rejects, "n_best": options.n_best}
         got = "{} without a text or a file"
         refuse_given(shown, "a conversation is shown on the screen", got=got, do="give a text, or --file FILE")
@@ -158,7 +148,7 @@ def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> No
             out=out, advance=advance, bad=bad, json=output.json, page=typed.get("html"),
             megabytes=typed.get("megabytes"), title=Path(model).name, spread=spread,
         )  # fmt: skip
-        _WAYS[way](job)
+        way(job)
 
 
 def _quickly(model: str, verb: str, texts: Sequence[str], same: Same) -> Model | None:
@@ -179,15 +169,12 @@ def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, Columns], same:
     fields = learned.model_fields if learned.reads == "pairs" else {}
     of_pairs = {role: fields[role].default for role in roles if role in fields}
     columns = {"text": "text", **entry.usual, **of_pairs, **known, **named}
-    return reader_of(
-        {
-            role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of)
-            for role, of in columns.items()
-            if role == "pair" or role not in same
-        },
-        entry.usual,
-        blank=entry.blank,
-        pairs=bool(of_pairs) and not named,
-        turns=entry.turns,
-        words="words" in entry.columns,
-    )
+    read: dict[str, Columns] = {
+        role: of if isinstance(of, str) else of[0] if len(of) == 1 else tuple(of)
+        for role, of in columns.items()
+        if role == "pair" or role not in same
+    }
+    if "words" in entry.columns:
+        return SentenceReader(read, entry.usual, blank=entry.blank)
+    pairs = bool(of_pairs) and not named
+    return TableReader(read, entry.usual, blank=entry.blank, pairs=pairs, lists=entry.turns)

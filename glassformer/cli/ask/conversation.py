@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError, GlassformerError, from_system
@@ -153,30 +153,29 @@ def load_turns(path: Path) -> list[str]:
     try:
         with from_system(DataError, f"cannot read {path}"):
             given = parse_json(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        got = f"text that is not JSON from line {error.lineno} on"
     except ValueError as error:
-        raise _no_conversation(path, _no_json(error)) from None
+        got = "text that is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+    else:
+        turns = given.get("turns") if isinstance(given, dict) else None
+        got = _no_turns(given, turns)
+        if not got:
+            return list(turns or ())
+    wanted = f'{path} must hold a conversation as /save writes it, turns and replies: {{"turns": ["Hi", "Hello"]}}'
+    raise DataError(wanted, got=got, do="choose another file")
+
+
+def _no_turns(given: Any, turns: Any) -> str:
+    """Why these are no turns of a conversation, or what is given holds none; "" where they are."""
     if not isinstance(given, dict):
-        raise _no_conversation(path, f"a {'list' if isinstance(given, list) else 'single value'}")
+        return f"a {'list' if isinstance(given, list) else 'single value'}"
     if "turns" not in given:
         named = ", ".join(repr(key[:20]) for key in list(given)[:4])
-        raise _no_conversation(path, f"an object with {named or 'nothing in it'}{', …' if len(given) > 4 else ''}")
-    turns = given["turns"]
+        return f"an object with {named or 'nothing in it'}{', …' if len(given) > 4 else ''}"
     if not isinstance(turns, list):
-        raise _no_conversation(path, f"turns = {repr(turns)[:40]}")
+        return f"turns = {repr(turns)[:40]}"
     for number, turn in enumerate(turns, start=1):
         if not isinstance(turn, str) or not turn.strip():
-            raise _no_conversation(path, f"turn {number} is {repr(turn)[:40]}")
-    if len(turns) % 2:
-        raise _no_conversation(path, f"{len(turns)} turns: the last one has no reply")
-    return list(turns)
-
-
-def _no_json(error: ValueError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"text that is not JSON from line {error.lineno} on"
-    return "text that is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-
-
-def _no_conversation(path: Path, got: str) -> DataError:
-    wanted = f'{path} must hold a conversation as /save writes it, turns and replies: {{"turns": ["Hi", "Hello"]}}'
-    return DataError(wanted, got=got, do="choose another file")
+            return f"turn {number} is {repr(turn)[:40]}"
+    return f"{len(turns)} turns: the last one has no reply" if len(turns) % 2 else ""

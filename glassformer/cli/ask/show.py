@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from rich.table import Table
-
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Line, Part, Parts, Remark, Share, Style, Tick
 from glassformer.base.wrapping import in_one_line, printable
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import refuse_given
 from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text
-from glassformer.cli.terminal.screen import Few, bar, console, escaped, note, note_windows, plain_table, record
+from glassformer.cli.terminal.screen import Few, bar, console, escaped, note, note_windows, print_table, record
 from glassformer.cli.terminal.texts import TYPED
 from glassformer.decode.options import WritingOptions
 from glassformer.tasks import VERBS
@@ -72,7 +69,8 @@ def _draw(part: Part, handle: TextIO) -> None:
     if isinstance(part, Remark):
         note(part.text)
     elif isinstance(part, Grid):
-        print_table(console(handle), _table(part))
+        heads, rows = [*map(escaped, part.columns)], [[*map(_cell, row)] for row in part.rows]
+        print_table(console(handle), heads, rows, part.right, bold=part.bold, bars=part.bars)
     elif isinstance(part, Line):
         pairs: Iterable[tuple[str, Style]] = ((each, "") if isinstance(each, str) else each for each in part.parts)
         words = "".join(_styled(escaped(text), style) for text, style in pairs)
@@ -85,20 +83,6 @@ def _styled(markup: str, style: Style) -> str:
     if style == "answer":
         return f"[green]→[/green] {markup}"
     return f"[{style}]{markup}[/{style}]" if style else markup
-
-
-def _table(grid: Grid) -> Table:
-    table = plain_table()
-    for place, heading in enumerate(grid.columns):
-        table.add_column(
-            escaped(heading),
-            justify="right" if place in grid.right else "left",
-            style="bold" if place in grid.bold else "cyan" if place in grid.bars else None,
-            min_width=12 if place in grid.bars else None,
-        )
-    for row in grid.rows:
-        table.add_row(*map(_cell, row))
-    return table
 
 
 def _cell(cell: str | Share) -> str:

@@ -112,16 +112,8 @@ class Answered(NamedTuple):
     answers: bytes
 
 
-Runner = Callable[[Corpus], Iterator[Answered]]
-"""Reads the blocks of a corpus, has them answered, and gives back the answers in the order of the blocks."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A corpus, and who has its blocks answered."""
-
-    corpus: Corpus
-    run: Runner
+Spread = Callable[[str, int], Iterator[Answered]]
+"""Has the blocks of a corpus answered by the model of this digest, those after so many answers, in their order."""
 
 
 def read_blocks(corpus: Corpus) -> Iterator[str]:
@@ -194,9 +186,9 @@ class Worker:
             return texts, []
         return answerable(texts, self._corpus.asked.refusals(self.opened, texts))
 
-    def __call__(self, block: str) -> Answered:
-        """The answers to a block; an error that stops the command comes with them."""
-        corpus, given = self._corpus, json.loads(block)
+    def __call__(self, row: Mapping[str, str]) -> dict[str, Any]:
+        """The answers to the block of a row, by the names of `Answered`; an error that stops the command is in them."""
+        corpus, given = self._corpus, json.loads(row["block"])
         texts = [Text(values, where, kept=kept, own=own) for values, where, kept, own in given.pop("texts")]
         answers, long, notes = list[bytes](), list[str](), list[str]()
         empty = skipped = 0
@@ -215,7 +207,7 @@ class Worker:
         except GlassformerError as error:
             given["error"] = _sent(error)
         facts = {"count": len(answers), "long": long, "notes": notes, "empty": empty}
-        return Answered(json.dumps({**given, **facts}), b"".join(answers))
+        return Answered(json.dumps({**given, **facts}), b"".join(answers))._asdict()
 
 
 def answerable(texts: Sequence[Text], refusals: Iterable[DataError | None]) -> tuple[list[Text], list[DataError]]:
@@ -242,7 +234,7 @@ def write_blocks(
     """Have the blocks after `done` answered and `write` the answers; returns how many are `empty`."""
     messages, long = Few(), Few()
     empty, number = 0, done
-    for answered in spread.run(replace(spread.corpus, digest=digest_of(opened), done=done)):
+    for answered in spread(digest_of(opened), done):
         block = json.loads(answered.block)
         for sentence in block["messages"]:
             note(sentence)

@@ -15,14 +15,14 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from glassformer.base.errors import ConfigError, DataError, GlassformerError, MissingExtraError, TrainingError
 from glassformer.cli.corpus.blocks import Answered, Corpus, Spread, Worker, read_blocks
 from glassformer.cli.terminal.destination import Output, not_resumable
-from glassformer.cli.terminal.formats import RECORDS, suffix_of
 from glassformer.cli.terminal.options import LOCAL, refuse_given
+from glassformer.cli.terminal.outputs import RECORDS, suffix_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -72,7 +72,7 @@ def spread_by_ray(corpus: Corpus, output: Output, address: str, suffixes: Sequen
             got=why or f"{output.out}, which has another suffix",
             do=f"add --file FILE and --out FILE, a file of the kind {', '.join(suffixes)}",
         )
-    return Spread(corpus, partial(on_ray, address))
+    return lambda digest, done: on_ray(address, replace(corpus, digest=digest, done=done))
 
 
 def on_ray(address: str, corpus: Corpus) -> Iterator[Answered]:
@@ -88,7 +88,7 @@ def on_ray(address: str, corpus: Corpus) -> Iterator[Answered]:
             _source(data, corpus), override_num_blocks=1, ray_remote_args={"num_cpus": 0, "scheduling_strategy": here}
         )
         answers = blocks.map(
-            _Actor,
+            Worker,
             fn_constructor_args=(corpus,),
             compute=data.ActorPoolStrategy(size=actors),
             num_cpus=cores,
@@ -100,16 +100,6 @@ def on_ray(address: str, corpus: Corpus) -> Iterator[Answered]:
                 yield Answered(**row)
         except ray.exceptions.RayError as error:
             raise TrainingError("the actors of Ray must live until they have answered", got=last_line(error)) from None
-
-
-class _Actor:
-    """A worker as Ray Data calls it: with a row, which is a block."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._worker = Worker(corpus)
-
-    def __call__(self, row: dict[str, str]) -> dict[str, str | bytes]:
-        return self._worker(row["block"])._asdict()
 
 
 def _source(data: ModuleType, corpus: Corpus) -> Any:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from glassformer.base.errors import ConfigError
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import DATA_FILES, INT8, POOLING, Json, ModelFolder
-from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
+from glassformer.cli.terminal.screen import console, escaped, note, print_table, record
 
 if TYPE_CHECKING:
+    from glassformer.run.exports import OnnxExport
     from glassformer.run.onnx_check import Int8Loss
-    from glassformer.run.onnx_folder import OnnxExport
 
 _FEATURES = "For onnx: output hidden states and text vectors instead of predictions."
 _POOLING = f"{POOLING}  Needs --features.  [default: mean]"
@@ -37,8 +36,8 @@ def export(
     """Write a model for other programs: a Hugging Face folder whose model gives the same outputs, or an encoder as an
     ONNX graph. The graph is compared with the model before it is saved.
     """
+    from glassformer.run.exports import ExportOptions
     from glassformer.run.exports import export as write
-    from glassformer.run.onnx_folder import ExportOptions
     from glassformer.saved.artefact import Artefact
     from glassformer.saved.opening import open_as_saved
     from glassformer.training.progress import ConsoleProgress
@@ -64,13 +63,13 @@ def _show(found: OnnxExport) -> None:
     from glassformer.run.onnx_check import REASON
 
     screen = console()
-    heads = ("largest difference", "from float64", "glassformer's own", "allowed")
-    table = plain_table("output", *heads, right=slice(1, None))
-    for each in found.checked.deviations:
-        numbers = (each.largest, each.onnxruntime, each.glassformer, each.allowed)
-        table.add_row(each.output, *(f"{number:.1e}" for number in numbers))
-    print_table(screen, table)
+    heads = ("output", "largest difference", "from float64", "glassformer's own", "allowed")
     checked = found.checked
+    rows = [
+        (each.output, *(f"{of:.1e}" for of in (each.largest, each.onnxruntime, each.glassformer, each.allowed)))
+        for each in checked.deviations
+    ]
+    print_table(screen, heads, rows, slice(1, None))
     screen.print(
         f"onnxruntime and glassformer in float32, on {checked.rows} rows of {checked.shortest} to {checked.longest} "
         "tokens, alone and padded to batches" + _same(checked.answers - checked.same, checked.answers)
@@ -104,14 +103,14 @@ def _show_scores(found: OnnxExport) -> None:
     from glassformer.scoring.verdict import difference, shown
 
     graphs = ["float32", *(["int8", "int8 − float32"] if found.int8 is not None else [])]
-    table = plain_table("", "glassformer", *graphs, right=slice(1, None))
+    rows = []
     for each in found.scores:
         cells = ["" if its is None else shown(each.name, its[0]) for its in (each.glassformer, each.float32, each.int8)]
         if each.lost is not None:
             value, low, high = (difference(each.name, number) for number in each.lost)
             cells.append(f"{value} ({low} … {high})")
-        table.add_row(escaped(each.name.replace("_", " ")), *cells[: 1 + len(graphs)])
-    print_table(console(), table)
+        rows.append((escaped(each.name.replace("_", " ")), *cells[: 1 + len(graphs)]))
+    print_table(console(), ("", "glassformer", *graphs), rows, slice(1, None))
     remarks = ["float32 and int8: onnxruntime"]
     if found.int8 is not None:
         remarks.append("in brackets 95 % intervals by paired bootstrap over the examples")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glassformer.cli.terminal.opened import open_model
+from glassformer.cli.terminal.opened import Machine
 from glassformer.cli.terminal.options import START
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def beside(opened: Model, probe: Path | None, index: Path | None, start: str | N
     from glassformer.features.search.index import SearchIndex
     from glassformer.page.sections.beside import makers_beside
 
-    before = None if start is None else open_model(start)
+    before = None if start is None else Machine().open(start)
     freeze = () if opened.recipe is None else opened.recipe.tune.freeze
     near = None if index is None else SearchIndex.open(index, opened)
     return makers_beside(opened.module, probe=probe, index=near, start=before, freeze=freeze, run=opened.source)

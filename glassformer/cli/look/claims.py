@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -6,9 +6,8 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.bundled.claims import Claim, known_claim, known_claims, recorded
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Json, Out
-from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
+from glassformer.cli.terminal.screen import console, escaped, print_table, record, results
 
 _NAME = "The claim to show, X-1 to X-20.  [default: list all claims]"
 _RUN = "Train the models of the claim again, measure them and give a new verdict."
@@ -59,14 +58,14 @@ def _facts(its: Claim) -> dict[str, str]:
 
 
 def _list() -> None:
-    table = plain_table("", "claim", "verdict", "rests on", "date")
+    rows = []
     for its in known_claims().values():
         known = recorded()[its.id]
         star = "" if its.stages else " *"
         words = [known[key] for key in ("verdict", "rests_on", "date")]
-        table.add_row(its.id, escaped(its.title) + star, *words)
+        rows.append((its.id, escaped(its.title) + star, *words))
     screen = console()
-    print_table(screen, table)
+    print_table(screen, ("", "claim", "verdict", "rests on", "date"), rows)
     screen.print("* run by the code of a checkout: glassformer claims X-9 says which")
 
 
@@ -78,13 +77,54 @@ def _show(its: Claim, found: Mapping[str, Any]) -> None:
         if text:
             screen.print(escaped(f"{name}: {text}"))
     if "scores" in found:
-        from glassformer.run.claim_tables import answers_table, scores_table
-
         for head, rows in (scores_table(found), answers_table(found)):
-            table = plain_table(*head)
-            for row in rows:
-                table.add_row(*map(escaped, row))
-            print_table(screen, table)
+            print_table(screen, head, [[*map(escaped, row)] for row in rows])
     if "verdict" in found:
         rests = found.get("rests_on", f"{found.get('seeds')} seeds")
         screen.print(escaped(f"verdict: {found['verdict']} ({rests}, {found['date']})"))
+
+
+# Scores that are written without decimals; a speed is tokens, or bytes, a second.
+COUNTS = ("steps", "speed")
+
+
+def scores_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """A head, and a row of each arm: the mean over the seeds of each test, with the least and the greatest."""
+    tests = {each["test"]: each["score"] for each in found["scores"]}
+    arms: dict[str, dict[str, str]] = {}
+    for each in found["scores"]:
+        values = each["mean"], min(each["of_seeds"]), max(each["of_seeds"])
+        arms.setdefault(each["arm"], {})[each["test"]] = _interval(each["score"], values, _value)
+    head = ["arm", *(test if score in test else f"{test}: {score}" for test, score in tests.items())]
+    return head, [[arm, *(its.get(test, "") for test in tests)] for arm, its in arms.items()]
+
+
+def answers_table(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """A head, and a row of each question: the mean difference of two arms with its 95 % interval, and what it says."""
+    rows = []
+    for each in found["questions"]:
+        alone = each["against"].startswith("at ")
+        values = each["value"], each["low"], each["high"]
+        cell = _interval(each["score"], values, _value if alone else _difference)
+        arms = f"{each['of']}: {each['against']}" if alone else f"{each['of']} − {each['against']}"
+        rows.append([arms, each["test"], cell, each["found"], each["expected"]])
+    return ["arms", "in", "difference", "is", "expected"], rows
+
+
+def _interval(score: str, values: Sequence[float], write: Callable[[str, float], str]) -> str:
+    value, low, high = (write(score, each) for each in values)
+    return f"{value} ({low} … {high})"
+
+
+def _value(score: str, value: float) -> str:
+    from glassformer.scoring.verdict import shown  # not at the top: --help must not import numpy
+
+    if score == "change":
+        return f"{value:.1e}"
+    return f"{value:,.0f}" if score in COUNTS else shown(score, value)
+
+
+def _difference(score: str, value: float) -> str:
+    from glassformer.scoring.verdict import difference
+
+    return f"{value:+,.0f}" if score in COUNTS else difference(score, value)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,7 @@ from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look import explain_writing as writing
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.opened import open_model, second_text, split_model
+from glassformer.cli.terminal.opened import Machine, second_text, split_model
 from glassformer.cli.terminal.screen import note, record
 from glassformer.cli.terminal.texts import texts_to_explain
 
@@ -95,13 +95,13 @@ def explain(
         others |= {**drawn, "held_out": held_out, "terms": terms}
         wanted = "{} is not for generated text"
         options.refuse_given(others, wanted, got="--write too", do="leave one of them out")
-        opened = open_model(which, device=device, threads=threads)
+        opened = Machine(device, threads).open(which)
         writing.explain_writing(
             opened, list(texts_to_explain(texts)), write, attention, searched, html=html, title=Path(which).name,
             megabytes=megabytes, language=language, json=json,
         )  # fmt: skip
         return
-    opened = open_model(which, device=device, threads=threads)
+    opened = Machine(device, threads).open(which)
     second = second_text(opened, pair, target)
     texts, hidden = _hidden(opened, texts, expect) if expect else (texts, ())
     if html is not None:
@@ -122,7 +122,8 @@ def explain(
     options.refuse_given(drawn, "{} is drawn on a page", got="no page", do="add --html FILE")
     if held_out:
         raise ConfigError("--held-out is for the page of --html", do="glassformer heads measures heads without a page")
-    for each in _together(texts):
+    # Several texts of the command are one batch; those of standard input come one after the other.
+    for each in [[*texts_to_explain(texts)]] if len(texts) > 1 else texts_to_explain(texts):
         trace = _with_hidden(opened.trace(each, second, choices=choice or None), hidden)
         if cell is not None:
             _follow(trace, cell, terms, json=json)
@@ -145,14 +146,6 @@ def _hidden(opened: Model, texts: Sequence[str], expect: Sequence[str]) -> tuple
 
 def _with_hidden(trace: Trace, hidden: Hidden) -> Trace:
     return replace(trace, origin=replace(trace.origin, expected=hidden)) if trace.origin is not None else trace
-
-
-def _together(texts: Sequence[str]) -> Iterator[str | list[str]]:
-    """One text after the other from standard input; several of the command as one batch."""
-    if len(texts) < 2:
-        yield from texts_to_explain(texts)
-    else:
-        yield list(texts_to_explain(texts))
 
 
 def _place(opened: Model, trace: Trace, sentence: int, word: str) -> str:

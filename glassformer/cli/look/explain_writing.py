@@ -10,9 +10,9 @@ import typer
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.wrapping import in_one_line
-from glassformer.cli.ask.decoding_options import check_decoding, help_of
+from glassformer.cli.ask.ask import help_of
 from glassformer.cli.ask.show import story_page
-from glassformer.cli.terminal.options import WRITE
+from glassformer.cli.terminal.options import WRITE, check_decoding
 from glassformer.cli.terminal.screen import note, record
 from glassformer.tasks import VERBS
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.texts.written import Looks
-    from glassformer.look.trace.trace import Trace
 
 _WRITE = f"{WRITE}  They continue the text, or reply to it, and each step is shown.  [default: none]"
 _ATTENTION = (
@@ -41,7 +40,7 @@ def explain_writing(
     opened: Model,
     texts: Sequence[str],
     count: int,
-    looks: str | None,
+    attention: str | None,
     options: Mapping[str, Any],
     *,
     html: Path | None,
@@ -52,41 +51,33 @@ def explain_writing(
 ) -> None:
     """Continue one text, or reply to turns, and show each step, with `html` as a page. Raises DataError."""
     # Not at the top: --help must not import torch.
+    from glassformer.base.lines import screen_width
+    from glassformer.cli.look.written_lines import written_lines
     from glassformer.look.texts.search_tree import search_tree, trace_of, writing_verb
-    from glassformer.look.texts.written import stepwise
+    from glassformer.look.texts.written import Looks, stepwise
 
     verb = writing_verb(opened)
     turns = VERBS[verb].turns
     if not turns and len(texts) != 1:
         raise DataError("--write shows how one text is generated", got=f"{len(texts)} texts", do="give one of them")
     asked = check_decoding({**options, "max_tokens": count}, verb)
-    block, head = _block_and_head(looks)
+    block, head = _block_and_head(attention)
     tree = search_tree(opened, list(texts) if turns else texts[0], asked, verb=verb, attention=True)
     trace = trace_of(opened, tree)
     compared = stepwise(tree, trace, fast=opened.fast)
     if html is not None:
         story_page(opened, tree, html, title=title, megabytes=megabytes, language=language, trace=trace)
     else:
-        show_writing(tree, trace, block, head, asdict(compared) | {"holds": compared.holds}, json=json)
+        looks = Looks(tree, block, head)
+        crosses = tree.source is not None
+        read = trace.words.sentence("decoder_inputs" if crosses else "inputs", 0)
+        if json:
+            record(_as_record(tree, looks, read, asdict(compared) | {"holds": compared.holds}), sys.stdout)
+        else:
+            source = trace.words.sentence("inputs", 0) if crosses else ()
+            for line in written_lines(tree, looks, read, source, screen_width()):
+                print(in_one_line(line))
     note(f"{'✓' if compared.holds else '✗'} {compared}")
-
-
-def show_writing(
-    tree: SearchTree, trace: Trace, block: int | None, head: int | None, compared: Mapping[str, Any], *, json: bool
-) -> None:
-    from glassformer.base.lines import screen_width
-    from glassformer.cli.look.written_lines import written_lines
-    from glassformer.look.texts.written import Looks
-
-    looks = Looks(tree, block, head)
-    crosses = tree.source is not None
-    read = trace.words.sentence("decoder_inputs" if crosses else "inputs", 0)
-    if json:
-        record(_as_record(tree, looks, read, compared), sys.stdout)
-        return
-    source = trace.words.sentence("inputs", 0) if crosses else ()
-    for line in written_lines(tree, looks, read, source, screen_width()):
-        print(in_one_line(line))
 
 
 def _as_record(tree: SearchTree, looks: Looks, read: Sequence[str], compared: Mapping[str, Any]) -> dict[str, Any]:

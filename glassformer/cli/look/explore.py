@@ -11,7 +11,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.options import STDIN, json_option, refuse_given
 from glassformer.cli.terminal.outputs import OVERWRITE
 from glassformer.cli.terminal.screen import note, record
@@ -60,14 +60,27 @@ def explore(
     a text, the page lists your runs, the models opened before and the bundled models. The page is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
+    from glassformer.runtime.device import use_threads
+
     if publish is not None:
         lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}
         refuse_given(lone, "{} belongs to one page", got="a site", do="leave it out, or use explain --html")
-        models = [*([model] if model is not None else []), *(text or ())]
-        _publish(
-            publish, models, address=address or "", language=language, megabytes=megabytes, device=device,
-            threads=threads, overwrite=overwrite, json=json,
+        from glassformer.page.site.publish import MEGABYTES
+        from glassformer.page.site.publish import publish as write_site
+
+        use_threads(threads)
+        models = dict.fromkeys([*([model] if model is not None else []), *(text or ())])
+        site = [_offer(name, [], None, None, None) for name in models] or _offers()
+        page = write_site(
+            publish, site, megabytes=megabytes or MEGABYTES, device=device, address=address or "", language=language,
+            overwrite=overwrite, tell=note,
         )  # fmt: skip
+        size = sum(file.stat().st_size for file in page.parent.iterdir() if file.is_file())
+        if json:
+            record({"home": str(page), "bytes": size, "models": [offer.name for offer in site]}, sys.stdout)
+            return
+        print(page, flush=True)
+        note(f"{size / 1e6:.1f} MB; {page} opens in any browser")
         return
     other = None if language == "en" else language
     of_site = {"address": address, "language": other, "megabytes": megabytes, "overwrite": overwrite}
@@ -79,19 +92,21 @@ def explore(
     from glassformer.page.server.asked import Asked
     from glassformer.page.server.home import own_offers
     from glassformer.page.server.start import serve
-    from glassformer.runtime.device import use_threads
 
     use_threads(threads)
     offers, home = _offers(first="slides"), "home"
+    beside_it = (probe, index, start) != (None, None, None)
     if text or model is not None:
         which, texts = split_model("explore", text, model)
         first = _offer(which, list(texts_to_explain(texts)) if texts else [], pair, target, choice)
-        first = _with(first, probe, index, start, device)
+        if beside_it:  # the model is opened for its sections, and stays open
+            own = Machine(device).open(str(first.place))
+            first = replace(first, makers=beside(own, probe, index, start), model=own)
         offers = [first, *(offer for offer in offers if offer.name != first.name)]
         home = ""
     elif pair is not None or target is not None or choice:
         raise ConfigError("a second text and candidates belong to a text", got="none", do="give the text too")
-    elif probe is not None or index is not None or start is not None:
+    elif beside_it:
         raise ConfigError("--probe, --index and --start belong to a model", got="none", do="name the model too")
     first = offers[0]
     offers += own_offers({offer.name: offer for offer in offers})
@@ -109,44 +124,6 @@ def explore(
         offers, read_settings(Asked, wish, where="the text"), port=port, device=device, announce=opened, home=home,
         browser=not no_browser and not json,
     )  # fmt: skip
-
-
-def _publish(
-    folder: Path,
-    models: list[str],
-    *,
-    address: str,
-    language: str,
-    megabytes: int | None,
-    device: str,
-    threads: int | None,
-    overwrite: bool,
-    json: bool,
-) -> None:
-    """Write the site of these models, or of all bundled ones."""
-    from glassformer.page.site.publish import MEGABYTES, publish
-    from glassformer.runtime.device import use_threads
-
-    use_threads(threads)
-    offers = [_offer(name, [], None, None, None) for name in dict.fromkeys(models)] or _offers()
-    home = publish(
-        folder, offers, megabytes=megabytes or MEGABYTES, device=device, address=address, language=language,
-        overwrite=overwrite, tell=note,
-    )  # fmt: skip
-    size = sum(file.stat().st_size for file in home.parent.iterdir() if file.is_file())
-    if json:
-        record({"home": str(home), "bytes": size, "models": [offer.name for offer in offers]}, sys.stdout)
-        return
-    print(home, flush=True)
-    note(f"{size / 1e6:.1f} MB; {home} opens in any browser")
-
-
-def _with(offer: Offer, probe: Path | None, index: Path | None, start: str | None, device: str) -> Offer:
-    """The same with the sections that these options ask for; the model is opened for them, and stays open."""
-    if probe is None and index is None and start is None:
-        return offer
-    opened = open_model(str(offer.place), device=device)
-    return replace(offer, makers=beside(opened, probe, index, start), model=opened)
 
 
 def _offers(*, first: str = "") -> list[Offer]:

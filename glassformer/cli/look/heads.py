@@ -4,16 +4,18 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from glassformer.base.errors import DataError
-from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.options import ROWS, STDIN, Device, Json, NamedModel, Seed, Threads, held_out_texts
-from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
+from glassformer.cli.terminal.readers import TableReader
+from glassformer.cli.terminal.screen import console, escaped, note, print_table, record
+from glassformer.cli.terminal.texts import find_inputs, records, texts_to_explain
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -55,8 +57,9 @@ def heads(
     held-out texts is measured.
     """
     which, texts = split_model("heads", text, model)
-    opened = open_model(which, device=device, threads=threads)
-    measured = of_command(texts) if texts else None
+    opened = Machine(device, threads).open(which)
+    typed = list(texts_to_explain(texts)) if texts else []
+    measured = Given(typed, None, "the text" if len(typed) == 1 else f"the {len(typed)} texts") if texts else None
     held = None if held_out is None else of_files(opened, held_out, rows)
     given = measured or held or of_package(opened)
     found = jobs(opened, given)
@@ -90,19 +93,7 @@ def jobs(model: Model, given: Given) -> Sequence[Head]:
     return in_groups(listed(mean.measures))
 
 
-def of_command(texts: Sequence[str]) -> Given:
-    from glassformer.cli.terminal.texts import texts_to_explain
-
-    found = list(texts_to_explain(texts))
-    return Given(found, None, "the text" if len(found) == 1 else f"the {len(found)} texts")
-
-
 def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
-    from itertools import islice
-
-    from glassformer.cli.terminal.readers import TableReader
-    from glassformer.cli.terminal.texts import find_inputs, records
-
     columns = {"text": "text"}
     if model.config.encoder is not None and model.config.decoder is not None:
         columns["target"] = "target"
@@ -157,7 +148,7 @@ def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost
     sides = {f"{head.attention.split('.')[0]} {head.attention.split('.')[-1]}" for head in found}
     by_head = {} if lost is None else {(each.attention, each.head): each for each in lost.heads}
     last = [] if lost is None else ["lost without it"]
-    table = plain_table("head", "looks mostly", "share", "entropy", "away", *last, right=slice(2, None))
+    rows = []
     for head in found:
         share = "" if head.job in ("few", "many") else f"{head.value:.0%}"
         away = head.measures["distance"]
@@ -165,8 +156,8 @@ def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost
         cells.append("" if math.isnan(away) else f"{away:.1f}")
         if lost is not None:
             cells.append(with_interval(by_head[head.attention, head.head]))
-        table.add_row(*cells)
-    print_table(screen, table)
+        rows.append(cells)
+    print_table(screen, ("head", "looks mostly", "share", "entropy", "away", *last), rows, slice(2, None))
     screen.print(f"looks mostly, share: {RULE} Measured on {escaped(attention_on)}.", markup=False)
     screen.print("entropy: of the attention, in nats; away: mean distance in tokens.")
     if lost is not None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.terminal.opened import open_model
+from glassformer.cli.terminal.opened import Machine
 from glassformer.cli.terminal.options import FAST, Json, ModelFolder
-from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record
+from glassformer.cli.terminal.screen import console, escaped, note, print_table, record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,7 @@ def info(
     json: Json = False,
 ) -> None:
     """Show the family, sizes, parameters by part, tokenizer, task, precision, data and scores of a model."""
-    facts = open_model(model, device="cpu", fast=fast).info()
+    facts = Machine("cpu", fast=fast).open(model).info()
     note_changed(facts["changed_files"])
     if json:
         record(facts, sys.stdout)
@@ -74,10 +74,8 @@ def _show(screen: Console, title: str, rows: Mapping[str, Any]) -> None:
 
 def _show_not_drawn(screen: Console, rows: list[dict[str, Any]]) -> None:
     screen.print("[bold cyan]not in this document[/bold cyan] [dim](the slides do not draw it)[/dim]")
-    table = plain_table("", "what", "here")
-    for row in rows:
-        table.add_row(row["name"], row["what"], "on" if row["on"] else "off")
-    screen.print(table)
+    shown = [(row["name"], row["what"], "on" if row["on"] else "off") for row in rows]
+    print_table(screen, ("", "what", "here"), shown)
     screen.print("[dim]to change one of them, train again:[/dim]")
     for row in rows:
         if row["switch"].startswith("glassformer "):  # a command has its own line, so that it can be copied

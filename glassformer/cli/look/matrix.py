@@ -4,15 +4,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from glassformer.base.errors import ConfigError, DataError, did_you_mean
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.lines import label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
-from glassformer.cli.look.matrix_lines import LONGEST_WORD, flowing, print_notes, table
-from glassformer.cli.terminal.opened import open_model
+from glassformer.bundled.texts import notes_about, quick_brown_fox
+from glassformer.cli.look.matrix_printed import LONGEST_WORD, against_the_post, flowing, print_notes, show_guide, table
+from glassformer.cli.terminal.opened import Machine
 from glassformer.cli.terminal.options import HTML, MODEL, STDIN, WHICH, Json, Notes, Seed
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
@@ -30,8 +31,7 @@ _SHARE = 0.11
 _MOST_WORDS = 512
 # A model's vector has hundreds of numbers: the terminal shows the first.
 _SHOWN = 8
-_FEATURES = ("random", "printed")
-_READINGS = {
+_READINGS: Mapping[Reading, str] = {
     "code": "as in the post's code, a word sees only itself",
     "stated": "as its text states, a word sees itself and those before it, never a masked word",
     "pairs": "as its text says elsewhere, a word sees every word that is not masked",
@@ -69,17 +69,17 @@ def matrix(
     query_size: Annotated[int | None, typer.Option("--query-size", min=1, max=2**20, help=_QUERY_SIZE)] = None,
     mask_fraction: Annotated[float | None, typer.Option("--mask-fraction", min=0, max=1, help=_MASK_FRACTION)] = None,
     seed: Seed = 0,
-    reading: Annotated[str | None, typer.Option("--reading", metavar="code|stated|pairs", help=_READING)] = None,
+    reading: Annotated[Literal["code", "stated", "pairs"] | None, typer.Option("--reading", help=_READING)] = None,
     window: Annotated[int | None, typer.Option("--window", min=1, max=512, help=_WINDOW)] = None,
     prefix_words: Annotated[int, typer.Option("--prefix-words", min=0, max=512, help=_PREFIX_WORDS)] = 0,
     padding_words: Annotated[int, typer.Option("--padding-words", min=0, max=512, help=_PADDING_WORDS)] = 0,
     word_vectors: Annotated[
-        str | None, typer.Option("--word-vectors", metavar="random|printed", help=_WORD_VECTORS)
+        Literal["random", "printed"] | None, typer.Option("--word-vectors", help=_WORD_VECTORS)
     ] = None,
     model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help=_MODEL)] = None,
     width: Annotated[int | None, typer.Option("--width", min=1, max=4096, help=_WIDTH)] = None,
     nothing_to_see: Annotated[
-        str, typer.Option("--nothing-to-see", metavar="itself|zero", help=_NOTHING_TO_SEE)
+        Literal["itself", "zero"], typer.Option("--nothing-to-see", help=_NOTHING_TO_SEE)
     ] = "itself",
     notes: Notes = False,
     html: Annotated[Path | None, typer.Option("--html", writable=True, help=HTML)] = None,
@@ -92,8 +92,6 @@ def matrix(
     --reading chooses which to follow. --post shows the post's own numbers, --guide those of the "Illustrated
     Guide to Transformers" and of the lecture notes "Transformers and BERT".
     """
-    from glassformer.bundled.texts import notes_about
-
     own = {
         "--reading": reading,
         "--window": window,
@@ -103,8 +101,6 @@ def matrix(
     taken = {"a text": text, "--mask-fraction": mask_fraction, "--word-vectors": word_vectors}
     taken |= {"--model": model, "--width": width}
     if guide:
-        from glassformer.cli.look.matrix_printed import show_guide
-
         _refuse("--guide", {"--post": post or None, **taken, **own})
         show_guide(query_size or 64, notes=notes, html=html, json=json)
         return
@@ -115,26 +111,14 @@ def matrix(
     _refuse("a matrix of words", {"--query-size": query_size}, "it belongs to --guide")
     if model is not None:
         _refuse("--model", {"--word-vectors": word_vectors, "--width": width})
-    for option, value, known in (
-        ("--reading", reading or "stated", tuple(_READINGS)),
-        ("--word-vectors", word_vectors or "random", _FEATURES),
-        ("--nothing-to-see", nothing_to_see, ("itself", "zero")),
-    ):
-        if value not in known:
-            raise ConfigError(
-                f"{option} must be one of {', '.join(known)}", got=repr(value), do=did_you_mean(value, known)
-            )
     masks = {"nothing_to_see": nothing_to_see, "window": window, "prefix": prefix_words, "padding": padding_words}
     asked = _Asked(
-        mask_fraction, seed, word_vectors or "random", width, masks, None if model is None else open_model(model)
+        mask_fraction, seed, word_vectors or "random", width, masks, None if model is None else Machine().open(model)
     )
-    readings = [cast("Reading", reading or "stated")]
+    readings: list[Reading] = [reading or "stated"]
     if post:
-        from glassformer.bundled.texts import quick_brown_fox
-        from glassformer.cli.look.matrix_printed import against_the_post
-
         asked, texts = replace(asked, source="printed"), [quick_brown_fox().sentence.masked]
-        readings = readings if reading else [cast("Reading", each) for each in _READINGS]
+        readings = readings if reading else list(_READINGS)
     else:
         texts = list(texts_to_explain([text or ""]))
     if html is not None and len(texts) > 1:
@@ -269,7 +253,6 @@ class _Shown:
 def _shown(text: str, reading: Reading, asked: _Asked) -> _Shown:
     import torch  # not at the top: --help must not import torch
 
-    from glassformer.bundled.texts import quick_brown_fox
     from glassformer.parts.activity import activity_matrix
 
     words = tuple(text.split())

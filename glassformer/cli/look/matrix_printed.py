@@ -1,25 +1,72 @@
-"""What the documents print: glassformer matrix --guide, from score to weight; and the end of --post."""
+"""Words and numbers of the masked word activity matrix as lines of a terminal; and what the documents print:
+glassformer matrix --guide, from score to weight, and the end of --post.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glassformer.base.lines import screen_width, wrapped
+from glassformer.base.lines import columns_of, label, padded, screen_width, wrapped
 from glassformer.bundled.texts import notes_about
-from glassformer.cli.look.matrix_lines import digits, flowing, print_notes, table
 from glassformer.cli.terminal.screen import record
-from glassformer.look.summaries.printed import Printed, printed, shared_out
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from glassformer.bundled.texts import Note
+    from glassformer.look.summaries.printed import Printed
     from glassformer.parts.activity import ActivityMatrix
+
+LONGEST_WORD, _LEAST_WORD = 12, 7
+
+
+def table(
+    labels: Sequence[str], heads: Sequence[str], matrix: Tensor, width: int, marks: Sequence[str] = ()
+) -> Iterator[str]:
+    """A row of numbers for each label, followed by its mark; columns that do not fit form a further block."""
+    rows = [[digits(value) for value in row] for row in matrix.tolist()]
+    shown = [label(each, LONGEST_WORD) for each in labels]
+    side = max(map(columns_of, shown))
+    room = width - 2 - side - max(map(columns_of, marks), default=-2) - 2
+    most = max(_LEAST_WORD, min(LONGEST_WORD, room // len(rows[0]) - 1))
+    cell = max([*(len(text) for row in rows for text in row), min(max(map(columns_of, heads), default=0), most)])
+    fitting = max(1, room // (cell + 1))
+    for first in range(0, len(rows[0]), fitting):
+        block = slice(first, first + fitting)
+        if first:
+            yield ""
+        if heads:
+            yield " ".join([" " * (side + 2), *(padded(label(head, cell), cell, right=True) for head in heads[block])])
+        for name, row, mark in zip(shown, rows, marks or [""] * len(rows), strict=True):
+            line = " ".join([f"  {padded(name, side)}", *(text.rjust(cell) for text in row[block])])
+            yield f"{line}  {mark}".rstrip()
+
+
+def digits(value: float) -> str:
+    """As the post prints it: four decimals, a whole number without."""
+    from glassformer.look.formulas.explanation import number
+
+    whole = not math.isfinite(value) or value == int(value)
+    return number(value) if whole or abs(value) >= 1e4 else f"{value:.4f}".replace("-", "−")
+
+
+def flowing(text: str, width: int) -> Iterator[str]:
+    return wrapped(text, width, first=3, rest=3)
+
+
+def print_notes(notes: Iterable[Note]) -> None:
+    for each in notes:
+        print("", *flowing(f"Note {each}", screen_width()), sep="\n")
 
 
 def show_guide(size: int, *, notes: bool, html: Path | None, json: bool) -> None:
     """Both tables, as lines or as records; and in the page of the slides' run, where a slider sets the size."""
+    from glassformer.look.summaries.printed import printed  # not at the top: --help must not import torch
+
     if html is not None:
         from glassformer.api.load import load
         from glassformer.bundled.texts import slides, slides_model
@@ -36,6 +83,8 @@ def show_guide(size: int, *, notes: bool, html: Path | None, json: bool) -> None
 
 
 def _record(each: Printed, size: int) -> dict[str, Any]:
+    from glassformer.look.summaries.printed import shared_out
+
     scaled, weights = shared_out(each.scores, size)
     own = {"document": each.document, "queries": each.queries, "keys": each.keys, "size": size, "scores": each.scores}
     made = {"scaled": scaled.tolist(), "weights": weights.tolist()}
@@ -44,6 +93,8 @@ def _record(each: Printed, size: int) -> dict[str, Any]:
 
 def _lines(each: Printed, size: int, width: int) -> Iterator[str]:
     import torch
+
+    from glassformer.look.summaries.printed import shared_out
 
     scaled, weights = shared_out(each.scores, size)
     root = digits(math.sqrt(size))

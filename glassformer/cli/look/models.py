@@ -3,9 +3,8 @@ from collections.abc import Mapping
 
 from glassformer.base.lines import wrapped
 from glassformer.bundled.travelling import LICENCE, described, travelling
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Json
-from glassformer.cli.terminal.screen import console, escaped, plain_table, record
+from glassformer.cli.terminal.screen import console, escaped, print_table, record
 
 
 def models(json: Json = False) -> None:
@@ -19,11 +18,11 @@ def models(json: Json = False) -> None:
     if not found:
         screen.print("this package has no bundled models")
         return
-    table = plain_table("name", "task", "parameters", "size", "licence", "score")
+    rows = []
     for each in found:
         size, score = f"{each.size / 1e6:.1f} MB", _score(each.scores)
-        table.add_row(escaped(each.name), each.task or "", f"{each.parameters:,}", size, LICENCE, score)
-    print_table(screen, table)
+        rows.append((escaped(each.name), each.task or "", f"{each.parameters:,}", size, LICENCE, score))
+    print_table(screen, ("name", "task", "parameters", "size", "licence", "score"), rows)
     for each in found:
         screen.print(f"[bold]{escaped(each.name)}[/bold]")
         for line in (

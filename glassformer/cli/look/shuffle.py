@@ -12,8 +12,8 @@ from glassformer.base.errors import DataError
 from glassformer.base.lines import grid, indented, label, screen_width, wrapped
 from glassformer.base.wrapping import in_one_line
 from glassformer.bundled.texts import notes_about
-from glassformer.cli.look.matrix_lines import print_notes
-from glassformer.cli.terminal.opened import open_model, split_model
+from glassformer.cli.look.matrix_printed import print_notes
+from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.options import HTML, Device, Json, NamedModel, Notes, Seed, Texts, Threads
 from glassformer.cli.terminal.screen import record
 from glassformer.cli.terminal.texts import texts_to_explain
@@ -43,7 +43,7 @@ def shuffle(
     read = list(texts_to_explain(texts or [_SENTENCE]))
     if len(read) > 1 and html is not None:
         raise DataError("--html draws one text", got=str(len(read)), do="give one text")
-    opened = open_model(which, device=device, threads=threads)
+    opened = Machine(device, threads).open(which)
     from glassformer.look.summaries.shuffled import SHOWN, shuffled
 
     for count, each in enumerate(read):

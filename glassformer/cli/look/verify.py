@@ -8,9 +8,8 @@ import typer
 
 from glassformer.cli.look.info import note_changed
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.opened import open_model, second_text, split_model
-from glassformer.cli.terminal.screen import console, escaped, plain_table, record
+from glassformer.cli.terminal.opened import Machine, second_text, split_model
+from glassformer.cli.terminal.screen import console, escaped, print_table, record
 from glassformer.cli.terminal.texts import texts_to_explain
 from glassformer.decode.options import WritingOptions
 
@@ -52,7 +51,7 @@ def verify(
     probabilities as one pass over the whole text. The exit code is 1 if a check fails.
     """
     which, texts = split_model("verify", text, model)
-    opened = open_model(which, device=device, fast=fast, threads=threads)
+    opened = Machine(device, threads, fast).open(which)
     from glassformer.saved.store import changed_files  # not at the top: --help must not import torch
 
     note_changed(() if opened.source is None else changed_files(opened.source))
@@ -95,13 +94,12 @@ def _holds(
         }
         record(facts, sys.stdout)
     else:
-        table = plain_table("tensors that agree least", "error", "")
-        for check in sorted(verified.checks, key=lambda each: -each.error)[:_SHOWN]:
-            table.add_row(check.name, f"{check.error:.1e}", check.note)
+        least = sorted(verified.checks, key=lambda each: -each.error)[:_SHOWN]
+        rows = [(check.name, f"{check.error:.1e}", check.note) for check in least]
         screen = console()
         for words in (text, *([] if pair is None else [pair]), *choices):
             screen.print(f"[dim]{escaped(words)}[/dim]")
-        print_table(screen, table)
+        print_table(screen, ("tensors that agree least", "error", ""), rows)
         checks: list[Verification | Honesty | Independence | Stepwise] = [verified, honesty, own]
         for result in checks if written is None else [*checks, written]:
             sign = "[green]✓[/green]" if result.holds else "[red]✗[/red]"

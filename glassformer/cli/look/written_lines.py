@@ -1,6 +1,4 @@
-"""A text as it was written, on a terminal: who looked at whom, and at each step what came into question and why one
-token was chosen.
-"""
+"""A generated text on a terminal: who looked at whom, and at each step the candidates and why one was chosen."""
 
 import math
 from collections.abc import Iterator, Sequence

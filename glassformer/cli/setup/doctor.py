@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from glassformer import __version__
 from glassformer.base import machine
 from glassformer.base.cache import cache_folder, check_writable, not_kept
 from glassformer.base.errors import PackageError
@@ -47,8 +48,6 @@ def doctor(json: Json = False) -> None:
 
 
 def _facts() -> dict[str, Any]:
-    from glassformer import __version__
-
     torch, features = torch_facts(), machine.features()
     needed: dict[str, dict[str, str | None]] = {}
     extras: dict[str, dict[str, str | None]] = {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from glassformer import __version__
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.partial import Answers, resumable
 from glassformer.cli.terminal.screen import note, results
@@ -75,7 +76,7 @@ def request_of(model: Model, inputs: Inputs, options: Mapping[str, Any]) -> dict
     for number, path in enumerate(inputs.files, start=1):
         found[f"file {number}"] = f"{path.name}, {path.stat().st_size:,} bytes, checksum {file_checksum(path)}"
     return {
-        "version": _version(),
+        "version": __version__,
         "model": digest_of(model),
         "input": found,
         "options": {**options, "columns": inputs.reader.columns, **inputs.same},
@@ -122,12 +123,6 @@ def not_resumable(out: Path | None, inputs: Inputs) -> str:
     if not inputs.sources:
         return "no --file"
     return "an --out that is a pipe or device" if out.exists() and not out.is_file() else ""
-
-
-def _version() -> str:
-    from glassformer import __version__
-
-    return __version__
 
 
 def digest_of(model: Model) -> str:

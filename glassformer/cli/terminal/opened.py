@@ -38,13 +38,18 @@ class Machine:
     threads: int | None = None
     fast: bool = False
     int8: bool | None = None
-    engine: str = "auto"
+    engine: str = "torch"
 
     def open(self, path: str | Path) -> Model:
+        from glassformer.api.load import load  # not at the top: --help must not import torch
+        from glassformer.runtime.device import use_threads
+
+        use_threads(self.threads)
         dtype = "int8" if self.int8 else None
-        return open_model(
-            path, device=self.device, dtype=dtype, fast=self.fast, threads=self.threads, engine=self.engine
-        )
+        model = _telling(load(path, device=self.device, dtype=dtype, fast=self.fast, engine=self.engine))
+        if self.fast:
+            note(f"--fast: {model.fast_told}")
+        return model
 
     @property
     def options(self) -> dict[str, Any]:
@@ -64,7 +69,7 @@ def split_model(
     the words that are its texts, or files where `is_data`. What may be a mistyped model is refused: a path, a file, one
     word before texts. Raises CheckpointError, ConfigError, DataError.
     """
-    which, texts = _split(verb, list(words or ()), model, files, is_data, data)
+    which, texts = (model, list(words or ())) if model is not None else _split(verb, words or (), files, is_data, data)
     if is_data is None and not files:
         note_no_text(verb, texts)
     return which, texts
@@ -83,15 +88,8 @@ def note_no_text(verb: str, texts: Sequence[str]) -> None:
 
 
 def _split(
-    verb: str,
-    words: list[str],
-    model: str | None,
-    files: Sequence[str] | None,
-    is_data: Callable[[str], bool] | None,
-    data: str,
+    verb: str, words: Sequence[str], files: Sequence[str] | None, is_data: Callable[[str], bool] | None, data: str
 ) -> tuple[str, list[str]]:
-    if model is not None:
-        return model, words
     wanted = "a text" if is_data is None else data
     if not words and not files:
         if verb in VERBS and VERBS[verb].turns:  # a conversation begins
@@ -99,16 +97,16 @@ def _split(
         raise DataError(f"{verb} needs {wanted}", got="none", do=f"see glassformer {verb} --help")
     first = words[0] if words else "-"
     if first.startswith(_HUB) or os.path.isdir(first) or travels(first):
-        return first, words[1:]
+        return first, [*words[1:]]
     if first != "-" and (_is_mistyped(verb, words, files) if is_data is None else not is_data(first)):
         check_path(first, CheckpointError)
         if os.path.lexists(first):
-            return first, words[1:]  # a file, a pipe: opening it tells why it is no model
+            return first, [*words[1:]]  # a file, a pipe: opening it tells why it is no model
         raise CheckpointError(
             no_model(first),
             do=f"{_nearest(first, verb)}if it is {wanted}, name the model too: glassformer {verb} --model MODEL ...",
         )
-    return _told(verb), words
+    return _told(verb), [*words]
 
 
 def bundled_for(verb: str) -> str | None:
@@ -169,25 +167,6 @@ def second_text(model: Model, pair: str | None, target: str | None) -> str | Non
             do="give the second text of a pair with --pair, or leave --target out",
         )
     return pair if target is None else target
-
-
-def open_model(
-    path: str | Path,
-    *,
-    device: str = "auto",
-    dtype: str | None = None,
-    fast: bool = False,
-    threads: int | None = None,
-    engine: str = "torch",
-) -> Model:
-    from glassformer.api.load import load  # not at the top: --help must not import torch
-    from glassformer.runtime.device import use_threads
-
-    use_threads(threads)
-    model = _telling(load(path, device=device, dtype=dtype, fast=fast, engine=engine))
-    if fast:
-        note(f"--fast: {model.fast_told}")
-    return model
 
 
 def open_quickly(path: str, verb: str, characters: int) -> Model | None:

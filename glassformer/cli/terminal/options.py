@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from glassformer.base.errors import ConfigError
+from glassformer.decode.options import OPTIONS, WritingOptions
 from glassformer.tasks import TASKS
 
 WHICH = "a folder, a name that `glassformer models` lists, or hub:owner/name from Hugging Face"
@@ -152,6 +153,22 @@ def refuse_given(options: Mapping[str, object], wanted: str, *, got: str, do: st
         if value is not None and value is not False and value != []:
             typed = f"--{name.replace('_', '-')}"
             raise ConfigError(wanted.format(typed), got=got.format(typed), do=do.format(typed))
+
+
+TYPED = {
+    name: option.flags[0].split("/")[0] if option.flags else f"--{name.replace('_', '-')}"
+    for name, option in OPTIONS.items()
+}
+"""What is typed for each of the options of a verb that writes."""
+
+
+def check_decoding(options: Mapping[str, Any], verb: str) -> WritingOptions:
+    """What was typed as one object; raises ConfigError for options that exclude each other."""
+    from glassformer.decode.asked import search_settings  # not at the top: --help must not import it
+
+    asked = WritingOptions(**options)
+    search_settings(asked, called=TYPED, where=verb)
+    return asked
 
 
 def keyword(name: str, annotation: Any, default: object = None) -> inspect.Parameter:

@@ -25,7 +25,7 @@ from glassformer.base.json_text import check_seal, parse_json, sealed_json
 from glassformer.base.paths import behind_links, check_path
 from glassformer.base.resumed import not_left_here, refuse_another_request, written_by_another
 from glassformer.base.wrapping import in_one_line
-from glassformer.cli.terminal.formats import TABLES, suffix_of, write_table
+from glassformer.cli.terminal.outputs import TABLES, suffix_of, write_table
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -92,31 +92,21 @@ class Partial(Answers):
         self._state.write(self._mark.line())
 
 
-class _Counted(io.RawIOBase):
+class _Counted(io.FileIO):
     """A file with the size and the CRC-32 of what was written to it."""
 
     def __init__(self, path: Path, begin: Mark) -> None:
-        self._file = io.FileIO(path, "r+")
-        self._file.truncate(begin.size)
-        self._file.seek(begin.size)
+        super().__init__(path, "r+")
+        self.truncate(begin.size)
+        self.seek(begin.size)
         self.size, self.checksum = begin.size, begin.checksum
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._file.fileno()
 
     def write(self, data: Buffer) -> int:
         view = memoryview(data).cast("B")
-        written = self._file.write(view)
+        written = super().write(view)
         self.size += written
         self.checksum = zlib.crc32(view[:written], self.checksum)
         return written
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 @contextmanager

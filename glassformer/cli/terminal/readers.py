@@ -134,21 +134,6 @@ Reader = TableReader | SentenceReader
 """How a verb reads files: `columns` by role, `column` of the text; `plain` lines are texts; `blank` ones too."""
 
 
-def reader_of(
-    columns: Mapping[str, Columns],
-    usual: Mapping[str, Columns],
-    *,
-    blank: bool,
-    pairs: bool = False,
-    turns: bool = False,
-    words: bool = False,
-) -> Reader:
-    """How files with these columns are read: `blank` texts, `pairs`, lists of `turns`, given `words`."""
-    if words:
-        return SentenceReader(columns, usual, blank=blank)
-    return TableReader(columns, usual, blank=blank, pairs=pairs, lists=turns)
-
-
 def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator[Text]:
     """The records of a stream; its first line shows whether the lines are JSON objects or texts."""
     plain: bool | None = None

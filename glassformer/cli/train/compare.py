@@ -5,9 +5,8 @@ import typer
 
 from glassformer.base.wrapping import printable
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.opened import open_model
-from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
+from glassformer.cli.terminal.opened import Machine
+from glassformer.cli.terminal.screen import console, escaped, print_table, record, results
 
 _MODEL = f"The first model: {options.WHICH}."
 _OTHER = "The second model, given in the same way."
@@ -32,20 +31,20 @@ def compare(
     from glassformer.scoring.verdict import difference, shown, told_lower
     from glassformer.training.progress import ConsoleProgress
 
-    first, second = (open_model(each, device=device, fast=fast, threads=threads) for each in (model, other))
+    first, second = (Machine(device, threads, fast).open(each) for each in (model, other))
     with results(out, first.data) as handle:
         found = measure(first, second, *(files or ()), split=split, columns=columns or {}, progress=ConsoleProgress())
         if json:
             record({"first": model, "second": other, **found.to_dict()}, handle)
             return
-        table = plain_table("", "first", "second", "difference", "first is", right=slice(1, 4))
+        rows = []
         for name, each in found.differences.items():
             value, low, high = (difference(name, number) for number in (each.difference, each.low, each.high))
             numbers = shown(name, each.mine), shown(name, each.other), f"{value} ({low} … {high})"
-            table.add_row(escaped(name.replace("_", " ")), *numbers, each.verdict)
+            rows.append((escaped(name.replace("_", " ")), *numbers, each.verdict))
         screen = console(handle)
         screen.print(printable(f"first: {model}, second: {other}"), markup=False)
-        print_table(screen, table)
+        print_table(screen, ("", "first", "second", "difference", "first is"), rows, slice(1, 4))
         parts = [
             f"measured on the same {found.count:,} {found.unit}",
             "in brackets 95 % intervals by paired bootstrap over them",

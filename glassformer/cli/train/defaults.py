@@ -4,7 +4,6 @@ bundled/defaults.json, as this module imports the classes of all settings.
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
 from glassformer.base.settings import Settings
 from glassformer.bundled.recipes import ready_recipe
@@ -71,6 +70,4 @@ def _default(entry: TaskEntry, setting: str, *, tuning: bool = False) -> str | N
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-@cache
-def _recipe(name: str) -> dict[str, Any]:
-    return ready_recipe(name)
+_recipe = cache(ready_recipe)

@@ -1,6 +1,4 @@
-"""`glassformer demo` trains two small models, the one that the slides draw and one on English text, and translates,
-writes and chats with bundled models.
-"""
+"""`glassformer demo` trains two small models, and translates, writes and chats with bundled ones."""
 
 from __future__ import annotations
 

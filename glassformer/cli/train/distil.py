@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from glassformer.base.errors import ConfigError
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import WHICH, Resume, RunFolder, Set, json_option
-from glassformer.cli.terminal.screen import console, plain_table
+from glassformer.cli.terminal.screen import console, print_table
 from glassformer.cli.train.recipe_options import requested_recipe
-from glassformer.cli.train.train import folder_of, recipe_of_run, tell, trained
-from glassformer.cli.train.training_options import OF_VECTORS, Files, with_options_of_students
+from glassformer.cli.train.train import folder_of, tell, trained
+from glassformer.cli.train.training_options import OF_VECTORS, Files, with_recipe_options
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -36,7 +36,7 @@ _VECTORS = (
 )
 
 
-@with_options_of_students
+@partial(with_recipe_options, student=True)
 def distil(
     teacher: Teacher,
     files: Files = None,
@@ -58,7 +58,7 @@ def distil(
     reproduce the teacher's text vectors; it starts from --start, or from random weights.
     """
     from glassformer.api.load import load
-    from glassformer.saved.recipe import parse_changes
+    from glassformer.saved.recipe import parse_changes, read_saved_recipe
     from glassformer.tasks.settings import TaskSection
     from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 
@@ -93,7 +93,7 @@ def distil(
         files or [],
         settings=changes,
         assignments=set or [],
-        recorded=recipe_of_run(folder) if resume else None,
+        recorded=read_saved_recipe(folder) if resume else None,
     )
     model = trained(recipe, folder, resume=resume)
     if "teacher" in model.metrics:
@@ -106,15 +106,14 @@ def _compare(model: Model) -> None:
     scores, student = taught["scores"], model.metrics["scores"]
     kept = model.measured_as.kept_by.removeprefix("-")
     named = [name for name in dict.fromkeys((*_SHOWN, kept)) if name in scores and name in student]
-    table = plain_table("", "layers", "parameters", *(name.replace("_", " ") for name in named))
+    heads = ("", "layers", "parameters", *(name.replace("_", " ") for name in named))
     parameters = sum(each.numel() for each in model.module.parameters())
     layers = len(model.config.output_stack.blocks)
-    for name, of, depth, count in (
-        ("teacher", scores, taught["layers"], taught["parameters"]),
-        ("student", student, layers, parameters),
-    ):
-        table.add_row(name, str(depth), f"{count:,}", *(f"{of[score]:.4f}" for score in named))
-    print_table(console(sys.stderr), table)
+    both = ("teacher", scores, taught["layers"], taught["parameters"]), ("student", student, layers, parameters)
+    rows = [
+        (name, str(depth), f"{count:,}", *(f"{of[score]:.4f}" for score in named)) for name, of, depth, count in both
+    ]
+    print_table(console(sys.stderr), heads, rows)
 
 
 # Scores that stand beside each other, where the task has them.

@@ -9,9 +9,8 @@ import typer
 
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.screen import console, escaped, plain_table, record, results
+from glassformer.cli.terminal.opened import Machine, split_model
+from glassformer.cli.terminal.screen import console, escaped, print_table, record, results
 
 if TYPE_CHECKING:
     from glassformer.scoring.score import Scores
@@ -56,7 +55,7 @@ def evaluate(
     from glassformer.scoring.verdict import QUOTING, to_dict
     from glassformer.training.progress import ConsoleProgress
 
-    opened = open_model(which, device=device, fast=fast, threads=threads, engine=engine)
+    opened = Machine(device, threads, fast, engine=engine).open(which)
     with results(out, opened.data) as handle:  # before measuring: an output that cannot be written is refused
         scores = measure(opened, paths, split=split, columns=columns or {}, rejects=rejects, progress=ConsoleProgress())
         if not examples:
@@ -78,15 +77,15 @@ def _show(scores: Scores, best: str, facts: Mapping[str, Any], handle: TextIO) -
     method = "bootstrap over the examples" if bounds else "Wilson"
     if measure is None:
         bounds = {name: interval(scores.of[THIS_MODEL][name], scores.count) for name in scores.shares}
-    table = plain_table("", *scores.of, right=slice(1, None))
+    rows = []
     for name in scores.of[THIS_MODEL]:
         cells = [shown(name, values[name]) if name in values else "" for values in scores.of.values()]
         if name in bounds:
             low, high = bounds[name]
             cells[0] += f" ({shown(name, low)} … {shown(name, high)})"
-        table.add_row(escaped(name.replace("_", " ")), *cells)
+        rows.append((escaped(name.replace("_", " ")), *cells))
     screen = console(handle)
-    print_table(screen, table)
+    print_table(screen, ("", *scores.of), rows, slice(1, None))
     parts = [
         f"measured on {scores.count:,} {scores.unit}",
         f"in brackets: the 95 % interval ({method})" if bounds else "too few for an interval",

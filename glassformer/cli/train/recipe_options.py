@@ -1,6 +1,4 @@
-"""What is to be trained, as typed on the command line: a recipe file, or a task and files; and changes of single
-settings.
-"""
+"""What is to be trained, as typed: a recipe file, or a task and files; and changes of single settings."""
 
 from __future__ import annotations
 

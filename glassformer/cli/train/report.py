@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from glassformer.base.wrapping import printable, wrapped
-from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.screen import bar, console, escaped, plain_table
+from glassformer.cli.terminal.screen import bar, console, escaped, print_table
 
 _WIDTH = 80
 # Shades of a cell of the confusion matrix, by its share of its row.
@@ -32,13 +31,13 @@ def show_report(report: Mapping[str, Any], handle: TextIO) -> None:
 
 
 def _labels(labels: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
-    table = plain_table("label", "count", "precision", "recall", "F1", "", right=slice(1, 5))
+    rows = []
     for each in labels:
         shares = [each[name] for name in ("precision", "recall", "f1")]
         cells = ["" if share is None else f"{share:.1%}" for share in shares]
-        table.add_row(_cut(each["label"], 24), f"{each['count']:,}", *cells, bar(each["f1"]))
+        rows.append((_cut(each["label"], 24), f"{each['count']:,}", *cells, bar(each["f1"])))
     _title(screen, "By label, the most frequent first")
-    print_table(screen, table)
+    print_table(screen, ("label", "count", "precision", "recall", "F1", ""), rows, slice(1, 5))
 
 
 def _confusion(confusion: Mapping[str, Any], screen: Console, report: Mapping[str, Any]) -> None:
@@ -77,11 +76,9 @@ def _shaded(number: str, share: float, width: int) -> str:
 def _confused(pairs: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
     if "confusion" in report and _fits(report["confusion"], screen):
         return  # they stand there
-    table = plain_table("true", "predicted", "count", right=slice(2, 3))
-    for pair in pairs:
-        table.add_row(_cut(pair["label"], 30), _cut(pair["guessed"], 30), f"{pair['count']:,}")
+    rows = [(_cut(pair["label"], 30), _cut(pair["guessed"], 30), f"{pair['count']:,}") for pair in pairs]
     _title(screen, "Confused most often")
-    print_table(screen, table)
+    print_table(screen, ("true", "predicted", "count"), rows, slice(2, 3))
 
 
 def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str, Any]) -> None:
@@ -91,13 +88,11 @@ def _calibration(found: Mapping[str, Any], screen: Console, report: Mapping[str,
         f"Calibration: temperature {found['temperature']:.3g} ({fitted}), "
         f"expected error {found['expected_calibration_error']:.2%}",
     )
-    table = plain_table("probability", "count", "mean", "correct", "", right=slice(1, 4))
+    rows = []
     for each in found["bins"]:
-        between = f"{each['from']:.0%} … {each['to']:.0%}"
-        table.add_row(
-            between, f"{each['count']:,}", f"{each['probability']:.1%}", f"{each['right']:.1%}", bar(each["right"], 20)
-        )
-    print_table(screen, table)
+        between, count = f"{each['from']:.0%} … {each['to']:.0%}", f"{each['count']:,}"
+        rows.append((between, count, f"{each['probability']:.1%}", f"{each['right']:.1%}", bar(each["right"], 20)))
+    print_table(screen, ("probability", "count", "mean", "correct", ""), rows, slice(1, 4))
 
 
 def _worst(rows: Sequence[Mapping[str, Any]], screen: Console, report: Mapping[str, Any]) -> None:
@@ -120,11 +115,9 @@ def _other(name: str, value: object, screen: Console, report: Mapping[str, Any])
     title = name.replace("_", " ")
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
         _title(screen, f"{title[0].upper()}{title[1:]}")
-        columns = list(value[0])
-        table = plain_table(*(_cut(column, _COLUMN) for column in columns[:_COLUMNS]))
-        for row in value[:_ROWS]:
-            table.add_row(*(_cut(_value(row.get(column)), _COLUMN) for column in columns[:_COLUMNS]))
-        print_table(screen, table)
+        columns = list(value[0])[:_COLUMNS]
+        rows = [[_cut(_value(row.get(column)), _COLUMN) for column in columns] for row in value[:_ROWS]]
+        print_table(screen, [_cut(column, _COLUMN) for column in columns], rows)
         if len(value) > _ROWS:
             screen.print(f"{len(value) - _ROWS:,} more: --json")
     elif isinstance(value, str | int | float) and name != "quotes":

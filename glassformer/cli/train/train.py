@@ -11,9 +11,8 @@ import typer
 from glassformer.base.errors import ConfigError
 from glassformer.base.launched import is_one_of_several
 from glassformer.base.wrapping import width_of, wrapped_command
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.options import Resume, RunFolder, Set, json_option
-from glassformer.cli.terminal.screen import console, note_command, plain_table, record
+from glassformer.cli.terminal.screen import console, note_command, print_table, record
 from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.cli.train.training_options import Files, What, with_recipe_options
 
@@ -43,9 +42,9 @@ def train(
     """Train a model and save it with its tokenizer, recipe, scores and model card. glassformer train TASK --help lists
     the options of a task and their defaults. Ctrl-C saves the run; continue it with --resume --out RUN.
     """
-    if what is None:
-        from glassformer.saved.recipe import RECIPE
+    from glassformer.saved.recipe import RECIPE, read_saved_recipe
 
+    if what is None:
         if not resume or out is None:
             got = "--resume without --out" if resume else "neither"
             do = "glassformer train masked-lm TEXT.txt, or glassformer train --resume --out RUN"
@@ -67,7 +66,7 @@ def train(
         files or [],
         settings={**(settings or {}), **({"train.shard": True} if shard else {})},
         assignments=set or [],
-        recorded=recipe_of_run(folder) if resume else None,
+        recorded=read_saved_recipe(folder) if resume else None,
     )
     model = trained(recipe, folder, resume=resume)
     tell(model, folder, json=json)
@@ -102,11 +101,8 @@ def tell(model: Model, folder: Path, *, json: bool) -> None:
         from glassformer.run.seeds import lines
 
         found = model.metrics["seeds"]
-        table = plain_table("", "mean", "deviation", "lowest … highest")
-        for line in lines(found):
-            table.add_row(*line)
         screen = console(sys.stderr)
-        print_table(screen, table)
+        print_table(screen, ("", "mean", "deviation", "lowest … highest"), lines(found))
         screen.print(
             f"over {len(found['runs'])} seeds. The best by {found['best_by']}: {folder} (being the best of several, "
             "its own score is too high: report the mean)"
@@ -118,12 +114,6 @@ def tell(model: Model, folder: Path, *, json: bool) -> None:
         print(folder)
         verb, words = example(model)
         note_command("saved. Try:", ["glassformer", verb, str(folder), *words])
-
-
-def recipe_of_run(folder: Path) -> Recipe | None:
-    from glassformer.saved.recipe import read_saved_recipe
-
-    return read_saved_recipe(folder)
 
 
 def folder_of(what: str, out: Path | None, *, resume: bool) -> Path:

@@ -1,6 +1,4 @@
-"""The options that `train`, `plan` and `distil` share, each with the setting of the recipe that it changes, and what
---help says of tasks and recipes.
-"""
+"""The options that `train`, `plan` and `distil` share, with their settings; what --help says of tasks and recipes."""
 
 import inspect
 import json
@@ -169,18 +167,12 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
 )
 
 
-def with_recipe_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its parameter `settings` replaced by one option for each entry of the table."""
-    return _with_options(command, _parameters(TASKS))
-
-
-def with_options_of_students(command: Callable[..., None]) -> Callable[..., None]:
-    """The same with the options that a student has: it is an encoder, of the family of its teacher or its start."""
-    tasks = [name for name, entry in TASKS.items() if not _generates(entry)]
-    return _with_options(command, _parameters(tasks, student=True))
-
-
-def _with_options(command: Callable[..., None], added: Sequence[inspect.Parameter]) -> Callable[..., None]:
+def with_recipe_options(command: Callable[..., None], *, student: bool = False) -> Callable[..., None]:
+    """The command with its parameter `settings` replaced by one option for each entry of the table; those of a student
+    are of an encoder, of the family of its teacher or its start.
+    """
+    tasks = [name for name, entry in TASKS.items() if not (student and _generates(entry))]
+    added = _parameters(tasks, student=student)
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     others = [each for each in parameters if each.name != "settings"]
     names = {each.name for each in added}

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from glassformer.base.errors import ConfigError
-from glassformer.cli.corpus.blocks import Spread, corpus_of, write_lines
+from glassformer.cli.corpus.blocks import corpus_of, write_lines
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside, told_to_go_on
-from glassformer.cli.terminal.layout import print_table
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.partial import Answers
-from glassformer.cli.terminal.readers import Text, reader_of
-from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, plain_table, record, results
+from glassformer.cli.terminal.readers import SentenceReader, TableReader, Text
+from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, print_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
 from glassformer.cli.vectors.embed_fill import Embedding, fill, missing, note_unread, planned
 from glassformer.data.readers.lines import stop_unless
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.base.counting import Counting
     from glassformer.data.readers.lines import Skipped
-    from glassformer.features.embed import SameWord
     from glassformer.features.pooling import Reals
     from glassformer.features.vectors import Vectors, VectorsOf
 
@@ -76,7 +74,8 @@ def embed(
         )
     machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
-    reader = reader_of({"text": text_column}, {}, blank=word is None, words=words and word is None)
+    kind = SentenceReader if words and word is None else TableReader
+    reader = kind({"text": text_column}, {}, blank=word is None)
     inputs = find_inputs(texts, file, reader)
     told_of(opened, pooling or ("mean",))
     if word is not None:
@@ -85,11 +84,13 @@ def embed(
             show_word(opened, word, given, pooling or ("mean",), handle, json=json)
         return
     from glassformer.features.embed import vectors_of
+    from glassformer.features.store import vectors_file
 
     maker = vectors_of(opened, strategy or ("last",), pooling or ("mean",), words=words)
     maker.streamed = words
+    names = [feature.name for feature in maker.features]
     depends = {
-        "features": [feature.name for feature in maker.features],
+        "features": names,
         "mixes": [str(feature.strategy.mix) for feature in maker.features],
         "words": words,
         "rejects": rejects is not None,
@@ -112,8 +113,22 @@ def embed(
                     write_lines(spread, opened, answers, bad, advance)
         else:
             total, request = planned(opened, inputs, depends, resume=resume)
-            with told_to_go_on():
-                _write(opened, maker, them, out, bad, request, total, spread, resume=resume)
+            with (
+                told_to_go_on(),
+                vectors_file(out, names, maker.widths, request, words=words, resume=resume) as written,
+            ):
+                if resume:
+                    count = written.texts
+                    note(f"continuing after {count:,} texts" if count else f"{out} has no unfinished vectors")
+                blank = fill(opened, maker, them, written, out, bad, total=total, spread=spread)
+                texts_told, rows = written.texts, written.rows
+            if blank.count:
+                what = "they have no words" if words else "their vectors are those of the special tokens alone"
+                note(f"texts that are blank: {blank.count:,}; {what}")
+            note_unread(maker)
+            of = f"{rows:,} words of {texts_told:,} texts" if words else f"{texts_told:,} texts"
+            shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
+            note(f"{out}: {of}; {shapes} float32 numbers each")
 
 
 def told_of(model: Model, poolings: Sequence[str]) -> None:
@@ -121,35 +136,6 @@ def told_of(model: Model, poolings: Sequence[str]) -> None:
 
     if said := note_of(model.module, poolings):
         note(said)
-
-
-def _write(
-    model: Model,
-    maker: VectorsOf,
-    texts: Iterable[Text],
-    out: Path,
-    bad: Skipped | None,
-    request: dict[str, Any] | None,
-    total: int | None,
-    spread: Spread | None,
-    *,
-    resume: bool,
-) -> None:
-    from glassformer.features.store import vectors_file
-
-    names = [feature.name for feature in maker.features]
-    with vectors_file(out, names, maker.widths, request, words=maker.words, resume=resume) as file:
-        if resume:
-            note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished vectors")
-        blank = fill(model, maker, texts, file, out, bad, total=total, spread=spread)
-        texts_told, rows = file.texts, file.rows
-    if blank.count:
-        what = "they have no words" if maker.words else "their vectors are those of the special tokens alone"
-        note(f"texts that are blank: {blank.count:,}; {what}")
-    note_unread(maker)
-    of = f"{rows:,} words of {texts_told:,} texts" if maker.words else f"{texts_told:,} texts"
-    shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
-    note(f"{out}: {of}; {shapes} float32 numbers each")
 
 
 def _answer(
@@ -249,17 +235,14 @@ def show_vectors(each: Vectors, handle: TextIO) -> None:
 
 def _show_some(each: Vectors, some: slice, screen: Console) -> None:
     spans = None if each.offsets is None else each.offsets[some]
-    table = plain_table(
-        *(["word"] if spans is not None else []), "vector", "numbers", "length", "begins with", right=slice(-3, None)
-    )
+    heads, shown = ([] if spans is None else ["word"]), []
     for name, of in each.vectors.items():
-        rows = of[some] if spans is not None else of[None]  # [P, F]
-        for number, row in enumerate(rows):
+        for number, row in enumerate(of[some] if spans is not None else of[None]):  # [P, F]
             begins = "  ".join(f"{value:+.3f}" for value in row[:_SHOWN])
             facts = (name, f"{len(row):,}", f"{float((row.astype('float64') ** 2).sum()) ** 0.5:.3f}", begins)
             first = [] if spans is None else [escaped(each.text[slice(*spans[number])])]
-            table.add_row(*first, *facts)
-    print_table(screen, table)
+            shown.append((*first, *facts))
+    print_table(screen, (*heads, "vector", "numbers", "length", "begins with"), shown, slice(-3, None))
 
 
 def show_cosines(kept: Sequence[Vectors], handle: TextIO) -> None:
@@ -267,14 +250,13 @@ def show_cosines(kept: Sequence[Vectors], handle: TextIO) -> None:
 
     screen = console(handle)
     for name in kept[0].vectors:
-        numbers = map(str, range(1, len(kept) + 1))
-        table = plain_table(f"cosine, {name}", *numbers, right=slice(1, None))
+        numbers, rows = map(str, range(1, len(kept) + 1)), []
         for number, one in enumerate(kept, start=1):
             text = " ".join(one.text.split())
             quoted = text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
             cells = [f"{cosine(one.vectors[name], other.vectors[name]):.3f}" for other in kept]
-            table.add_row(escaped(f"{number} {quoted}"), *cells)
-        print_table(screen, table)
+            rows.append((escaped(f"{number} {quoted}"), *cells))
+        print_table(screen, (f"cosine, {name}", *numbers), rows, slice(1, None))
 
 
 def show_word(
@@ -294,16 +276,12 @@ def show_word(
         text = texts[place.text]
         parts = text[: place.start], text[place.start : place.end], text[place.end :]
         screen.print("{}  {}[bold]{}[/bold]{}".format(number, *map(escaped, parts)))
-    print_table(screen, word_table(found))
+    pairs = (f"1 and {number}" for number in range(2, len(found.places) + 1))
+    rows = [
+        (layer, *("equal" if same else f"{value:.4f}" for value, same in zip(cosines, equal, strict=True)))
+        for layer, cosines, equal in zip(found.layers, found.cosines, found.equal, strict=True)
+    ]
+    print_table(screen, ("layer", *pairs), rows, slice(1, None))
     screen.print(
         "cosine of the word's vector at place 1 with that at each other; word: before positions are added", markup=False
     )
-
-
-def word_table(found: SameWord) -> Any:
-    pairs = (f"1 and {number}" for number in range(2, len(found.places) + 1))
-    table = plain_table("layer", *pairs, right=slice(1, None))
-    for layer, cosines, equal in zip(found.layers, found.cosines, found.equal, strict=True):
-        cells = ["equal" if same else f"{value:.4f}" for value, same in zip(cosines, equal, strict=True)]
-        table.add_row(layer, *cells)
-    return table

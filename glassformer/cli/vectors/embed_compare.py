@@ -1,25 +1,27 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.errors import ConfigError, DataError, from_system
 from glassformer.base.wrapping import printable
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import set_aside
-from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.opened import open_model, split_model
-from glassformer.cli.terminal.screen import console, note, plain_table, record, results
+from glassformer.cli.terminal.opened import Machine, split_model
+from glassformer.cli.terminal.screen import console, note, print_table, record, results
 from glassformer.cli.vectors.embed import told_of
-from glassformer.cli.vectors.embed_compare_out import Made, write_mix_of, write_probe_of
-from glassformer.cli.vectors.embed_compare_rows import Examples, drawn, tell_of_labels, texts_of, words_of
+from glassformer.cli.vectors.embed_compare_rows import Example, drawn, groups_of, tell_of_labels, texts_of, words_of
 from glassformer.data.readers.lines import stop_unless
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
+    from glassformer.features.pooling import Reals
     from glassformer.features.rank import Ranked, Ranking
+    from glassformer.scoring.score import Integers
 
 MOST_ROWS = 5000
 _SCORES = {"accuracy": "accuracy", "macro-f1": "macro F1"}
@@ -85,7 +87,7 @@ def embed_compare(
     read = files_of(paths, text=text_column, reads="words" if words else "tables")
     if mix_out is not None and strategy and "mix" not in strategy:
         raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
-    opened = open_model(which, device=device, fast=fast, threads=threads)
+    opened = Machine(device, threads, fast).open(which)
     asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
     told_of(opened, asked)
     with set_aside(rejects, read) as aside:
@@ -112,7 +114,7 @@ def embed_compare(
 
 def _ranked(
     model: Model,
-    examples: Examples,
+    examples: list[Example],
     strategies: list[str],
     poolings: list[str],
     rows: int,
@@ -146,10 +148,10 @@ def _ranked(
     for each in plain:
         resolve(each, blocks)
     kept = drawn(examples, rows, seed)
-    labels = examples.labels_of(kept)
+    labels = [label for each in kept for label in each.labels]
     names, numbers = np.unique(np.array(labels, object), return_inverse=True)
     # Copies of a text are one group: else the fold that is measured on would hold texts that were learned from.
-    groups = examples.groups_of(kept)
+    groups = groups_of(kept)
     check_labels(names.tolist(), numbers, folds, groups, words=words)
     tell_of_labels(examples, kept, folds)
     if score != ACCURACY and len(names) > MOST_LABELS:
@@ -161,7 +163,7 @@ def _ranked(
     with progress.counting("texts", total=len(kept)) as advance:
         for start in range(0, len(kept), _TOGETHER):
             some = kept[start : start + _TOGETHER]
-            for made in embed(model, maker, (examples.records[number] for number in some)):
+            for made in embed(model, maker, ((each.values, each.where) for each in some)):
                 for name, of in made.vectors.items():
                     arrays[name].append(of if words else of[None])
             advance(len(some))
@@ -169,7 +171,7 @@ def _ranked(
     wanted = {f"{one}.{two}" for one in plain for two in poolings}
     chosen = {name: of for name, of in vectors.items() if name in wanted}
     of_layers = {each: np.stack([vectors[f"{layer}.{each}"] for layer in layers], axis=1) for each in mixed}
-    texts = None if words else [str(examples.records[number][0]["text"]) for number in kept]
+    texts = None if words else [str(each.values["text"]) for each in kept]
     total = (len(chosen) + len(of_layers) + 1 + (texts is not None)) * folds * repeats
     with progress.counting("fits", total=total) as advance:
         found = rank(
@@ -190,21 +192,17 @@ def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
 
 def _show(found: Ranking, what: str, handle: Any) -> None:
     screen = console(handle)
-    table = plain_table("", "strategy", "pooling", f"{found.score}, %", "minus the best", right=slice(3, None))
-    table.columns[0].justify = "right"
+    heads = ("", "strategy", "pooling", f"{found.score}, %", "minus the best")
+    rows = []
     for place, each in enumerate((*found.vectors, *found.baselines), start=1):
         of_vectors = place <= len(found.vectors)
         strategy, _, pooling = each.name.rpartition(".") if of_vectors else (each.name, "", "")
         score = " … ".join(f"{100 * end:.1f}" for end in each.scores[found.score][1:])
         behind = "" if each.behind is None else " … ".join(_points(end) for end in each.behind[1:])
-        table.add_row(
-            str(place) if of_vectors else "",
-            printable(strategy),
-            pooling,
-            f"{100 * each.scores[found.score].value:.1f} ({score})",
-            "" if each.behind is None else f"{_points(each.behind.value)} ({behind})",
-        )
-    print_table(screen, table)
+        own = f"{100 * each.scores[found.score].value:.1f} ({score})"
+        less = "" if each.behind is None else f"{_points(each.behind.value)} ({behind})"
+        rows.append((str(place) if of_vectors else "", printable(strategy), pooling, own, less))
+    print_table(screen, heads, rows, (0, 3, 4))
     for pooling, mix in found.mixes.items():
         shares = ", ".join(f"{share:.0%}" for share in mix.shares)
         screen.print(f"mix with {pooling}: of the embedding and each block {shares}", markup=False)
@@ -235,3 +233,59 @@ def _beside(found: Ranking) -> str:
 
 def _points(value: float) -> str:
     return f"{100 * value:+.1f}".replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A ranking with vectors [E, F] by name, layers [E, K, F] of a mix by pooling, labels and groups [E]."""
+
+    ranking: Ranking
+    vectors: Mapping[str, Reals]
+    layers: Mapping[str, Reals]
+    labels: Sequence[str]
+    groups: Integers
+
+
+def write_mix_of(path: Path, found: Ranking) -> None:
+    from glassformer.features.mix import write_mix
+
+    names = [each.name for each in found.vectors if each.name.startswith("mix.")]
+    pooling = names[0].removeprefix("mix.")
+    with from_system(DataError, f"cannot write the mix to {path}"):
+        write_mix(path, found.mixes[pooling])
+    note(f"{path}: the mix learned with the pooling {pooling}, on all {found.examples:,} labels")
+
+
+def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) -> None:
+    from glassformer.features.probe import learn_probe, write_probe
+    from glassformer.models.fingerprint import fingerprint
+
+    found = made.ranking
+    best = found.vectors[0]
+    strategy, _, pooling = best.name.rpartition(".")
+    mix = found.mixes[pooling] if strategy == "mix" else None
+    vectors = made.vectors[best.name] if mix is None else mix.of_pooled(made.layers[pooling])  # [E, F]
+    score = best.scores[found.score]
+    probe = learn_probe(
+        vectors,
+        made.labels,
+        strategy=strategy,
+        pooling=pooling,
+        model=fingerprint(model.module),
+        mix=mix,
+        groups=made.groups,
+        score=found.score,
+        learned={
+            "from": ", ".join(file.name for file in files),
+            "texts": found.examples,
+            "score": found.score,
+            "value": score.value,
+            "low": score.low,
+            "high": score.high,
+            "folds": found.folds,
+            "baselines": {each.name: each.scores[found.score].value for each in found.baselines},
+        },
+    )
+    with from_system(DataError, f"cannot write the logistic regression to {path}"):
+        write_probe(path, probe)
+    note(f"{path}: a logistic regression on {best.name}, learned on all {found.examples:,} labels")

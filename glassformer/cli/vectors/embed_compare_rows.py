@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from glassformer.base.errors import DataError
 from glassformer.base.wrapping import printable
@@ -19,83 +19,76 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-class Examples:
-    """What vectors are made of, with the labels of each: one of a text, one for each of its words."""
+class Example(NamedTuple):
+    """What vectors are made of, its file and line, and its labels: one of a text, one for each word of a sentence."""
 
-    def __init__(self) -> None:
-        self.records: list[tuple[dict[str, object], str]] = []
-        self.labels: list[tuple[str, ...]] = []
-
-    def add(self, values: dict[str, object], where: str, labels: Sequence[str]) -> None:
-        self.records.append((values, where))
-        self.labels.append(tuple(labels))
-
-    def labels_of(self, numbers: Sequence[int]) -> list[str]:
-        """The labels of these texts or sentences, one after the other. [E]"""
-        return [label for number in numbers for label in self.labels[number]]
-
-    def groups_of(self, numbers: Sequence[int]) -> Integers:
-        """Which labels must stay together, [E] from 0: those of a sentence, and of copies of a text."""
-        import numpy as np
-
-        first: dict[str, int] = {}
-        of_text = [first.setdefault(repr(sorted(self.records[number][0].items())), len(first)) for number in numbers]
-        if len(first) < len(numbers):
-            note(f"{len(numbers) - len(first):,} of {len(numbers):,} texts repeat another: copies stay in one fold")
-        return np.repeat(of_text, [len(self.labels[number]) for number in numbers])
+    values: dict[str, object]
+    where: str
+    labels: Sequence[str]
 
 
-def texts_of(files: Sequence[Path], text: str, label: str, bad: OnBad) -> Examples:
+def groups_of(examples: Sequence[Example]) -> Integers:
+    """Which labels must stay together, [E] from 0: those of a sentence, and of copies of a text."""
+    import numpy as np
+
+    first: dict[str, int] = {}
+    of_text = [first.setdefault(repr(sorted(each.values.items())), len(first)) for each in examples]
+    if len(first) < len(examples):
+        note(f"{len(examples) - len(first):,} of {len(examples):,} texts repeat another: copies stay in one fold")
+    return np.repeat(of_text, [len(each.labels) for each in examples])
+
+
+def texts_of(files: Sequence[Path], text: str, label: str, bad: OnBad) -> list[Example]:
     """The texts of tables, each with its label; a row that cannot be used goes to `bad`."""
     from glassformer.data.readers.lines import of_each
     from glassformer.data.readers.rows import read_table
     from glassformer.tasks.rows import label_of, text_of
 
-    found = Examples()
+    found = []
     for row in of_each(files, lambda path: read_table(path, [text, label], bad=bad), bad):
         try:
             said, its = text_of(row.values[text], row.where), label_of(row.values[label], row.where)
         except DataError as error:
             bad(error.about(row.where, row.own))
             continue
-        found.add({"text": said}, row.where, [its])
+        found.append(Example({"text": said}, row.where, [its]))
     return found
 
 
-def words_of(files: Sequence[Path], words: str | None, tags: str | None, bad: OnBad) -> Examples:
+def words_of(files: Sequence[Path], words: str | None, tags: str | None, bad: OnBad) -> list[Example]:
     """The sentences of files of tagged words, with the tag of each word; one that cannot be used goes to `bad`."""
     from glassformer.data.readers.lines import of_each
     from glassformer.tasks.labels.tag.records import sentence_of, tagged_rows
     from glassformer.tasks.labels.tag.settings import TagData
 
-    found, data = Examples(), TagData(words=words, tags=tags)
+    found, data = [], TagData(words=words, tags=tags)
     for row in of_each(files, lambda path: tagged_rows(path, data, bad=bad, tagged=True), bad):
         try:
             its = sentence_of(row.values, row.where).tags or ()
         except DataError as error:
             bad(error.about(row.where, row.own))
             continue
-        found.add(dict(row.values), row.where, its)
+        found.append(Example(dict(row.values), row.where, its))
     return found
 
 
-def drawn(examples: Examples, rows: int, seed: int) -> list[int]:
-    """The numbers of the texts that are read: all, or a random sample with that many labels."""
+def drawn(examples: list[Example], rows: int, seed: int) -> list[Example]:
+    """The texts that are read: all, or a random sample with that many labels."""
     import numpy as np
 
-    sizes = np.array([len(labels) for labels in examples.labels], np.int64)
+    sizes = np.array([len(each.labels) for each in examples], np.int64)
     if sizes.sum() <= rows:
-        return list(range(len(sizes)))
+        return examples
     order = np.random.default_rng(seed).permutation(len(sizes))
     enough = order[: max(1, int((sizes[order].cumsum() <= rows).sum()))]
     note(f"{int(sizes[enough].sum()):,} of {int(sizes.sum()):,} labels were drawn at random (--rows)")
-    return sorted(enough.tolist())
+    return [examples[number] for number in sorted(enough.tolist())]
 
 
-def tell_of_labels(examples: Examples, kept: Sequence[int], folds: int) -> None:
+def tell_of_labels(examples: Sequence[Example], kept: Sequence[Example], folds: int) -> None:
     """Notes on labels that were not drawn, that are too rare for the folds, and that may be measurements."""
-    found = Counter(examples.labels_of(kept))
-    gone = sorted({label for labels in examples.labels for label in labels} - found.keys())
+    found = Counter(label for each in kept for label in each.labels)
+    gone = sorted({label for each in examples for label in each.labels} - found.keys())
     if gone:
         note(f"no row of {_listed(gone)} was drawn: {'they are' if len(gone) > 1 else 'it is'} left out (--rows)")
     rare = sorted(label for label, count in found.items() if count < folds)

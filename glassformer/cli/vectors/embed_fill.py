@@ -1,6 +1,4 @@
-"""Texts to vectors for the commands that write them: which records can be used, and chunk by chunk into a file, made
-here or by other processes (`--ray`).
-"""
+"""Texts to vectors for the commands that write them, chunk by chunk, made here or by other processes (`--ray`)."""
 
 from __future__ import annotations
 

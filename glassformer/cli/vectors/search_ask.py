@@ -5,11 +5,10 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.destination import counted
-from glassformer.cli.terminal.layout import print_table
-from glassformer.cli.terminal.opened import note_no_text, open_model
+from glassformer.cli.terminal.opened import Machine, note_no_text
 from glassformer.cli.terminal.options import MODEL, STDIN, Device, Json, Out, TextColumn, TextFiles, Threads, top_option
-from glassformer.cli.terminal.readers import reader_of
-from glassformer.cli.terminal.screen import console, escaped, note, plain_table, record, results
+from glassformer.cli.terminal.readers import TableReader
+from glassformer.cli.terminal.screen import console, escaped, note, print_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
 from glassformer.cli.vectors.embed_fill import NAMED
 
@@ -51,15 +50,15 @@ def search_ask(
 
     read_facts(index)
     use_threads(threads)
-    opened = None if model is None else open_model(model, device=device)
+    opened = None if model is None else Machine(device).open(model)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
-    judge = None if rerank is None else Reranker(open_model(rerank, device=device), label=rerank_label)
+    judge = None if rerank is None else Reranker(Machine(device).open(rerank), label=rerank_label)
     if judge is None and rerank_label is not None:
         raise ConfigError("--rerank-label needs a model", got="none", do="name it with --rerank MODEL")
     if judge is not None and judge.label:
         note(f"hits are ordered by the probability of the label {judge.label!r}")
     score = {"vectors": "cosine", "words": "BM25", "both": "score"}[found.usable(by)] if judge is None else judge.score
-    inputs = find_inputs(question, file, reader_of({"text": text_column}, {}, blank=True))
+    inputs = find_inputs(question, file, TableReader({"text": text_column}, blank=True))
     if not file:
         note_no_text("search ask", question or ())
     blank: list[str] = []
@@ -79,15 +78,15 @@ def search_ask(
                 screen = console(handle)
                 screen.print(f"[bold]{escaped(text)}[/bold]")
                 named = "row" if all(hit.id is None for hit in hits or ()) else "id"
-                table = plain_table("", score, named, "text", right=slice(None, 3))
                 if not hits:
                     why = "no words, so nothing is found" if hits is None else "no text has a word of this question"
                     screen.print(f"[dim]{why}[/dim]")
                     continue
+                rows = []
                 for hit in hits:
                     name = f"{hit.row:,}" if named == "row" else escaped(str(hit.id))
-                    table.add_row(str(hit.rank), f"{hit.score:.4f}", name, escaped(shown_text(hit)))
-                print_table(screen, table)
+                    rows.append((str(hit.rank), f"{hit.score:.4f}", name, escaped(shown_text(hit))))
+                print_table(screen, ("", score, named, "text"), rows, slice(3))
             handle.flush()
     if blank:
         more = f" and {len(blank) - NAMED:,} more" if len(blank) > NAMED else ""

@@ -7,7 +7,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import counted, set_aside, told_to_go_on
 from glassformer.cli.terminal.opened import Machine, split_model
-from glassformer.cli.terminal.readers import reader_of
+from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.terminal.texts import find_inputs, records
 from glassformer.cli.vectors.embed import told_of
@@ -52,7 +52,7 @@ def search_build(
     machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
     told_of(opened, (pooled,))
-    inputs = find_inputs((), paths, reader_of({"text": text_column}, {}, blank=True))
+    inputs = find_inputs((), paths, TableReader({"text": text_column}, blank=True))
     depends = {"strategy": layers, "pooling": pooled, "per": per, "rejects": rejects is not None, **machine.options}
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
     with set_aside(rejects, inputs.order) as bad:

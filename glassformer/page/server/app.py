@@ -26,7 +26,7 @@ from glassformer.page.server.overview import packed, unfinished
 from glassformer.page.server.pictures import Scale, weights_of
 from glassformer.page.server.sent import in_json, packed_as, text_route
 from glassformer.page.server.trees import read_asked_tree
-from glassformer.run.serving.bodies import read_body
+from glassformer.run.serving.limits import read_body
 from glassformer.run.serving.refusals import MethodError, MissingError, RequestError, refused
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}

@@ -11,7 +11,7 @@ from torch import Tensor
 from glassformer.base.settings import Settings
 from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskWord, Replace, Visibility, patch
 from glassformer.look.trace.trace import Trace
-from glassformer.run.serving.bodies import read_body
+from glassformer.run.serving.limits import read_body
 from glassformer.run.serving.refusals import RequestError, TooLargeError
 
 MOST_TEXTS = 16

@@ -14,7 +14,7 @@ from glassformer.look.texts.search_tree import search_tree, writing_verb
 from glassformer.page.json_numbers import as_json
 from glassformer.page.server.asked import Name, Text
 from glassformer.page.server.overview import packed
-from glassformer.run.serving.bodies import read_body
+from glassformer.run.serving.limits import read_body
 from glassformer.run.serving.refusals import TooLargeError
 from glassformer.tasks import VERBS
 

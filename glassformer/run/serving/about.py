@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from glassformer import __version__
 from glassformer.base.settings import Settings
-from glassformer.run.serving.bodies import MOST_NAMES, MOST_VALUES, read_body
 from glassformer.run.serving.forms import MOST_TOP, Texts
+from glassformer.run.serving.limits import MOST_NAMES, MOST_VALUES, read_body
 from glassformer.run.serving.observed import Metrics
 from glassformer.run.serving.routes import Route, answered, note
 from glassformer.run.serving.served import Models, check_size

@@ -1,10 +1,10 @@
-"""The server: who may ask, and all routes."""
+"""The server: who may ask, and all routes; those of the verbs are made from their forms."""
 
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -13,12 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
-from glassformer.base.errors import GlassformerError
+from glassformer.base.errors import ConfigError, GlassformerError
 from glassformer.run.serving import guard
 from glassformer.run.serving.about import about_routes
-from glassformer.run.serving.batching import broken
+from glassformer.run.serving.batching import Written, broken
+from glassformer.run.serving.forms import Form, forms
 from glassformer.run.serving.guard import check_local, check_origin
-from glassformer.run.serving.limits import Limits
+from glassformer.run.serving.limits import Limits, read_body
 from glassformer.run.serving.observed import Metrics, Observed
 from glassformer.run.serving.openai import openai_routes
 from glassformer.run.serving.refusals import (
@@ -29,10 +30,41 @@ from glassformer.run.serving.refusals import (
     RequestError,
     UnauthorizedError,
 )
-from glassformer.run.serving.routes import OPEN, Route, note, problem
+from glassformer.run.serving.routes import OPEN, Route, in_events, note, problem
 from glassformer.run.serving.served import Models, Served
-from glassformer.run.serving.verbs import verb_routes
 from glassformer.saved.artefact import Artefact
+
+
+def verb_route(models: Models, form: Form) -> Route:
+    async def ask(request: Request) -> Response:
+        served = models[request.path_params["model"]]
+        note(request, model=served.name)
+        served.form(form.name)
+        body = read_body(await request.body(), form.body)
+        records, kept, options = form.asked(body)
+        note(request, records=len(records))
+        if getattr(body, "stream", False):
+            if len(records) > 1:
+                raise ConfigError("one text is streamed", got=f"{len(records):,}", do="leave stream out")
+            written, item = await models.write(served, form, records[0], options)
+            note(request, tokens=item.tokens)
+            return await in_events(request, _parts(written, kept[0]), written.stop, models.limits.seconds)
+        items = await models.answers(served, form, records, options)
+        tokens = sum(item.tokens for item in items)
+        note(request, tokens=tokens)
+
+        def made() -> dict[str, Any]:
+            answers = [{**own, **item.future.result().to_dict()} for own, item in zip(kept, items, strict=True)]
+            return {"model": served.name, "verb": form.name, "answers": answers}
+
+        return await models.answered(made, tokens)
+
+    return Route(path=f"/v1/{{model}}/{form.name}", summary=form.help, handle=ask, body=form.body)
+
+
+async def _parts(written: Written, kept: Mapping[str, object]) -> AsyncIterator[Mapping[str, Any]]:
+    async for last, its in written:
+        yield {"answer": {**kept, **its.to_dict()}} if last else {"text": its}
 
 
 class Guard(guard.Guard):
@@ -101,7 +133,9 @@ def application(models: Models, token: str | None = None, metrics: Metrics | Non
     app.add_middleware(Observed, metrics=metrics)  # the outermost
     app.add_exception_handler(GlassformerError, _refused)
     app.add_exception_handler(HTTPException, unknown(models))
-    routes = [*verb_routes(models), *openai_routes(models)]
+    known = {verb for served in models.served.values() for verb in served.verbs}
+    verbs = [verb_route(models, form) for name, form in forms().items() if name in known]
+    routes = [*verbs, *openai_routes(models)]
     for route in [*routes, *about_routes(models, metrics, routes)]:
         app.add_route(route.path, named(route), methods=[route.method])
     return app

@@ -1,10 +1,13 @@
-"""How much a server takes on."""
+"""How much a server takes on, and what a request holds."""
 
-from typing import Annotated
+import json
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
-from glassformer.base.settings import Settings
+from glassformer.base.errors import ConfigError
+from glassformer.base.settings import REQUEST, Settings, read_settings
+from glassformer.run.serving.refusals import TooLargeError
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0)]
@@ -14,15 +17,15 @@ class Limits(Settings):
     """Limits of each request, and of all that wait.
 
     `body`: bytes of a request. `records`: records of a request. `tokens`: tokens of one record, all of its rows
-    together, alone or among others. `request_tokens`: tokens of all records of a request. `token_characters`: so many
-    times these, the characters of a record and of a request: blanks and long words are read to become few tokens or
-    none. `numbers`: numbers of an
-    answer that has a vector of each token. `new_tokens`: tokens that may be asked for of each text that is written.
-    `beams`: beams, or answers to one text. `words`: texts of one option, as `stop`; `characters`: those of them all.
-    `waiting`: records that wait for one model; `waiting_tokens`: their tokens. `streams`: texts of one model that are
-    streamed at once. `requests`: requests that are answered at once. `seconds`: from the last byte of a request to the
-    last byte of its answer. `seconds_to_read`: for a request to come. `seconds_to_take`: for a client to take some more
-    of its answer. `grace`: seconds for what was taken when the server is stopped.
+    together, alone or among others. `request_tokens`: tokens of all records of a request. `token_characters`: so
+    many times these, the characters of a record and of a request: blanks and long words are read to become few
+    tokens or none. `numbers`: numbers of an answer that has a vector of each token. `new_tokens`: tokens that may
+    be asked for of each text that is written. `beams`: beams, or answers to one text. `words`: texts of one option,
+    as `stop`; `characters`: those of them all. `waiting`: records that wait for one model; `waiting_tokens`: their
+    tokens. `streams`: texts of one model that are streamed at once. `requests`: requests that are answered at once.
+    `seconds`: from the last byte of a request to the last byte of its answer. `seconds_to_read`: for a request to
+    come. `seconds_to_take`: for a client to take some more of its answer. `grace`: seconds for what was taken when
+    the server is stopped.
     """
 
     body: Count = 4_000_000
@@ -47,3 +50,39 @@ class Limits(Settings):
     @property
     def request_characters(self) -> int:
         return self.token_characters * self.request_tokens
+
+
+Wish = TypeVar("Wish", bound=Settings)
+MOST_VALUES, MOST_NAMES = 70_000, 100
+"""The most values of a request, those within others included, and of the names in an object. To check more would keep
+all other clients waiting."""
+
+
+def read_body(body: bytes, kind: type[Wish]) -> Wish:
+    """The body of a request as a wish of this kind; raises ConfigError and TooLargeError."""
+    return read_settings(kind, read_object(body), where=REQUEST)
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """The body of a request as an object; raises ConfigError and TooLargeError."""
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
+        got = "brackets within brackets, too deep to read" if isinstance(error, RecursionError) else str(error)[:200]
+        raise ConfigError("a request must be JSON", got=got) from None
+    if not isinstance(values, dict):
+        raise ConfigError("a request must be a JSON object", got=type(values).__name__)
+    groups: list[Any] = [values]
+    left = MOST_VALUES
+    while groups:
+        group = groups.pop()
+        left -= len(group)
+        if left < 0 or (isinstance(group, dict) and len(group) > MOST_NAMES):
+            raise TooLargeError(
+                f"a request must have at most {MOST_VALUES:,} values, an object {MOST_NAMES} names",
+                got="more",
+                do="ask for fewer at once",
+            )
+        inside = group.values() if isinstance(group, dict) else group
+        groups += [each for each in inside if isinstance(each, dict | list)]
+    return values

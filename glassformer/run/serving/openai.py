@@ -17,10 +17,10 @@ from starlette.responses import Response
 from glassformer.base.errors import ConfigError
 from glassformer.base.settings import REQUEST, Seed, Settings, read_settings
 from glassformer.features.embed import cosine
-from glassformer.features.search.rerank import Reranker, best_first, judge_of
+from glassformer.features.search.rerank import best_first, judge_of
 from glassformer.run.serving.batching import Written
-from glassformer.run.serving.bodies import Wish, read_object
 from glassformer.run.serving.forms import Texts
+from glassformer.run.serving.limits import Wish, read_object
 from glassformer.run.serving.routes import Route, answered, in_events, note
 from glassformer.run.serving.served import Models
 from glassformer.tasks import verb_where
@@ -198,18 +198,15 @@ class Api:
             (query, *others), tokens = await self._vectors(request, asked, inputs_of((asked.query, *asked.documents)))
             scores = [cosine(query, other) for other in others]
         else:
-            scores, tokens = await self._judged(request, asked, judge)
+            records = judge.records(asked.query, asked.documents)
+            found, tokens = await self._answers(request, asked.model, judge.verb, records, {})
+            scores = judge.scores(found, len(asked.documents))
         results = [
             {"index": place, "relevance_score": score}
             | ({"document": {"text": asked.documents[place]}} if asked.return_documents else {})
             for place, score in best_first(scores)[: asked.top_n]
         ]
         return answered({"model": asked.model, "results": results, "usage": {"total_tokens": tokens}})
-
-    async def _judged(self, request: Request, asked: RerankRequest, judge: Reranker) -> tuple[list[float], int]:
-        records = judge.records(asked.query, asked.documents)
-        found, tokens = await self._answers(request, asked.model, judge.verb, records, {})
-        return judge.scores(found, len(asked.documents)), tokens
 
     async def _vectors(
         self, request: Request, asked: EmbeddingsRequest | RerankRequest, records: list[dict[str, object]]
