@@ -1,7 +1,6 @@
 """What a page tells of a run beside its tensors, one section for each view that needs more: a name, and JSON.
 
 A live page asks its server for a section when a view opens; an exported page carries those that it was written with.
-Their shapes are in `sums.py`.
 """
 
 from __future__ import annotations
@@ -41,11 +40,8 @@ INTEGRATED: Mapping[str, Maker] = {
 """The integrated gradients of each answer: many backward passes, so each is worked out when it is asked for."""
 
 MAKERS: Mapping[str, Maker] = {
-    "heads-summary": or_reason(summed.heads_summary),
-    "rollout": or_reason(summed.rollout_section),
     "lens": or_reason(summed.lens_section),
     "attributions": or_reason(summed.attributions_section),
-    "ties": or_reason(summed.ties_section),
     gradients.NAME: gradients.gradient_section,
     "shuffled": or_reason(summed.shuffled_section),
     **INTEGRATED,
