@@ -164,7 +164,6 @@ NAMES = st.sampled_from([f"{ATTENTION}.weights", ATTENTION, "inputs.ids", "param
             "cell": WORDS,
             "rows": WORDS,
             "columns": WORDS,
-            "scale": WORDS | st.sampled_from(["log", "linear"]),
             "sentence": WORDS,
             "count": WORDS,
             "unknown": WORDS,

@@ -39,7 +39,6 @@ from glassformer.page.server.kept import Kept
 from glassformer.page.server.numbers import Numbers, largest_places, sum_without
 from glassformer.page.server.overview import OF_MODEL, compressed_json, json_numbers, packed, packed_numbers
 from glassformer.page.server.pictures import (
-    Scale,
     full_strength,
     heads,
     numbers_of,
@@ -140,13 +139,10 @@ class Run:
         axes, tensor = self.described(name)
         return numbers_of(tensor, part_of(axes, asked))
 
-    def picture(self, name: str, asked: str, size: tuple[int, int], scale: Scale) -> bytes:
+    def picture(self, name: str, asked: str, size: tuple[int, int]) -> bytes:
         """A part of a tensor, a weight or a fact, as dots."""
         axes, tensor = self.described(name)
-        full = None
-        if scale == "signed":
-            tensor, full = self.unfilled(name, tensor)
-        return picture_of(tensor, part_of(axes, asked), size, scale, full)
+        return picture_of(tensor, part_of(axes, asked), size)
 
     def pictures(self, names: Sequence[str], size: tuple[int, int]) -> bytes:
         """Whole tensors as dots on the signed scale: those of a block are computed at once."""

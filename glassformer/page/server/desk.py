@@ -156,11 +156,8 @@ class Desk:
         """An answer about a run that is kept."""
         return await in_thread(self.readers, work)
 
-    async def explain(self, key: str, name: str, cell: Sequence[int]) -> bytes:
-        """One number explained; behind it what may be asked for next is worked out, for the last number alone."""
-        run = self.run(key)
-        explained = await self.answer(lambda: run.explain(name, cell))
+    def look_around(self, run: Run, name: str) -> None:
+        """Have what may be asked for after a number worked out, for the last number alone."""
         if self.next is not None:
             self.next.cancel()
         self.next = self.ahead.submit(run.look_around, name)
-        return explained
