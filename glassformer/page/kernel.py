@@ -1,16 +1,14 @@
 """Answers a page in a notebook as the server does, from the trace that is shown and what is made of it by hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from glassformer.base.errors import GlassformerError
 from glassformer.look.trace.saved import WordsRecord
+from glassformer.look.trace.trace import Trace
 from glassformer.page.server.answers import Run
 from glassformer.page.server.asked import MOST_TEXTS, Asked, read_asked
 from glassformer.page.server.numbers import Numbers
@@ -18,9 +16,6 @@ from glassformer.page.server.overview import overview_of
 from glassformer.page.server.pictures import packed_weights
 from glassformer.page.server.queries import JSON, answer_to, read_query
 from glassformer.run.serving.refusals import BrokenError, MethodError, MissingError, RequestError, refusal
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
 
 MOST_RUNS = 32
 SHOWN = 1000

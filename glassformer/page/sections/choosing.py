@@ -4,14 +4,12 @@ The numbers that a page shows first, and those that its tours show, are of the a
 all of their weights. Then come the numbers of the other blocks, and their weights from the first block on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from glassformer.look.formulas.named import Source
+from glassformer.look.trace.tensors import Tensors
 from glassformer.page.sections.carried import (
     BEYOND_LIMIT,
     NOT_SAVED,
@@ -21,9 +19,6 @@ from glassformer.page.sections.carried import (
     rows_used,
 )
 from glassformer.page.sections.derived import derived, work_of
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.tensors import Tensors
 
 SHARE = 4
 """The answer, and the attention weights of all blocks, come first where they take at most a quarter of the page."""

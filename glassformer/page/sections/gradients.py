@@ -3,18 +3,14 @@
 B sentences · S tokens
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.look.trace.run import trace as run_again
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
+from glassformer.look.trace.trace import Trace
 
 NAME = "gradients"
 STREAM = "sentence token channel"

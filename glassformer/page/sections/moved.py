@@ -3,23 +3,19 @@
 O outputs of a layer · I its inputs · R the rank of an adapter
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from glassformer.base.errors import CheckpointError
 from glassformer.models.names import parameter_names, public
-
-if TYPE_CHECKING:
-    from glassformer.models.transformer import Transformer
-    from glassformer.saved.artefact import Artefact
+from glassformer.models.transformer import Transformer
+from glassformer.saved.artefact import Artefact
 
 ADAPTERS = "adapters.safetensors"
 """What a run keeps of its adapters: `LAYER.up` [O, R] and `LAYER.down` [R, I], rank and alpha in the metadata."""

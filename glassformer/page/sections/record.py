@@ -1,22 +1,18 @@
 """What a page knows of a run beside its numbers: words, formulas, axes, the honesty gate, what is left out."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from glassformer.base.errors import ConfigError
 from glassformer.look.trace.saved import WordsRecord
+from glassformer.look.trace.trace import Trace
 from glassformer.look.trace.verify import LIMITS
 from glassformer.page.documents import corrections, documents, expected
 from glassformer.page.sections.carried import Carried
 from glassformer.page.sections.statement import statement_record
 from glassformer.page.sections.vectors import vectors_record
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
 
 FORMAT = 1
 

@@ -1,14 +1,10 @@
 """The section `search` of a page: the search tree of each text, as the view `tree` reads it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from glassformer.look.texts.tree import SearchTree
 from glassformer.page.json_numbers import as_json
-
-if TYPE_CHECKING:
-    from glassformer.look.texts.tree import SearchTree
 
 NAME = "search"
 

@@ -3,21 +3,17 @@
 A live page asks its server for a section when a view opens; an exported page carries those that it was written with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from glassformer.base.errors import ConfigError
+from glassformer.look.trace.trace import Trace
 from glassformer.page.sections import gradients, summed
+from glassformer.saved.artefact import Artefact
 
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
-    from glassformer.saved.artefact import Artefact
-
-Maker = Callable[["Trace"], Any]
+Maker = Callable[[Trace], Any]
 """Works a section out from a run; what it returns is written as JSON without infinities."""
 
 

@@ -4,11 +4,9 @@ A number has six digits; one that is not known is null. `text` is a token as peo
 made for a model (`lens` without a vocabulary head) is `{"reason": "one sentence"}` instead: see `sections.or_reason`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 
@@ -23,9 +21,7 @@ from glassformer.look.texts.trace import reads_by_word
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.trace import Trace
 from glassformer.page.sections.held_out import held_out
-
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
+from glassformer.saved.artefact import Artefact
 
 Section = dict[str, Any]
 MOST_PLACES, MOST_GOALS, GUESSES = 16, 8, 5

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import torch
@@ -48,9 +48,7 @@ from glassformer.page.server.pictures import (
     signed_picture,
 )
 from glassformer.run.serving.refusals import TooLargeError
-
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
+from glassformer.saved.artefact import Artefact
 
 MOST_TERMS = 256
 """The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""

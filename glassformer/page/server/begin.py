@@ -1,21 +1,17 @@
 """A run as a page asks for it: texts through a model, within the sizes that a server allows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glassformer.look.texts.trace import trace
+from glassformer.models.transformer import Transformer
 from glassformer.page.sections.sections import Maker
 from glassformer.page.server.answers import MOST_TOKENS, Run
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.overview import overview
 from glassformer.run.serving.refusals import TooLargeError
-
-if TYPE_CHECKING:
-    from glassformer.models.transformer import Transformer
-    from glassformer.saved.artefact import Artefact
+from glassformer.saved.artefact import Artefact
 
 
 def begin(

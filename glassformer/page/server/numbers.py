@@ -2,21 +2,14 @@
 
 import math
 import threading
-from typing import TYPE_CHECKING
-
-import torch
-
-from glassformer.look.trace.trace import Trace
-
-if TYPE_CHECKING:
-    pass
-
 from collections import OrderedDict
 from collections.abc import Iterable
 
+import torch
 from torch import Tensor
 
 from glassformer.look.formulas.named import Source
+from glassformer.look.trace.trace import Trace
 
 MOST_BYTES = 256_000_000
 

@@ -3,13 +3,11 @@
 The parts that do not change from run to run, the vocabulary and the weights, are asked for apart.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -23,9 +21,7 @@ from glassformer.page.sections.record import record_without_model, run_record
 from glassformer.page.sections.sections import MAKERS, MODEL_MAKERS
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.sizes import Shape, numbers, shapes
-
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
+from glassformer.saved.artefact import Artefact
 
 MOST_WHOLE = 4_000_000
 """Bytes of a run, and of the weights of a model, that a page takes whole, so that it works out all numbers itself. For

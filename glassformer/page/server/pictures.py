@@ -3,32 +3,24 @@
 H heads · Q query tokens · K key tokens · R rows of a picture · C columns of a picture
 """
 
-from __future__ import annotations
-
 import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import save
+from torch import Tensor
+from torch.nn import functional as F
 
 from glassformer.base.errors import UnknownNameError
+from glassformer.look.summaries.head_measures import largest_in
 from glassformer.look.trace.cell import Axes
 from glassformer.models.names import parameter_names
 from glassformer.page.page import own_memory
 from glassformer.page.sections.carried import lossless
 from glassformer.page.server.overview import MOST_WHOLE
 from glassformer.run.serving.refusals import TooLargeError
-
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
-
-import re
-
-from torch import Tensor
-from torch.nn import functional as F
-
-from glassformer.look.summaries.head_measures import largest_in
+from glassformer.saved.artefact import Artefact
 
 MOST_NUMBERS = 1 << 22
 MOST_DOTS = 1 << 22

@@ -1,9 +1,7 @@
 """What a page asks to be written: how a text would be translated, continued or replied to, step by step."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -16,10 +14,8 @@ from glassformer.page.server.asked import Name, Text
 from glassformer.page.server.overview import packed
 from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.refusals import TooLargeError
+from glassformer.saved.artefact import Artefact
 from glassformer.tasks import VERBS
-
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
 
 MOST_TOKENS = 128
 """Tokens of a text whose search is drawn: its tree has some nodes for each beam and each token that is written."""

@@ -1,17 +1,16 @@
 """A site of static pages: a home page, a page for each model and example, and what all of them share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.options import WritingOptions
 from glassformer.look.texts.search_tree import search_tree
 from glassformer.look.texts.trace import trace as traced
+from glassformer.look.trace.trace import Trace
 from glassformer.page.meta import meta
 from glassformer.page.page import ENGLISH, built, check_language, page, shared_script
 from glassformer.page.sections.search import NAME as SEARCH
@@ -25,10 +24,7 @@ from glassformer.page.site.examples import Example, examples_of
 from glassformer.page.site.folder import site_folder
 from glassformer.page.site.home import SAID, TITLE, Shown, home_file
 from glassformer.page.site.spoken import spoken, spoken_card
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
-    from glassformer.saved.artefact import Artefact
+from glassformer.saved.artefact import Artefact
 
 HOME, SHARED, EMBED = "index.html", "shared.js", "embed.js"
 MEGABYTES = 3
