@@ -63,8 +63,7 @@ class Trace(look.Trace):
         from glassformer.features.probe import Probe
         from glassformer.page.page import write_page
         from glassformer.page.sections.beside import makers_beside
-        from glassformer.page.sections.search import NAME, search_section
-        from glassformer.page.sections.sections import CARRIED, MAKERS, sections_of
+        from glassformer.page.sections.sections import CARRIED, MAKERS, SEARCH, search_section, sections_of
         from glassformer.page.sections.training import training_sections
 
         run = None if training is None else Path(training)
@@ -73,7 +72,7 @@ class Trace(look.Trace):
         made = sections_of(self, {**(MAKERS if gradients else CARRIED), **beside})
         every = made | training_sections(training) | dict(sections or {})
         if searches:
-            every[NAME] = search_section(searches)
+            every[SEARCH] = search_section(searches)
         write_page(
             self, path, title=title, megabytes=megabytes, sections=every, place=place, language=language,
             overwrite=overwrite,

@@ -13,7 +13,7 @@ from glassformer.look.summaries.lens import logit_lens
 from glassformer.look.texts.importance import head_importance
 from glassformer.page.page import page
 from glassformer.page.sections import gradients, sections, summed
-from glassformer.page.sections.held_out import held_out
+from glassformer.page.sections.summed import held_out
 from tests.look.rows import ALL, row_named
 from tests.page.test_page import blocks
 

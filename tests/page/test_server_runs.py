@@ -15,8 +15,8 @@ from glassformer.api.model import Model
 from glassformer.base.errors import UnknownNameError
 from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.interventions import allow, forbid, patch, zero_head
-from glassformer.page.server import begin as beginning
 from glassformer.page.server.asked import Asked
+from glassformer.page.server.desk import begin
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.offers import Models, Offer
 from glassformer.page.tour import tour_texts
@@ -177,7 +177,6 @@ def test_the_same_wish_is_run_once_for_all(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def scene() -> None:
         desk = desk_of()
-        begin = beginning.begin
         monkeypatch.setattr(
             "glassformer.page.server.desk.begin",
             lambda *given: runs.append(given) or begin(*given),  # type: ignore[func-returns-value]
@@ -205,7 +204,7 @@ class Held:
         except Unwanted:
             self.stopped.set()
             raise
-        return beginning.begin(*given)  # type: ignore[arg-type]
+        return begin(*given)  # type: ignore[arg-type]
 
 
 def test_a_run_nobody_waits_for_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

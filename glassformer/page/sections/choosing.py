@@ -10,14 +10,7 @@ from torch import Tensor
 
 from glassformer.look.formulas.named import Source
 from glassformer.look.trace.tensors import Tensors
-from glassformer.page.sections.carried import (
-    BEYOND_LIMIT,
-    NOT_SAVED,
-    Carried,
-    lossless,
-    packed_bytes,
-    rows_used,
-)
+from glassformer.page.sections.carried import BEYOND_LIMIT, NOT_SAVED, Carried, lossless, packed_bytes, rows_used
 from glassformer.page.sections.derived import derived, work_of
 
 SHARE = 4

@@ -91,10 +91,7 @@ def _part(name: str) -> str:
 
 
 def _moved(
-    names: Sequence[str],
-    after: Mapping[str, Tensor],
-    before: Mapping[str, Tensor],
-    adapters: Mapping[str, Adapter],
+    names: Sequence[str], after: Mapping[str, Tensor], before: Mapping[str, Tensor], adapters: Mapping[str, Adapter]
 ) -> dict[str, Any]:
     numbers = moved = new = gone = 0
     size = off = 0.0

@@ -3,13 +3,15 @@
 A live page asks its server for a section when a view opens; an exported page carries those that it was written with.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from glassformer.base.errors import ConfigError
+from glassformer.look.texts.tree import SearchTree
 from glassformer.look.trace.trace import Trace
+from glassformer.page.json_numbers import as_json
 from glassformer.page.sections import gradients, summed
 from glassformer.saved.artefact import Artefact
 
@@ -67,3 +69,11 @@ CARRIED: Mapping[str, Maker] = {
 def sections_of(trace: Trace, makers: Mapping[str, Maker] = CARRIED) -> dict[str, Any]:
     """Each section of a run by its name."""
     return {name: make(trace) for name, make in makers.items()}
+
+
+SEARCH = "search"
+
+
+def search_section(trees: Sequence[SearchTree | None]) -> list[Any]:
+    """A tree for each text, as the view `tree` reads it; null where there is none."""
+    return [None if tree is None else as_json(tree.to_dict()) for tree in trees]

@@ -5,7 +5,9 @@ made for a model (`lens` without a vocabulary head) is `{"reason": "one sentence
 """
 
 import math
+import tomllib
 from collections.abc import Mapping
+from importlib import resources
 from typing import Any
 
 from torch import Tensor
@@ -20,7 +22,6 @@ from glassformer.look.texts.importance import Importance, head_importance
 from glassformer.look.texts.trace import reads_by_word
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.trace import Trace
-from glassformer.page.sections.held_out import held_out
 from glassformer.saved.artefact import Artefact
 
 Section = dict[str, Any]
@@ -144,6 +145,12 @@ def word(trace: Trace, side: str, sentence: int, token: int) -> Section:
 
 LIVE_TEXTS = 16
 """So many sentences are enough for a page that waits; `glassformer heads` reads more."""
+
+
+def held_out() -> tuple[tuple[str, str], ...]:
+    """Sentences that no model of the package has learned from, each in English and in French."""
+    text = resources.files("glassformer.page").joinpath("held_out.toml").read_text(encoding="utf-8")
+    return tuple((source, target) for source, target in tomllib.loads(text)["pairs"])
 
 
 def importance_of_package(model: Artefact) -> Section:

@@ -37,7 +37,7 @@ from glassformer.page.server.addresses import (
 )
 from glassformer.page.server.kept import Kept
 from glassformer.page.server.numbers import Numbers, largest_places, sum_without
-from glassformer.page.server.overview import OF_MODEL, compressed_json, json_numbers, packed, packed_numbers
+from glassformer.page.server.overview import OF_MODEL, compressed_json, json_bytes, packed
 from glassformer.page.server.pictures import (
     full_strength,
     heads,
@@ -52,9 +52,6 @@ from glassformer.saved.artefact import Artefact
 
 MOST_TERMS = 256
 """The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""
-
-MOST_TOKENS = 2048
-"""Tokens of one text; all texts of a run together may have twice as many, padding included."""
 
 
 @dataclass
@@ -97,7 +94,7 @@ class Run:
     def honesty(self) -> bytes:
         """The honesty gate, measured when it is first asked for."""
         with self.lock:
-            return packed_numbers(honesty_record(self.trace))
+            return packed(honesty_record(self.trace))
 
     def all_numbers(self) -> bytes:
         """Every tensor of a small run and the facts of its inputs; raises TooLargeError for a larger one."""
@@ -116,13 +113,13 @@ class Run:
     def section(self, name: str) -> bytes:
         """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
         if name in MODEL_MAKERS and self.model is not None:  # without the lock: it may take a minute
-            return packed_numbers(MODEL_MAKERS[name](self.model))
+            return packed(MODEL_MAKERS[name](self.model))
         makers = {**MAKERS, **self.makers}
         if name not in makers:
             known = [*makers, *MODEL_MAKERS]
             raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, known))
         with self.lock:
-            return packed_numbers(makers[name](self.trace))
+            return packed(makers[name](self.trace))
 
     def described(self, name: str) -> tuple[Axes, torch.Tensor]:
         """A tensor by its whole name, with its axes; raises UnknownNameError."""
@@ -266,13 +263,13 @@ class Run:
             "difference": worked.difference,
             "error": worked.error,
         }
-        return json_numbers(record)
+        return json_bytes(record)
 
     def largest(self, name: str, asked: str, count: int) -> bytes:
         """The largest numbers of a part of a tensor, with their places in it: the answers of a vocabulary."""
         axes, tensor = self.described(name)
         places, values = ranked(tensor[part_of(axes, asked)], count)
-        return packed_numbers({"places": places, "values": values})
+        return packed({"places": places, "values": values})
 
     def heads(self, attentions: Sequence[str], sentence: int, dots: int) -> bytes:
         """Thumbnails of at most so many dots a side, and measures, of all heads of attentions, for one sentence."""

@@ -5,8 +5,9 @@ What is sent of a run never changes, for a run is called by what was asked for: 
 
 import base64
 import gzip
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from html import escape
 from typing import Annotated, Any
 
@@ -25,7 +26,6 @@ from glassformer.page.server.home import AskedModel, Home
 from glassformer.page.server.overview import packed, unfinished
 from glassformer.page.server.pictures import weights_of
 from glassformer.page.server.queries import BINARY, FILE, JSON, answer_to, read_query
-from glassformer.page.server.sent import in_json, packed_as, text_route
 from glassformer.page.server.trees import read_asked_tree
 from glassformer.run.serving.bodies import read_body
 from glassformer.run.serving.refusals import MethodError, MissingError, RequestError, refused
@@ -217,6 +217,34 @@ def shell(title: str, elements: Sequence[str]) -> str:
         *elements,
     )
     return framed("glassformer", head, body)
+
+
+@cache
+def packed_text(name: str) -> bytes:
+    """A text that travels beside a page, read and compressed once for all pages."""
+    return compressed(texts_of_page()[name])
+
+
+def text_route(name: str) -> Callable[[Request], Awaitable[Response]]:
+    """What answers with that text."""
+
+    async def send(request: Request) -> Response:
+        return in_json(request, packed_text(name))
+
+    return send
+
+
+def in_json(request: Request, data: bytes, headers: dict[str, str] | None = None) -> Response:
+    """Compressed JSON."""
+    return packed_as(request, data, "application/json", headers)
+
+
+def packed_as(request: Request, data: bytes, kind: str, headers: dict[str, str] | None = None) -> Response:
+    """What is compressed, as it is or unpacked for one who does not take it so."""
+    headers = {"Vary": "Accept-Encoding", **(headers or {})}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(data, 200, {**headers, "Content-Encoding": "gzip"}, kind)
+    return Response(gzip.decompress(data), 200, headers, kind)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

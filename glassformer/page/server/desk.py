@@ -9,20 +9,25 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from glassformer.look.texts.trace import trace
 from glassformer.look.trace.trace import Trace
+from glassformer.models.transformer import Transformer
 from glassformer.page.server.answers import Run
 from glassformer.page.server.asked import Asked
-from glassformer.page.server.begin import begin
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.offers import Models
+from glassformer.page.server.overview import overview
 from glassformer.page.server.trees import MOST_TREES, AskedTree, grow
-from glassformer.run.serving.refusals import BusyError, MissingError
+from glassformer.run.serving.refusals import BusyError, MissingError, TooLargeError
 from glassformer.run.serving.stopping import in_thread
+from glassformer.saved.artefact import Artefact
 
 MOST_RUNS = 32
 MOST_BYTES = 512_000_000
 MOST_WAITING = 64
 READERS = 2
+MOST_TOKENS = 2048
+"""Tokens of one text; all texts of a run together may have twice as many, padding included."""
 
 Answer = TypeVar("Answer")
 
@@ -111,9 +116,10 @@ class Desk:
 
     def run_of(self, asked: Asked, steps: Sequence[Any]) -> Run:
         """The run of a wish, with the sections that its model has beside the usual ones."""
-        makers = self.models.offer(asked.model).makers
-        model, copy = self.models[asked.model], self.models.copy(asked.model)
-        return begin(model, asked, self.numbers, steps, makers, copy)
+        makers, model = self.models.offer(asked.model).makers, self.models[asked.model]
+        found = begin(model, asked, steps, self.models.copy(asked.model))
+        record, whole = overview(model, asked, found, tuple(makers))
+        return Run(asked.key, found, record, whole, self.numbers, asked.model, model, makers)
 
     def look_ahead(self, asked: Asked, then: Callable[[], None]) -> None:
         """Have what is shown first of a run worked out before a page asks for it; then do what is given."""
@@ -161,3 +167,23 @@ class Desk:
         if self.next is not None:
             self.next.cancel()
         self.next = self.ahead.submit(run.look_around, name)
+
+
+def begin(model: Artefact, asked: Asked, steps: Sequence[Any], copy: Transformer | None = None) -> Trace:
+    """Run what was asked for; `copy` as in `trace.run.Options`. Raises what `Model.trace` raises, and TooLargeError."""
+    texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
+    lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
+    if max(lengths) > MOST_TOKENS or max(lengths) * len(texts) > 2 * MOST_TOKENS:
+        raise TooLargeError(
+            f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with padding",
+            got=f"{max(lengths):,} in the longest of {len(texts)}",
+        )
+    return trace(
+        model,
+        asked.texts,
+        asked.seconds,
+        choices=asked.choices,
+        interventions=steps,
+        target_ids=asked.target_ids,
+        copy=copy,
+    )

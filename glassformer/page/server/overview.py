@@ -20,7 +20,7 @@ from glassformer.page.sections.editing import editing_record
 from glassformer.page.sections.record import record_without_model, run_record
 from glassformer.page.sections.sections import MAKERS, MODEL_MAKERS
 from glassformer.page.server.asked import Asked
-from glassformer.page.server.sizes import Shape, numbers, shapes
+from glassformer.page.server.sizes import numbers, shapes
 from glassformer.saved.artefact import Artefact
 
 MOST_WHOLE = 4_000_000
@@ -54,6 +54,7 @@ def overview_of(
 ) -> tuple[dict[str, Any], bool]:
     """The same where the spans of tokens are known, or unknown to all; `writes`: the verb that writes."""
     found = shapes(trace)
+    weights = {name: shape for name, shape in found.items() if name.endswith("_attention.weights")}
     whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
     # A vocabulary has tens of thousands of words, and is asked for apart.
     quiet = replace(trace, measure_honesty=None, words=replace(trace.words, vocabulary=()))
@@ -65,9 +66,9 @@ def overview_of(
         "asked": asked.model_dump(mode="json"),
         "shapes": {name: list(shape) for name, shape in found.items()},
         "spans": found_spans,
-        "attentions": attentions(found),
+        "attentions": {name.removesuffix(".weights"): shape[1] for name, shape in weights.items()},
         "whole": whole,
-        "whole_weights": weight_bytes(trace) <= MOST_WHOLE,
+        "whole_weights": sum(4 * weight.numel() for weight in trace.parameters.values()) <= MOST_WHOLE,
         "sections": [*MAKERS, *MODEL_MAKERS, *sections],
         "writes": writes,
     }
@@ -84,38 +85,19 @@ def unfinished(asked: Asked) -> bytes:
 
 def packed(values: object, *, level: int = 3) -> bytes:
     """As compressed JSON; a higher level is for what is sent once and kept, as a vocabulary."""
-    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
-    return gzip.compress(text.encode(), compresslevel=level, mtime=0)
+    return compressed_json(json_bytes(values), level=level)
 
 
-def packed_numbers(values: object) -> bytes:
-    """The same of what may hold numbers that JSON lacks, and has many: pydantic writes them in a fifth of the time."""
-    return compressed_json(json_numbers(values))
-
-
-def json_numbers(values: object) -> bytes:
-    """The same before it is compressed."""
+def json_bytes(values: object) -> bytes:
+    """As JSON, with words for the numbers that it lacks: pydantic writes them in a fifth of the time."""
     try:
         return to_json(values, inf_nan_mode="strings")
     except PydanticSerializationError:  # a text with half of a surrogate pair, which `json` escapes
         return json.dumps(as_json(values), allow_nan=False, separators=(",", ":")).encode()
 
 
-def compressed_json(text: bytes) -> bytes:
-    """JSON as it is sent."""
-    return gzip.compress(text, compresslevel=3, mtime=0)
-
-
-def weight_bytes(trace: Trace) -> int:
-    """How large all weights are as float32."""
-    return sum(4 * tensor.numel() for tensor in trace.parameters.values())
-
-
-def attentions(found: dict[str, Shape]) -> dict[str, int]:
-    """Every attention with its number of heads."""
-    return {
-        name.removesuffix(".weights"): shape[1] for name, shape in found.items() if name.endswith("_attention.weights")
-    }
+def compressed_json(text: bytes, *, level: int = 3) -> bytes:
+    return gzip.compress(text, compresslevel=level, mtime=0)
 
 
 def spans(model: Artefact, asked: Asked, trace: Trace) -> dict[str, list[list[Span]] | None]:

@@ -61,10 +61,7 @@ ANSWERS: Mapping[str, tuple[str, Callable[[Run, Query], bytes]]] = {
     "heads": (BINARY, lambda run, query: run.heads(query.attention.split(","), query.sentence, query.dots)),
     "section": (JSON, lambda run, query: run.section(query.name)),
     "largest": (JSON, lambda run, query: run.largest(query.name, query.part, query.count)),
-    "explain": (
-        JSON,
-        lambda run, query: run.explain(query.name, query.index),
-    ),
+    "explain": (JSON, lambda run, query: run.explain(query.name, query.index)),
     "explained": (JSON, lambda run, query: run.explained(cells_in(query.numbers))),
 }
 """What each answer is, and what makes it; with what each is asked is in `addresses.QUERIES`."""

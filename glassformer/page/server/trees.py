@@ -9,7 +9,6 @@ from glassformer.base.settings import Seed, Settings
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import LengthPenalty
 from glassformer.look.texts.search_tree import search_tree, writing_verb
-from glassformer.page.json_numbers import as_json
 from glassformer.page.server.asked import Name, Text
 from glassformer.page.server.overview import packed
 from glassformer.run.serving.bodies import read_body
@@ -64,4 +63,4 @@ def grow(model: Artefact, asked: AskedTree) -> bytes:
     options = WritingOptions(**asked.model_dump(exclude={"model", "text", "begins"}))
     verb = writing_verb(model)
     text = asked.text.split("\n") if VERBS[verb].turns else asked.text
-    return packed(as_json(search_tree(model, text, options, verb=verb, begins=asked.begins).to_dict()))
+    return packed(search_tree(model, text, options, verb=verb, begins=asked.begins).to_dict())

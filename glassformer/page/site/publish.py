@@ -13,9 +13,7 @@ from glassformer.look.texts.trace import trace as traced
 from glassformer.look.trace.trace import Trace
 from glassformer.page.meta import meta
 from glassformer.page.page import ENGLISH, built, check_language, page, shared_script
-from glassformer.page.sections.search import NAME as SEARCH
-from glassformer.page.sections.search import search_section
-from glassformer.page.sections.sections import sections_of
+from glassformer.page.sections.sections import SEARCH, search_section, sections_of
 from glassformer.page.sections.training import training_sections
 from glassformer.page.server.offers import Models, Offer
 from glassformer.page.site.cards import Card, card_of
@@ -110,12 +108,7 @@ def made(
 ) -> tuple[Card, Trace]:
     """The card and the run of an example; its page and its two pictures are added to `files`."""
     example = each.example
-    trace = traced(
-        model,
-        list(example.texts),
-        None if example.seconds is None else list(example.seconds),
-        choices=None if example.choices is None else list(example.choices),
-    )
+    trace = traced(model, example.texts, example.seconds, choices=example.choices)
     card = spoken_card(card_of(trace, example), language)
     sections: dict[str, Any] = sections_of(trace) | training_sections(model.source)
     if trace.words.decoder_inputs and example.seconds is None:
