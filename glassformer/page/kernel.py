@@ -46,7 +46,6 @@ class Kernel:
         return status, json.dumps(found).encode()
 
     def routed(self, method: str, path: str, body: bytes) -> bytes:
-        """The answer; raises what the server's routes raise."""
         parts = urlsplit(path)
         steps = [unquote(step) for step in parts.path.split("/")]
         match (method, *steps):

@@ -280,7 +280,6 @@ def frame_of_page(without: frozenset[str] = frozenset(), language: str = ENGLISH
 
 
 def built(name: str) -> str:
-    """A file of the built page."""
     return resources.files("glassformer.page").joinpath("built", name).read_text(encoding="utf-8")
 
 

@@ -150,7 +150,6 @@ class Choice:
         return fits
 
     def weights_of(self, name: str) -> list[str]:
-        """The weights that a tensor's formula reads."""
         operands = (operand.name for operand in self.formulas[name].rule.operands.values())
         return [operand for operand in operands if operand in self.trace.parameters]
 

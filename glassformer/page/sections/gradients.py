@@ -84,7 +84,7 @@ def right_words(trace: Trace) -> tuple[Tensor | None, str]:
     if "labels" in trace.facts:
         labels[scored] = trace.facts["labels"].to(labels)
         return labels.view(inputs.shape), "given"
-    if inputs.ids is not None and _writes(trace):
+    if inputs.ids is not None and trace.config.decoder is not None:  # it guesses the word after each word
         side = "inputs" if trace.replay.decoder_inputs is None else "decoder_inputs"
         real = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
         following = labels.view(inputs.shape)
@@ -97,11 +97,6 @@ def right_words(trace: Trace) -> tuple[Tensor | None, str]:
         return (following, "next") if bool((following != IGNORED).any()) else (None, "")
     labels[scored] = trace["head.logits"].argmax(dim=-1).flatten().to(labels)
     return labels.view(inputs.shape), "guess"
-
-
-def _writes(trace: Trace) -> bool:
-    """Whether the model guesses the word after each word."""
-    return trace.config.decoder is not None
 
 
 def _is_stream(trace: Trace, name: str) -> bool:

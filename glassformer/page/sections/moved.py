@@ -13,6 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from glassformer.base.errors import CheckpointError
+from glassformer.look.formulas.rules.evaluator import unit_of
 from glassformer.models.names import parameter_names, public
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
@@ -74,20 +75,12 @@ def moved_section(
     after, before = parameter_names(model), parameter_names(start.module)
     parts: dict[str, list[str]] = {}
     for name in [*after, *(name for name in before if name not in after)]:
-        parts.setdefault(_part(name), []).append(name)
+        parts.setdefault(unit_of(name.removeprefix("parameters.")), []).append(name)
     return {
         "start": "the start model" if start.source is None else start.source.name,
         "freeze": list(freeze),
         "parts": [{"part": part} | _moved(names, after, before, adapters) for part, names in parts.items()],
     }
-
-
-def _part(name: str) -> str:
-    """`encoder.embed`, `encoder.blocks.3`, `sentence_head`."""
-    _, *steps = name.split(".")
-    if steps[0] in ("encoder", "decoder"):
-        return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
-    return steps[0]
 
 
 def _moved(

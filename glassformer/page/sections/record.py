@@ -18,7 +18,6 @@ FORMAT = 1
 
 
 def run_record(trace: Trace, carried: Carried, title: str) -> dict[str, Any]:
-    """One run as JSON."""
     formulas = statement_record(trace.statement)
     facts = {name: {"axes": trace.axes(name), "side": name.partition(".")[0]} for name in trace.facts}
     described = {name: trace.described(name, tensor) for name, tensor in carried.tensors.items()}
@@ -76,7 +75,6 @@ def record_without_model(title: str) -> dict[str, Any]:
 
 
 def model_record(trace: Trace) -> dict[str, Any]:
-    """Its family and sizes."""
     stacks = {"encoder": trace.config.encoder, "decoder": trace.config.decoder}
     return {
         "family": trace.config.family,

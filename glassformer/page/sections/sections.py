@@ -67,7 +67,6 @@ CARRIED: Mapping[str, Maker] = {
 
 
 def sections_of(trace: Trace, makers: Mapping[str, Maker] = CARRIED) -> dict[str, Any]:
-    """Each section of a run by its name."""
     return {name: make(trace) for name, make in makers.items()}
 
 

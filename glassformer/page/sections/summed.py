@@ -51,7 +51,6 @@ def lens_section(trace: Trace) -> Section:
 
 
 def lens_layer(trace: Trace, found: Lens, layer: int, place: int) -> Section:
-    """What the head would answer from one state at one place."""
     pairs = zip(found.tokens[layer, place].tolist(), found.probabilities[layer, place], strict=True)
     return {
         "state": found.states[layer],
@@ -134,7 +133,6 @@ def integrated_section(trace: Trace, order: int) -> Section:
 
 
 def shuffled_section(trace: Trace) -> Section:
-    """Each text of this run and its words in another order."""
     return {"texts": [shuffled(trace, sentence=text).to_dict(SHOWN) for text in range(len(trace.words.inputs))]}
 
 

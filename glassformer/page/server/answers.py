@@ -81,7 +81,6 @@ class Run:
 
     @cached_property
     def overview(self) -> bytes:
-        """Its record as compressed JSON."""
         return packed(self.record)
 
     def beside(self, other: Run | None) -> bytes:
@@ -317,7 +316,6 @@ class Run:
         return RUN_PATH.format(key=self.key, what=what) + (f"?{asked}" if asked else "")
 
     def heads_of(self, attention: str, sentence: int, dots: int) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-        """The same of one attention."""
         name, looks = f"{attention}.weights", f"{attention}.may_look"
         if name in self.trace and looks in self.trace:  # together, for a block is computed once
             self.numbers.fetch(self.key, self.trace, [name, looks])

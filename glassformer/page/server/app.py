@@ -226,7 +226,6 @@ def packed_text(name: str) -> bytes:
 
 
 def text_route(name: str) -> Callable[[Request], Awaitable[Response]]:
-    """What answers with that text."""
 
     async def send(request: Request) -> Response:
         return in_json(request, packed_text(name))
@@ -235,7 +234,6 @@ def text_route(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 def in_json(request: Request, data: bytes, headers: dict[str, str] | None = None) -> Response:
-    """Compressed JSON."""
     return packed_as(request, data, "application/json", headers)
 
 
@@ -261,7 +259,6 @@ async def _malformed(request: Request, error: Exception) -> Response:
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    """What has no route."""
     assert isinstance(error, HTTPException)
     asked = f"{request.method} {request.url.path.partition('/api')[2][:80] or 'another address'}"
     if error.status_code == 405:

@@ -63,7 +63,6 @@ class Desk:
         self.next: Future[None] | None = None
 
     def close(self) -> None:
-        """Stop what is being done."""
         for waiting in self.waiting.values():
             waiting.task.cancel()
         self.runner.shutdown(wait=False, cancel_futures=True)
@@ -78,7 +77,6 @@ class Desk:
         return self.runs[key]
 
     def trace(self, key: str) -> Trace:
-        """The trace of a run that is kept; raises MissingError."""
         return self.run(key).trace
 
     async def ask(self, asked: Asked) -> Run:
@@ -105,7 +103,6 @@ class Desk:
                     del self.waiting[key]
 
     async def make(self, asked: Asked) -> Run:
-        """Run it, and keep it."""
         steps = [step.read(self.trace) for step in asked.steps]
         return self.keep(await in_thread(self.runner, lambda: self.run_of(asked, steps)))
 
@@ -135,11 +132,9 @@ class Desk:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the runs that are kept."""
         return sum(run.nbytes for run in self.runs.values())
 
     def forget(self, key: str) -> None:
-        """Keep this run no longer."""
         if self.runs.pop(key, None) is not None:
             self.numbers.forget(key)
 
@@ -151,7 +146,6 @@ class Desk:
         return await self.shared(asked.key, lambda: self.grow(asked))
 
     async def grow(self, asked: AskedTree) -> bytes:
-        """Search, and keep the tree."""
         found = await in_thread(self.runner, lambda: grow(self.models[asked.model], asked))
         self.trees[asked.key] = found
         while len(self.trees) > MOST_TREES:
@@ -159,7 +153,6 @@ class Desk:
         return found
 
     async def answer(self, work: Callable[[], Answer]) -> Answer:
-        """An answer about a run that is kept."""
         return await in_thread(self.readers, work)
 
     def look_around(self, run: Run, name: str) -> None:

@@ -130,5 +130,4 @@ def spans(model: Artefact, asked: Asked, trace: Trace) -> dict[str, list[list[Sp
 
 
 def tokens_of(model: Artefact, which: int, text: str) -> list[Span]:
-    """Where the tokens of one text are in it."""
     return [(which, start, end) for start, end in model.tokenizer.encode(text, special=False).offsets]

@@ -143,7 +143,6 @@ def tree_of(model: Artefact, text: str) -> Any:
 
 
 def shown_card(each: Planned, card: Card, trace: Trace, language: str) -> Shown:
-    """The card of a page of the site."""
     file = f"{each.stem}.html"
     return Shown(
         name=each.offer.name,

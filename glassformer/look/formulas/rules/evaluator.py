@@ -212,6 +212,14 @@ def constant(value: float) -> tuple[Factor, ...]:
 AFTERWARDS = ("loss", "choice")
 
 
+def unit_of(name: str) -> str:
+    """The part of the model that computes a tensor: `encoder.blocks.3`, `head`, `loss`, `choice` …"""
+    steps = name.split(".")
+    if steps[0] in ("encoder", "decoder"):
+        return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
+    return steps[0]
+
+
 @dataclass(frozen=True, eq=False)
 class Statement:
     """All formulas of a model by name, and the tensor that enters each unit; shared by the runs of a model."""
@@ -225,9 +233,4 @@ class Statement:
         """The tensors that the model itself computes: not what is made of its scores afterwards."""
         return [name for name in self.formulas if self.unit(name) not in AFTERWARDS]
 
-    def unit(self, name: str) -> str:
-        """The part of the model that computes a tensor: `encoder.blocks.3`, `head`, `loss`, `choice` …"""
-        steps = name.split(".")
-        if steps[0] in ("encoder", "decoder"):
-            return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
-        return steps[0]
+    unit = staticmethod(unit_of)
