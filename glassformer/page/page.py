@@ -65,25 +65,6 @@ PUT_SHARED = """/* glassformer */ ((blocks) => {
 WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow scripts to see them."
 
 
-def write_page(
-    trace: Trace,
-    path: str | Path,
-    *,
-    title: str | None = None,
-    megabytes: int | None = None,
-    sections: Mapping[str, Any] | None = None,
-    place: str = "",
-    language: str = ENGLISH,
-    overwrite: bool = False,
-) -> None:
-    """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
-    write_document(
-        path,
-        lambda: page(trace, title=title, megabytes=megabytes, sections=sections, place=place, language=language),
-        overwrite=overwrite,
-    )
-
-
 def write_document(path: str | Path, make: Callable[[], str], *, overwrite: bool = False) -> None:
     """Write what `make` returns, once the path is checked by `output_file`; raises DataError."""
     file = output_file(path, DataError, overwrite=overwrite)

@@ -37,9 +37,14 @@ INTEGRATED: Mapping[str, Maker] = {
 }
 """The integrated gradients of each answer: many backward passes, so each is worked out when it is asked for."""
 
-MAKERS: Mapping[str, Maker] = {
+CARRIED: Mapping[str, Maker] = {
     "lens": or_reason(summed.lens_section),
     "attributions": or_reason(summed.attributions_section),
+}
+"""Those that every exported page carries."""
+
+MAKERS: Mapping[str, Maker] = {
+    **CARRIED,
     gradients.NAME: gradients.gradient_section,
     "shuffled": or_reason(summed.shuffled_section),
     **INTEGRATED,
@@ -59,11 +64,6 @@ def importance(model: Artefact) -> Any:
 MODEL_MAKERS: Mapping[str, Callable[[Artefact], Any]] = {"importance": importance}
 """The sections that are worked out from the model of a run: minutes for a large one, so no exported page has them
 unasked."""
-
-CARRIED: Mapping[str, Maker] = {
-    name: make for name, make in MAKERS.items() if name not in (gradients.NAME, "shuffled", *INTEGRATED)
-}
-"""Those that every exported page carries: all but those that cost a backward pass, or several forward passes."""
 
 
 def sections_of(trace: Trace, makers: Mapping[str, Maker] = CARRIED) -> dict[str, Any]:
