@@ -12,7 +12,7 @@ from glassformer.look.trace.trace import Trace
 from glassformer.page.server.answers import Run
 from glassformer.page.server.asked import MOST_TEXTS, Asked, read_asked
 from glassformer.page.server.numbers import Numbers
-from glassformer.page.server.overview import overview_of
+from glassformer.page.server.overview import overview
 from glassformer.page.server.pictures import packed_weights
 from glassformer.page.server.queries import JSON, answer_to, read_query
 from glassformer.run.serving.refusals import BrokenError, MethodError, MissingError, RequestError, refusal
@@ -90,7 +90,7 @@ class Kernel:
         if asked.key not in self.runs:
             steps = [step.read(lambda key: self.run(key).trace) for step in asked.steps]
             trace = self.trace.intervene(*steps) if steps else self.trace
-            record, whole = overview_of(asked, trace, {"inputs": None, "decoder_inputs": None})
+            record, whole = overview(asked, trace)
             self.runs[asked.key] = Run(asked.key, trace, record, whole, self.numbers, asked.model)
             while len(self.runs) > MOST_RUNS:
                 key, _ = self.runs.popitem(last=False)

@@ -43,17 +43,9 @@ class Waiting(Generic[Answer]):
 class Desk:
     """Answers requests; runs are computed one after the other, on all cores, answers in between."""
 
-    def __init__(
-        self,
-        models: Models,
-        *,
-        most_runs: int = MOST_RUNS,
-        most_bytes: int = MOST_BYTES,
-        most_waiting: int = MOST_WAITING,
-        numbers: Numbers | None = None,
-    ) -> None:
-        self.models, self.most_runs, self.most_bytes, self.most_waiting = models, most_runs, most_bytes, most_waiting
-        self.numbers = numbers or Numbers()
+    def __init__(self, models: Models) -> None:
+        self.models, self.most_runs, self.most_bytes, self.most_waiting = models, MOST_RUNS, MOST_BYTES, MOST_WAITING
+        self.numbers = Numbers()
         self.runs: OrderedDict[str, Run] = OrderedDict()
         self.trees: OrderedDict[str, bytes] = OrderedDict()
         self.waiting: dict[str, Waiting[Any]] = {}
@@ -115,7 +107,7 @@ class Desk:
         """The run of a wish, with the sections that its model has beside the usual ones."""
         makers, model = self.models.offer(asked.model).makers, self.models[asked.model]
         found = begin(model, asked, steps, self.models.copy(asked.model))
-        record, whole = overview(model, asked, found, tuple(makers))
+        record, whole = overview(asked, found, model, tuple(makers))
         return Run(asked.key, found, record, whole, self.numbers, asked.model, model, makers)
 
     def look_ahead(self, asked: Asked, then: Callable[[], None]) -> None:

@@ -33,26 +33,17 @@ OF_MODEL = ("model", "formulas", "facts", "weights", "documents", "vectors")
 Span = tuple[int, int, int] | None
 """Which of the texts of a row, and the characters [start, end) of it; None for a token that was added."""
 
+UNKNOWN: dict[str, list[list[Span]] | None] = {"inputs": None, "decoder_inputs": None}
 
-def overview(model: Artefact, asked: Asked, trace: Trace, more: Sequence[str] = ()) -> tuple[dict[str, Any], bool]:
-    """The record of a run, and whether its numbers may be sent whole. `more` are sections that its model has beside the
-    usual ones.
+
+def overview(
+    asked: Asked, trace: Trace, model: Artefact | None = None, more: Sequence[str] = ()
+) -> tuple[dict[str, Any], bool]:
+    """The record of a run, and whether its numbers may be sent whole. Without the model it is not known where a token
+    is in its text, nor by which verb the model writes. `more` are sections that it has beside the usual ones.
 
     The honesty gate is no part of it: it takes as long as the run itself, and is asked for apart.
     """
-    writes = None if model.config.decoder is None else writing_verb(model)
-    return overview_of(asked, trace, spans(model, asked, trace), writes=writes, sections=more)
-
-
-def overview_of(
-    asked: Asked,
-    trace: Trace,
-    found_spans: dict[str, list[list[Span]] | None],
-    *,
-    writes: str | None = None,
-    sections: Sequence[str] = (),
-) -> tuple[dict[str, Any], bool]:
-    """The same where the spans of tokens are known, or unknown to all; `writes`: the verb that writes."""
     found = shapes(trace)
     weights = {name: shape for name, shape in found.items() if name.endswith("_attention.weights")}
     whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
@@ -60,27 +51,26 @@ def overview_of(
     quiet = replace(trace, measure_honesty=None, words=replace(trace.words, vocabulary=()))
     record = run_record(quiet, Carried(MOST_WHOLE), asked.model)
     record["places"] = list(trace.chosen_tokens)
-    more = {
+    told = {
         "editing": editing_record(trace, alone=False),
         "run": asked.key,
         "asked": asked.model_dump(mode="json"),
         "shapes": {name: list(shape) for name, shape in found.items()},
-        "spans": found_spans,
+        "spans": UNKNOWN if model is None else spans(model, asked, trace),
         "attentions": {name.removesuffix(".weights"): shape[1] for name, shape in weights.items()},
         "whole": whole,
         "whole_weights": sum(4 * weight.numel() for weight in trace.parameters.values()) <= MOST_WHOLE,
-        "sections": [*MAKERS, *MODEL_MAKERS, *sections],
-        "writes": writes,
+        "sections": [*MAKERS, *MODEL_MAKERS, *more],
+        "writes": None if model is None or model.config.decoder is None else writing_verb(model),
     }
-    return record | more, whole
+    return record | told, whole
 
 
 def unfinished(asked: Asked) -> bytes:
     """The record of a run that is still trained: it has no model yet, so that a page shows its training alone."""
     record = record_without_model(asked.model)
     more = {"editing": None, "run": asked.key, "asked": asked.model_dump(mode="json"), "shapes": {}, "attentions": {}}
-    spans = {"inputs": None, "decoder_inputs": None}
-    return packed(record | more | {"spans": spans, "whole": False, "whole_weights": False})
+    return packed(record | more | {"spans": UNKNOWN, "whole": False, "whole_weights": False})
 
 
 def packed(values: object, *, level: int = 3) -> bytes:
@@ -108,7 +98,7 @@ def spans(model: Artefact, asked: Asked, trace: Trace) -> dict[str, list[list[Sp
     if asked.choices is not None:
         firsts, seconds = asked.texts * len(asked.choices), asked.choices
     before, after = (len(ids) for ids in model.tokenizer.frame_ids)
-    sides: dict[str, list[list[Span]] | None] = {"inputs": None, "decoder_inputs": None}
+    sides = dict(UNKNOWN)
     if seconds is None or two_stacks:
         plain = [[*[None] * before, *tokens_of(model, 0, text), *[None] * after] for text in firsts]
         reader = Reader.of(model)
