@@ -6,6 +6,7 @@ The files of the run's folder are read as far as they go, so that a page can fol
 import math
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -129,20 +130,12 @@ class Training:
 
     def _recipe(self) -> dict[str, Any]:
         """What the recipe tells: the task, the end, the names of its baselines and of its score."""
-        try:
+        with suppress(GlassformerError):
             recipe = read_saved_recipe(self.folder)
-            if recipe is None:
-                return {"task": "", "steps": None, "baselines": [], "best": "-loss"}
-            kind = task_named(recipe.task.name)
-            best = recipe.task.kept_by
-        except GlassformerError:
-            return {"task": "", "steps": None, "baselines": [], "best": "-loss"}
-        return {
-            "task": recipe.task.name,
-            "steps": recipe.train.steps,
-            "baselines": list(kind.baseline_names),
-            "best": best,
-        }
+            if recipe is not None:
+                task, baselines = recipe.task, list(task_named(recipe.task.name).baseline_names)
+                return {"task": task.name, "steps": recipe.train.steps, "baselines": baselines, "best": task.kept_by}
+        return {"task": "", "steps": None, "baselines": [], "best": "-loss"}
 
 
 def averaged(points: list[tuple[int, float, float]], most: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from glassformer.look.texts.trace import trace
+from glassformer.look.trace.run import Options
 from glassformer.look.trace.trace import Trace
 from glassformer.models.transformer import Transformer
 from glassformer.page.server.answers import Run
@@ -168,7 +169,7 @@ def begin(model: Artefact, asked: Asked, steps: Sequence[Any], copy: Transformer
         asked.texts,
         asked.seconds,
         choices=asked.choices,
-        interventions=steps,
         target_ids=asked.target_ids,
-        copy=copy,
+        interventions=steps,
+        options=Options(copy=copy),
     )
