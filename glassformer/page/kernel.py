@@ -1,7 +1,6 @@
 """Answers a page in a notebook as the server does, from the trace that is shown and what is made of it by hand."""
 
 import gzip
-import json
 import logging
 from collections import OrderedDict
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -12,7 +11,7 @@ from glassformer.look.trace.trace import Trace
 from glassformer.page.server.answers import Run
 from glassformer.page.server.asked import MOST_TEXTS, Asked, read_asked
 from glassformer.page.server.numbers import Numbers
-from glassformer.page.server.overview import overview
+from glassformer.page.server.overview import json_bytes, overview
 from glassformer.page.server.pictures import packed_weights
 from glassformer.page.server.queries import JSON, answer_to, read_query
 from glassformer.run.serving.refusals import BrokenError, MethodError, MissingError, RequestError, refusal
@@ -43,7 +42,7 @@ class Kernel:
             logging.getLogger(__name__).exception("a request of a page was not answered")
             broken = BrokenError("this request should have been answered", got=type(error).__name__)
             status, found = refusal(broken)
-        return status, json.dumps(found).encode()
+        return status, json_bytes(found)
 
     def routed(self, method: str, path: str, body: bytes) -> bytes:
         parts = urlsplit(path)
@@ -51,9 +50,9 @@ class Kernel:
         match (method, *steps):
             case ("GET", "api", "models"):
                 offer = {"name": self.start.model, "texts": self.start.texts, "seconds": None, "choices": None}
-                return as_bytes({"models": [offer], "start": self.start.model_dump(mode="json")})
+                return json_bytes({"models": [offer], "start": self.start.model_dump(mode="json")})
             case ("GET", "api", "models", _, "vocabulary"):
-                return as_bytes(WordsRecord.of(self.trace.words).vocabulary)
+                return json_bytes(WordsRecord.of(self.trace.words).vocabulary)
             case ("GET", "api", "models", _, "weights"):
                 return packed_weights(self.trace.parameters)
             case ("POST", "api", "runs"):
@@ -96,7 +95,3 @@ class Kernel:
                 key, _ = self.runs.popitem(last=False)
                 self.numbers.forget(key)
         return self.run(asked.key)
-
-
-def as_bytes(values: object) -> bytes:
-    return json.dumps(values).encode()

@@ -45,28 +45,6 @@ def training_sections(folder: str | Path | None) -> dict[str, Any]:
 
 
 @dataclass
-class Lines:
-    """The whole lines of a file that grows, read once each."""
-
-    path: Path
-    offset: int = 0
-    inode: int = 0
-
-    def more(self) -> tuple[bool, list[bytes]]:
-        """Whether the file is another one than before, and the lines that have come since. Raises OSError."""
-        with self.path.open("rb") as file:
-            facts = os.fstat(file.fileno())
-            fresh = facts.st_ino != self.inode or facts.st_size < self.offset
-            if fresh:
-                self.offset, self.inode = 0, facts.st_ino
-            file.seek(self.offset)
-            text = file.read(MOST_BYTES)
-        whole = text[: text.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        return fresh, whole.splitlines()
-
-
-@dataclass
 class Training:
     """A run's folder as a page reads it, again and again while the training goes on. Two readers may ask at once."""
 
@@ -74,10 +52,8 @@ class Training:
     metrics: list[tuple[int, float, float]] = field(default_factory=list)
     evaluated: list[dict[str, Any]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    lines: Lines = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.lines = Lines(self.folder / METRICS)
+    offset: int = 0
+    inode: int = 0
 
     def record(self, known: str = "") -> dict[str, Any]:
         """The curve, and the records: those that whoever has the mark `known` does not have yet, or with `fresh` all.
@@ -111,13 +87,19 @@ class Training:
             }
 
     def _read_metrics(self) -> None:
+        """The whole lines that have come since, or all of them where the file is another one than before."""
         try:
-            fresh, lines = self.lines.more()
+            with (self.folder / METRICS).open("rb") as file:
+                facts = os.fstat(file.fileno())
+                if facts.st_ino != self.inode or facts.st_size < self.offset:
+                    self.offset, self.inode, self.metrics, self.evaluated = 0, facts.st_ino, [], []
+                file.seek(self.offset)
+                text = file.read(MOST_BYTES)
         except OSError:
             return
-        if fresh:
-            self.metrics, self.evaluated = [], []
-        for line in lines:
+        whole = text[: text.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        for line in whole.splitlines():
             try:
                 values = parse_json(line)
                 step, loss, rate = int(values["step"]), float(values["loss"]), float(values["learning_rate"])

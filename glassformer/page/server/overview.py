@@ -50,7 +50,6 @@ def overview(
     # A vocabulary has tens of thousands of words, and is asked for apart.
     quiet = replace(trace, measure_honesty=None, words=replace(trace.words, vocabulary=()))
     record = run_record(quiet, Carried(MOST_WHOLE), asked.model)
-    record["places"] = list(trace.chosen_tokens)
     told = {
         "editing": editing_record(trace, alone=False),
         "run": asked.key,

@@ -24,7 +24,6 @@ from glassformer.saved.artefact import Artefact
 
 MOST_NUMBERS = 1 << 22
 MOST_DOTS = 1 << 22
-THUMBNAIL = 32
 # The smallest number of a logarithmic picture as a share of the largest.
 FAINTEST = 1e-6
 SPAN = re.compile(r"(?P<start>\d{1,9})?(?P<to>:(?P<stop>\d{1,9})?)?")
@@ -144,7 +143,7 @@ def pooled(values: Tensor, size: tuple[int, int]) -> Tensor:
     return values.flatten(1).gather(1, where.flatten(1)).reshape(where.shape)
 
 
-def heads(weights: Tensor, measured: Tensor, dots: int = THUMBNAIL) -> tuple[dict[str, Tensor], dict[str, str]]:
+def heads(weights: Tensor, measured: Tensor, dots: int) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Thumbnails and measures of all heads of one attention, for one sentence, with the shares that the dots mean.
 
     weights [H, Q, K] · measured [H, 10], as `head_measures.measure` gives them
