@@ -118,17 +118,14 @@ def neighbours_section(trace: Trace, index: SearchIndex) -> dict[str, Any]:
             {
                 "row": row,
                 "id": None if hit.id is None else str(hit.id),
-                "text": _beginning(hit.sentence or hit.text),
+                "text": text[:MOST_LETTERS] + "…" * (len(text) > MOST_LETTERS),
                 # The fewest digits that give the same float32.
                 "vector": [float(str(number)) for number in index.vector(row, vector)],
             }
             for row, (hit, vector) in rows.items()
+            for text in [hit.sentence or hit.text]
         ],
     }
-
-
-def _beginning(text: str) -> str:
-    return text[:MOST_LETTERS] + ("…" if len(text) > MOST_LETTERS else "")
 
 
 def text_vectors(trace: Trace, index: SearchIndex) -> Reals:

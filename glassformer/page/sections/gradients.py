@@ -42,7 +42,9 @@ def gradient_section(trace: Trace) -> dict[str, Any] | None:
     return {
         "loss": float(found["loss"]),
         "right": right,
-        "labels": _labels(found),
+        "labels": [
+            [*place, id_] for place, id_ in zip(found.chosen_tokens, found.facts["labels"].tolist(), strict=True)
+        ],
         "rows": [
             {"name": name, "unit": statement.unit(name), "norms": found.gradients[name].double().norm(dim=-1).tolist()}
             for name in reversed(streams)
@@ -103,9 +105,3 @@ def _is_stream(trace: Trace, name: str) -> bool:
     """Whether this is the vector of each word, as the blocks hand it on."""
     formula = trace.statement.formulas.get(name)
     return formula is not None and formula.axes == STREAM and name.rpartition(".")[2] not in INSIDE
-
-
-def _labels(found: Trace) -> list[list[int]]:
-    """Sentence, token and id of each right word."""
-    ids = found.facts["labels"].tolist()
-    return [[*place, label] for place, label in zip(found.chosen_tokens, ids, strict=True)]
