@@ -14,7 +14,7 @@ import glassformer as gf
 from experiments import results
 from experiments.encoder.plan import encoder_folder
 from glassformer.look.summaries.ties import Ties
-from glassformer.page.sections.held_out import held_out
+from glassformer.page.sections.summed import held_out
 
 TIRED = "The animal didn't cross the street because it was too tired."
 WIDE = "The animal didn't cross the street because it was too wide."

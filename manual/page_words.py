@@ -42,8 +42,6 @@ HONESTY = (
 SECTIONS = (
     "{0} more places",
     "{0} more answers",
-    "after the last block there are {0} shares: more than the {1} that a page carries",
-    "the blocks before the last: these texts are too long for all of them",
     "this model can read no text that it has not learned from: its vocabulary has only their words",
     "{0} sentences of the package that no model of it has learned from",
 )

@@ -70,7 +70,7 @@ def made(models: Models) -> tuple[Path, int]:
     from glassformer.api.load import load
     from glassformer.base.json_text import sealed_line
     from glassformer.look.texts.watched import Sentences
-    from glassformer.page.page import write_page
+    from glassformer.page.page import page, write_document
     from glassformer.training.record import FORMAT, due_steps
 
     model: Model = load("english")
@@ -93,5 +93,6 @@ def made(models: Models) -> tuple[Path, int]:
         "evaluated": [{"step": step, "loss": 4.0, "unigram_loss": 6.5} for step in (steps[-30], steps[-1])],
         **{"running": False, "mark": "", "fresh": True, "damaged": 0, "watched": header, "records": records},
     }
-    write_page(load("english").trace(SENTENCES[0]), place, sections={"training": json.loads(json.dumps(section))})
+    run, sections = load("english").trace(SENTENCES[0]), {"training": json.loads(json.dumps(section))}
+    write_document(place, lambda: page(run, sections=sections))
     return place, size

@@ -176,13 +176,14 @@ class Model(Writing):
         """
         from glassformer.api.trace import Trace
         from glassformer.look.texts.trace import trace
+        from glassformer.look.trace.run import Options
         from glassformer.runtime.device import check_float64
 
         check_float64(self.device, dtype)
+        options = Options(scored_at, labels, keep=keep, dtype=dtype, predicts_in=predicts_in, gradients=gradients)
         found = trace(
-            self, text, pair, scored_at=scored_at, labels=labels, keep=keep, dtype=dtype, predicts_in=predicts_in,
-            interventions=interventions, gradients=gradients, choices=choices, target_ids=target_ids,
-        )  # fmt: skip
+            self, text, pair, choices=choices, target_ids=target_ids, interventions=interventions, options=options
+        )
         return Trace.of(found)
 
     def embed(

@@ -61,10 +61,9 @@ class Trace(look.Trace):
         """
         from glassformer.features.pipeline import probe_of
         from glassformer.features.probe import Probe
-        from glassformer.page.page import write_page
+        from glassformer.page.page import page, write_document
         from glassformer.page.sections.beside import makers_beside
-        from glassformer.page.sections.search import NAME, search_section
-        from glassformer.page.sections.sections import CARRIED, MAKERS, sections_of
+        from glassformer.page.sections.sections import CARRIED, MAKERS, SEARCH, search_section, sections_of
         from glassformer.page.sections.training import training_sections
 
         run = None if training is None else Path(training)
@@ -73,11 +72,12 @@ class Trace(look.Trace):
         made = sections_of(self, {**(MAKERS if gradients else CARRIED), **beside})
         every = made | training_sections(training) | dict(sections or {})
         if searches:
-            every[NAME] = search_section(searches)
-        write_page(
-            self, path, title=title, megabytes=megabytes, sections=every, place=place, language=language,
+            every[SEARCH] = search_section(searches)
+        write_document(
+            path,
+            lambda: page(self, title=title, megabytes=megabytes, sections=every, place=place, language=language),
             overwrite=overwrite,
-        )  # fmt: skip
+        )
 
     def show(self, *, height: int = 640, title: str | None = None, megabytes: int = 16, live: bool = False) -> Shown:
         """Show this run in a notebook, `height` points high, as the page that `to_html` writes.

@@ -1,22 +1,18 @@
 """What the source documents show, for a page to set beside its run's own numbers."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import asdict
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glassformer.bundled.texts import notes
 from glassformer.config import StackConfig
 from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.look.summaries.printed import printed
 from glassformer.look.texts.walkthrough import kinds_of
+from glassformer.look.trace.trace import Trace
 from glassformer.models.families.bert import bert
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
 
 SIZES = ("base", "large")
 """The presets that the notes set beside each other (1:30:46)."""

@@ -1,30 +1,22 @@
 """Answers a page in a notebook as the server does, from the trace that is shown and what is made of it by hand."""
 
-from __future__ import annotations
-
 import gzip
-import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from glassformer.base.errors import GlassformerError
 from glassformer.look.trace.saved import WordsRecord
+from glassformer.look.trace.trace import Trace
 from glassformer.page.server.answers import Run
-from glassformer.page.server.asked import MOST_TEXTS, Asked, cells_in, read_asked
+from glassformer.page.server.asked import MOST_TEXTS, Asked, read_asked
 from glassformer.page.server.numbers import Numbers
-from glassformer.page.server.overview import overview_of
-from glassformer.page.server.pictures import Scale, packed_weights
+from glassformer.page.server.overview import json_bytes, overview
+from glassformer.page.server.pictures import packed_weights
+from glassformer.page.server.queries import JSON, answer_to, read_query
 from glassformer.run.serving.refusals import BrokenError, MethodError, MissingError, RequestError, refusal
 
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
-
 MOST_RUNS = 32
-MOST_DOTS = 2048
-SCALES: dict[str, Scale] = {"log": "log", "signed": "signed"}
 SHOWN = 1000
 """Characters of each text that the page gets."""
 
@@ -50,19 +42,17 @@ class Kernel:
             logging.getLogger(__name__).exception("a request of a page was not answered")
             broken = BrokenError("this request should have been answered", got=type(error).__name__)
             status, found = refusal(broken)
-        return status, json.dumps(found).encode()
+        return status, json_bytes(found)
 
     def routed(self, method: str, path: str, body: bytes) -> bytes:
-        """The answer; raises what the server's routes raise."""
         parts = urlsplit(path)
         steps = [unquote(step) for step in parts.path.split("/")]
-        query = dict(parse_qsl(parts.query, keep_blank_values=True))
         match (method, *steps):
             case ("GET", "api", "models"):
                 offer = {"name": self.start.model, "texts": self.start.texts, "seconds": None, "choices": None}
-                return as_bytes({"models": [offer], "start": self.start.model_dump(mode="json")})
+                return json_bytes({"models": [offer], "start": self.start.model_dump(mode="json")})
             case ("GET", "api", "models", _, "vocabulary"):
-                return as_bytes(WordsRecord.of(self.trace.words).vocabulary)
+                return json_bytes(WordsRecord.of(self.trace.words).vocabulary)
             case ("GET", "api", "models", _, "weights"):
                 return packed_weights(self.trace.parameters)
             case ("POST", "api", "runs"):
@@ -73,41 +63,13 @@ class Kernel:
                     got="a wish for a search",
                     do="print(model.search_tree(text)) shows it, trace.to_html(path, searches=[...]) draws it",
                 )
-            case ("DELETE", "api", "runs", key):
-                self.runs.pop(key, None)
-                return b""
             case ("GET", "api", "runs", key, what):
-                return self.of_run(self.run(key), what, query)
-            case ("GET" | "POST" | "DELETE", *_):
+                kind, make = answer_to(what)
+                data = make(self.run(key), read_query(dict(parse_qsl(parts.query, keep_blank_values=True))))
+                return gzip.decompress(data) if kind == JSON else data
+            case ("GET" | "POST", *_):
                 raise MissingError("there is nothing at this address", got=f"{method} {path[:80]}")
         raise MethodError("this address is not asked for so", got=method[:20])
-
-    def of_run(self, run: Run, what: str, query: dict[str, str]) -> bytes:
-        """What is asked of one run."""
-        name, part = query.get("name", ""), query.get("part", "")
-        answers: dict[str, Callable[[], bytes]] = {
-            "overview": lambda: gzip.decompress(run.overview),
-            "honesty": lambda: gzip.decompress(run.honesty()),
-            "numbers": run.all_numbers,
-            "page": lambda: run.page(query.get("language", "en")),
-            "tensor": lambda: run.part(name, part),
-            "picture": lambda: run.picture(
-                name,
-                part,
-                (number(query, "rows", 512, 1, MOST_DOTS), number(query, "columns", 512, 1, MOST_DOTS)),
-                SCALES.get(query.get("scale", ""), "linear"),
-            ),
-            "largest": lambda: gzip.decompress(run.largest(name, part, number(query, "count", 3, 1, 100))),
-            "heads": lambda: run.heads(
-                query.get("attention", "").split(","), number(query, "sentence", 0), number(query, "dots", 32, 1, 64)
-            ),
-            "section": lambda: gzip.decompress(run.section(name)),
-            "explain": lambda: gzip.decompress(run.explain(name, indices(query.get("cell", "")))),
-            "explained": lambda: gzip.decompress(run.explained(cells_in(query.get("numbers", "")))),
-        }
-        if what not in answers:
-            raise MissingError("there is nothing at this address", got=what[:80])
-        return answers[what]()
 
     def run(self, key: str) -> Run:
         """A run that is kept; raises MissingError."""
@@ -127,30 +89,9 @@ class Kernel:
         if asked.key not in self.runs:
             steps = [step.read(lambda key: self.run(key).trace) for step in asked.steps]
             trace = self.trace.intervene(*steps) if steps else self.trace
-            record, whole = overview_of(asked, trace, {"inputs": None, "decoder_inputs": None})
+            record, whole = overview(asked, trace)
             self.runs[asked.key] = Run(asked.key, trace, record, whole, self.numbers, asked.model)
             while len(self.runs) > MOST_RUNS:
                 key, _ = self.runs.popitem(last=False)
                 self.numbers.forget(key)
         return self.run(asked.key)
-
-
-def as_bytes(values: object) -> bytes:
-    """As JSON."""
-    return json.dumps(values).encode()
-
-
-def number(query: dict[str, str], name: str, otherwise: int, least: int = 0, most: int = 1_000_000) -> int:
-    """A number of a request; raises RequestError for what is none from `least` to `most`."""
-    text = query.get(name, str(otherwise))
-    if not (text.isascii() and text.isdigit() and len(text) <= 7 and least <= int(text) <= most):
-        raise RequestError(f"{name} in the address must be a number from {least} to {most}", got=text[:40])
-    return int(text)
-
-
-def indices(text: str) -> list[int]:
-    """The index along each axis of a cell; raises RequestError."""
-    steps = text.split(",") if text else []
-    if not all(step.isascii() and step.isdigit() and len(step) <= 9 for step in steps):
-        raise RequestError("a cell in the address must be numbers", got=text[:40])
-    return [int(step) for step in steps]

@@ -1,17 +1,13 @@
 """A run in a notebook: its page in a frame, stored with the notebook, or live before the Python that shows it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from glassformer.base.errors import MissingExtraError
 from glassformer.base.plain import counted
+from glassformer.look.trace.trace import Trace
 from glassformer.page.page import page, title_of
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
 
 
 class Shown(Protocol):

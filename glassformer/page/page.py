@@ -5,8 +5,6 @@ script and the style: a few lines unpack them. The content policy allows these, 
 and forbids everything else.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -15,7 +13,7 @@ from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from safetensors.torch import save
 from torch import Tensor
@@ -25,6 +23,7 @@ from glassformer.base.errors import ConfigError, DataError, from_system
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
 from glassformer.look.trace.cell import unmarked
+from glassformer.look.trace.trace import Trace
 from glassformer.page.meta import framed, meta
 from glassformer.page.parts import ID, LOADER, STYLE, languages, parts_of
 from glassformer.page.sections import gradients
@@ -33,9 +32,6 @@ from glassformer.page.sections.choosing import carry
 from glassformer.page.sections.editing import editing_record
 from glassformer.page.sections.record import run_record
 from glassformer.page.tour import pictures, quiz, tour_texts
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
 
 MEGABYTES, LARGE_MEGABYTES, MOST_MEGABYTES = 2, 8, 64
 """How large a page is at most if nothing else is said; if the first block of the model does not fit into that; and
@@ -67,25 +63,6 @@ PUT_SHARED = """/* glassformer */ ((blocks) => {
 })"""
 
 WITHOUT_SCRIPT = "This page draws its pictures with a script of its own; allow scripts to see them."
-
-
-def write_page(
-    trace: Trace,
-    path: str | Path,
-    *,
-    title: str | None = None,
-    megabytes: int | None = None,
-    sections: Mapping[str, Any] | None = None,
-    place: str = "",
-    language: str = ENGLISH,
-    overwrite: bool = False,
-) -> None:
-    """Write the page of a trace; raises DataError where it cannot be written, and as `page` does."""
-    write_document(
-        path,
-        lambda: page(trace, title=title, megabytes=megabytes, sections=sections, place=place, language=language),
-        overwrite=overwrite,
-    )
 
 
 def write_document(path: str | Path, make: Callable[[], str], *, overwrite: bool = False) -> None:
@@ -284,7 +261,6 @@ def frame_of_page(without: frozenset[str] = frozenset(), language: str = ENGLISH
 
 
 def built(name: str) -> str:
-    """A file of the built page."""
     return resources.files("glassformer.page").joinpath("built", name).read_text(encoding="utf-8")
 
 

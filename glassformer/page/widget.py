@@ -1,17 +1,13 @@
 """The live page of a run in a notebook. It needs anywidget: nothing but `show` imports this."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import traitlets
 
+from glassformer.look.trace.trace import Trace
 from glassformer.page.kernel import Kernel
 from glassformer.page.page import built, document, texts_of_page
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
 
 
 class LivePage(anywidget.AnyWidget):  # type: ignore[misc]  # its package is not always installed

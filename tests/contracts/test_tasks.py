@@ -366,8 +366,9 @@ def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path])
     row, model, _ = trained
     record = {key: str(value) for key, value in row.records[1].items()}
     from glassformer.look.texts.trace import trace
+    from glassformer.look.trace.run import Options
 
-    found = trace(model, record["text"], record.get("pair"), dtype=torch.float64)
+    found = trace(model, record["text"], record.get("pair"), options=Options(dtype=torch.float64))
     verified = found.verify()
     assert verified.holds
     assert f"{row.head}.logits" in {check.name for check in verified.checks}

@@ -14,7 +14,7 @@ import pytest
 
 from glassformer.bundled.texts import notes
 from glassformer.cli.__main__ import main
-from glassformer.page.sections.held_out import held_out
+from glassformer.page.sections.summed import held_out
 from manual.book import (
     BOOK,
     CODE,

@@ -77,10 +77,18 @@ class Page:
         return dict(told)
 
 
+def limited(desk: Desk, **limits: Any) -> Desk:
+    """The desk with other limits than the usual ones."""
+    for name, limit in limits.items():
+        assert hasattr(desk, name)
+        setattr(desk, name, limit)
+    return desk
+
+
 def desk_of(*folders: Path, **limits: Any) -> Desk:
     """A desk that offers the slides' model and those in the folders."""
     others = (Offer(folder.name, folder, tuple(TEXTS[:1])) for folder in folders)
-    return Desk(Models([Offer("slides", slides_model(), SENTENCES), *others], device="cpu"), **limits)
+    return limited(Desk(Models([Offer("slides", slides_model(), SENTENCES), *others], device="cpu")), **limits)
 
 
 @contextmanager

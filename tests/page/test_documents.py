@@ -22,7 +22,7 @@ from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import notes, slides, slides_model
 from glassformer.features.probe import Probe
 from glassformer.features.search.index import SearchIndex
-from glassformer.page.page import page, write_page
+from glassformer.page.page import page, write_document
 from glassformer.page.sections.beside import makers_beside
 from glassformer.page.sections.gradients import NAME, gradient_section, right_words
 from glassformer.page.sections.sections import MAKERS, sections_of
@@ -90,7 +90,8 @@ def runs(
             found = made(name, english, translator)
             folder = tmp_path_factory.mktemp("documents")
             file = folder / f"{name}.html"
-            write_page(found, file, sections=made_beside(found, name, english, folder))
+            beside = made_beside(found, name, english, folder)
+            write_document(file, lambda: page(found, sections=beside))
             window = windows.enter_context(watched(browser, offline=True))
             show(window, file)
             known[name] = (found, window)

@@ -23,7 +23,7 @@ from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX
 from glassformer.look.trace.tensors import layers_of
 from glassformer.page.documents import documents
-from glassformer.page.page import write_page
+from glassformer.page.page import page, write_document
 from glassformer.page.sections.beside import makers_beside
 from glassformer.page.sections.sections import sections_of
 from glassformer.page.server.desk import Desk
@@ -70,7 +70,7 @@ def made(folder: Path, strategy: str, pooling: str, labels: list[str]) -> Made:
     run = model.trace(TEXTS)
     file = folder / "page.html"
     makers = makers_beside(model.module, probe=probe_of(pipeline), index=index, start=before)
-    write_page(run, file, title="small", megabytes=64, sections=sections_of(run, makers))
+    write_document(file, lambda: page(run, title="small", megabytes=64, sections=sections_of(run, makers)))
     return Made(model, run, pipeline, index, before, file)
 
 

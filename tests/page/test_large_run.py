@@ -21,7 +21,7 @@ from glassformer.api.model import Model
 from glassformer.api.trace import Trace
 from glassformer.page.server import overview
 from glassformer.page.server.asked import Asked
-from glassformer.page.server.pictures import LIFT, full_strength, picture_of, signed
+from glassformer.page.server.pictures import LIFT, full_strength, signed, signed_picture
 from tests.page.serving import ATTENTION, Page, desk_of, served, small_model
 from tests.page.test_server_browser import serving, window  # noqa: F401 (a fixture)
 from tests.page.watched import turn, until
@@ -51,7 +51,7 @@ def test_one_outlier_does_not_make_a_large_tensor_pale() -> None:
     assert 0.9 < full_strength(values) <= 1.0
     assert full_strength(torch.tensor([1.0, -7.0])) == 7.0
     assert full_strength(torch.tensor([float("inf")])) == 0.0
-    sent = read_tensors(picture_of(values, (slice(None), slice(None)), (8, 8), "signed"))["picture"]
+    sent, _ = signed_picture(values, (slice(None), slice(None)), (8, 8))
     assert sent.shape == (8, 8)
     assert int(sent.max()) == 255
 
@@ -69,7 +69,7 @@ def test_a_fill_is_no_number_of_a_picture() -> None:
 
 
 def dots_of(page: Page, key: str, name: str) -> torch.Tensor:
-    return page.tensors(f"api/runs/{key}/picture", name=name, scale="signed")["picture"]
+    return page.tensors(f"api/runs/{key}/pictures", names=name)[name]
 
 
 @pytest.fixture(scope="module")

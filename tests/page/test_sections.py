@@ -4,20 +4,16 @@ import json
 from typing import Any
 
 import pytest
-import torch
 
 from glassformer.api.load import load
 from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.look.summaries.attributions import attributions
-from glassformer.look.summaries.head_jobs import heads
 from glassformer.look.summaries.lens import logit_lens
-from glassformer.look.summaries.rollout import rollout
 from glassformer.look.texts.importance import head_importance
-from glassformer.look.trace.cell import Words
 from glassformer.page.page import page
 from glassformer.page.sections import gradients, sections, summed
-from glassformer.page.sections.held_out import held_out
+from glassformer.page.sections.summed import held_out
 from tests.look.rows import ALL, row_named
 from tests.page.test_page import blocks
 
@@ -59,18 +55,6 @@ def test_sections_are_what_the_functions_give() -> None:
     inputs, decoder_inputs = row.batch(padding="right")
     run = trace(row.model(), inputs, decoder_inputs)
     told = sections.sections_of(run)
-    counted = {(head["attention"], head["head"]): head for head in told["heads-summary"]["heads"]}
-    for head in heads(run):
-        row_of = counted[head.attention, head.head]
-        assert (row_of["job"], row_of["value"]) == (head.job, pytest.approx(head.value, rel=1e-5))
-        assert (row_of["previous"] is None) == (head.attention.endswith("cross_attention"))
-    shares = rollout(run)
-    kinds = {"encoder": shares.encoder, "decoder": shares.decoder, "cross": shares.cross}
-    assert len(told["rollout"]["stacks"]) == 3 * len(kinds)
-    for stack in told["rollout"]["stacks"]:
-        tensor = kinds[stack["kind"]]
-        assert tensor is not None
-        assert torch.allclose(torch.tensor(stack["blocks"]).double(), tensor[:, stack["sentence"]], atol=1e-5)
     lens = logit_lens(run)
     for place in told["lens"]["places"]:
         at = lens.places.index((place["at"]["sentence"], place["at"]["token"]))
@@ -91,30 +75,6 @@ def test_sections_are_what_the_functions_give() -> None:
     assert [each["side"] for each in goal["of"]] == ["inputs", "decoder_inputs"]
     for each, expected in zip(goal["of"], mine.of, strict=True):
         assert each["product"] == pytest.approx(expected.product[goal["sentence"]].tolist(), rel=1e-4, abs=1e-9)
-
-
-def test_a_long_text_keeps_the_last_block_and_a_longer_one_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = row_named("bert")
-    run = trace(row.model(), row.batch()[0])
-    monkeypatch.setattr(summed, "MOST_SHARES", 200)
-    told = sections.sections_of(run)["rollout"]
-    assert [stack["first_block"] for stack in told["stacks"]] == [1, 1, 1]
-    assert "blocks before the last" in told["left_out"]
-    monkeypatch.setattr(summed, "MOST_SHARES", 100)
-    told = sections.sections_of(run)["rollout"]
-    assert (told["stacks"], "147 shares" in told["left_out"]) == ([], True)
-
-
-def test_the_question_of_the_picture_is_asked_where_its_words_are() -> None:
-    words = ("the", "animal", "crossed", "the", "street", "it", "tired")
-    row = row_named("bert")
-    run = trace(row.model(), row.batch(padding="none")[0], words=Words(inputs=[words, words[:4], words[:6]]))
-    asked = sections.sections_of(run)["ties"]["questions"]
-    assert [(each["word"]["sentence"], len(each["others"])) for each in asked] == [(0, 2), (2, 1)]
-    first = asked[0]
-    leads = [tie["one"] - max(tie["others"]) for tie in first["heads"]]
-    assert first["tying"] == sum(lead > 0 for lead in leads)
-    assert (None if max(leads) <= 0 else leads.index(max(leads))) == first["best"]
 
 
 def test_what_is_lost_is_told_of_the_model_and_of_no_model_that_reads_nothing_new(

@@ -87,7 +87,7 @@ def test_wishes_that_cannot_be_met_are_refused(page: Page, body: Any, status: in
 
 
 def test_a_text_of_too_many_tokens_is_refused(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glassformer.page.server.begin.MOST_TOKENS", 4)
+    monkeypatch.setattr("glassformer.page.server.desk.MOST_TOKENS", 4)
     assert "5 in the longest" in page.error(page.post(TEXT), 413)["got"]
     page.error(page.post({**TEXT, "texts": ["She likes the"] * 3}), 413)
 
@@ -164,7 +164,6 @@ NAMES = st.sampled_from([f"{ATTENTION}.weights", ATTENTION, "inputs.ids", "param
             "cell": WORDS,
             "rows": WORDS,
             "columns": WORDS,
-            "scale": WORDS | st.sampled_from(["log", "linear"]),
             "sentence": WORDS,
             "count": WORDS,
             "unknown": WORDS,

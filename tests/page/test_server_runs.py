@@ -15,8 +15,8 @@ from glassformer.api.model import Model
 from glassformer.base.errors import UnknownNameError
 from glassformer.bundled.texts import slides_model
 from glassformer.look.trace.interventions import allow, forbid, patch, zero_head
-from glassformer.page.server import begin as beginning
 from glassformer.page.server.asked import Asked
+from glassformer.page.server.desk import begin
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.offers import Models, Offer
 from glassformer.page.tour import tour_texts
@@ -68,13 +68,12 @@ def test_a_run_has_the_same_key_each_time_and_is_kept_by_browsers(page: Page) ->
     one, two = page.overview(), page.overview()
     other = page.overview(steps=[{"kind": "replace", "where": f"{ATTENTION}.mixed", "by": 0.0, "cell": [None, 1]}])
     assert one["run"] == two["run"] == SLIDES.key != other["run"]
-    for what in ("", "/honesty", "/numbers", f"/tensor?name={ATTENTION}.weights", f"/heads?attention={ATTENTION}"):
+    for what in ("/honesty", "/numbers", f"/tensor?name={ATTENTION}.weights", f"/heads?attention={ATTENTION}"):
         answer = page.client.get(f"/a-token/api/runs/{one['run']}{what}")
         assert "immutable" in answer.headers["cache-control"]
-    assert page.get(f"api/runs/{one['run']}").json() == one
-    plain = page.client.get(f"/a-token/api/runs/{one['run']}", headers={"Accept-Encoding": "identity"})
+    plain = page.client.get(f"/a-token/api/runs/{one['run']}/honesty", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
-    assert plain.json() == one
+    assert plain.json() == page.get(f"api/runs/{one['run']}/honesty").json()
     assert (
         page.client.post("/a-token/api/runs", content=SLIDES.model_dump_json()).headers["cache-control"] == "no-store"
     )
@@ -125,14 +124,14 @@ def test_numbers_of_another_run_are_put_in(page: Page) -> None:
 def test_few_runs_are_kept_those_used_last() -> None:
     with served(desk_of(most_runs=2)) as page:
         one, two = (page.overview("slides", (text,))["run"] for text in SENTENCES[:2])
-        page.get(f"api/runs/{one}")
+        page.get(f"api/runs/{one}/honesty")
         three = page.overview("slides", SENTENCES[2:])["run"]
         assert list(page.desk.runs) == [one, three]
         assert page.error(page.get(f"api/runs/{two}/numbers"), 404)["do"]
         assert page.overview("slides", SENTENCES[1:2])["run"] == two
-        assert page.client.delete(f"/a-token/api/runs/{two}").status_code == 204
+        page.desk.forget(two)
         assert list(page.desk.runs) == [three]
-        page.error(page.get(f"api/runs/{two}"), 404)
+        page.error(page.get(f"api/runs/{two}/honesty"), 404)
 
 
 def test_runs_are_kept_as_far_as_there_is_room() -> None:
@@ -178,7 +177,6 @@ def test_the_same_wish_is_run_once_for_all(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def scene() -> None:
         desk = desk_of()
-        begin = beginning.begin
         monkeypatch.setattr(
             "glassformer.page.server.desk.begin",
             lambda *given: runs.append(given) or begin(*given),  # type: ignore[func-returns-value]
@@ -206,7 +204,7 @@ class Held:
         except Unwanted:
             self.stopped.set()
             raise
-        return beginning.begin(*given)  # type: ignore[arg-type]
+        return begin(*given)  # type: ignore[arg-type]
 
 
 def test_a_run_nobody_waits_for_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from glassformer.bundled.travelling import travelling
 from glassformer.page.server import trees
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
-from tests.page.serving import TOKEN, Page, desk_of, run, served
+from tests.page.serving import TOKEN, Page, desk_of, limited, run, served
 from tests.page.test_server_asked import FUZZ, JSON
 
 TEXT = "Two dogs run."
@@ -23,7 +23,8 @@ TEXT = "Two dogs run."
 def translating(**limits: Any) -> Desk:
     """A desk that offers the translator and the slides' model."""
     offers = desk_of().models.offers.values()
-    return Desk(Models([Offer("en-fr", travelling()["en-fr"], (TEXT,)), *offers], device="cpu"), **limits)
+    desk = Desk(Models([Offer("en-fr", travelling()["en-fr"], (TEXT,)), *offers], device="cpu"))
+    return limited(desk, **limits)
 
 
 @pytest.fixture(scope="module")

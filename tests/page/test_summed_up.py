@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from glassformer.api.model import Model
 from glassformer.api.trace import Trace
-from glassformer.page.page import write_page
+from glassformer.page.page import page, write_document
 from glassformer.page.sections.sections import sections_of
 from tests.page.judged import judge_places, long_too, needs_axe
 from tests.page.test_browser import check, opened, show, traced  # noqa: F401 (a fixture)
@@ -287,7 +287,7 @@ def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
 
 def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced("bert")
-    write_page(found, tmp_path / "page.html", megabytes=64, sections={})
+    write_document(tmp_path / "page.html", lambda: page(found, megabytes=64))
     for level in ("lens", "gradients"):
         reach(opened, tmp_path / "page.html", f"level={level}")
         opened.locator(".wrong").wait_for()
@@ -297,7 +297,7 @@ def test_a_page_says_what_it_lacks_and_how_to_get_it(opened: Page, tmp_path: Pat
 
 def test_the_rail_says_what_a_model_cannot_answer(opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced("modernbert, tags")
-    write_page(found, tmp_path / "page.html", megabytes=64, sections=sections_of(found))
+    write_document(tmp_path / "page.html", lambda: page(found, megabytes=64, sections=sections_of(found)))
     reach(opened, tmp_path / "page.html", "level=heads")
     entries = opened.locator("nav a.choice[data-lacks=true] small")
     told = [": no decoder", ": no output layer over words", ": not in this page", ": the slides’ model"]

@@ -110,7 +110,7 @@ def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
 def of_package(model: Model) -> Given:
     from glassformer.bundled.texts import slides
     from glassformer.look.texts.trace import reads_by_word
-    from glassformer.page.sections.held_out import held_out
+    from glassformer.page.sections.summed import held_out
 
     if reads_by_word(model.config, model.tokenizer):
         texts, hidden = zip(*((each.text, each.masked_words) for each in slides().sentences), strict=True)

@@ -4,19 +4,15 @@
 H heads · Q query tokens · K key tokens
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from glassformer.look.trace.tensors import Tensors
+from glassformer.look.trace.tensors import Tensors
 
 MEASURES = ("entropy", "distance", "previous", "self", "next", "first", "separator", "same_word", "largest", "even")
 ATTENTION = re.compile(r"(encoder|decoder)\.blocks\.\d+\.(self|cross)_attention\.weights")

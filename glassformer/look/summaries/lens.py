@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
+from glassformer.look.trace.tensors import states_of
 from glassformer.look.trace.trace import Trace
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS
 
@@ -46,7 +47,7 @@ def logit_lens(trace: Trace, *, top: int = 5, places: Sequence[int] | None = Non
     if trace.replay is None:
         raise ConfigError("the logit lens runs the model's head again", do=WITHOUT_WEIGHTS)
     trace.refuse_changed_weights()
-    states = states_of(trace)
+    states = read_states(trace)
     chosen = chosen_places(trace) if places is None else list(places)
     batch, tokens = trace.facts[f"{side_of(trace)}.positions"].shape
     batch = max(batch, trace.tensor(states[0]).shape[0])
@@ -71,17 +72,20 @@ def logit_lens(trace: Trace, *, top: int = 5, places: Sequence[int] | None = Non
     )
 
 
-def states_of(trace: Trace) -> tuple[str, ...]:
+def read_states(trace: Trace) -> tuple[str, ...]:
     """The states on the way to the vocabulary head: what enters each block, and what the last block gives."""
-    side = "encoder" if trace.config.decoder is None else "decoder"
-    entering = trace.statement.entering
-    blocks = [entering[f"{side}.blocks.{index}"] for index in range(len(trace.config.output_stack.blocks))]
-    return (*blocks, entering.get(f"{side}.norm", entering["states"]))
+    side, entering = stack_of(trace), trace.statement.entering
+    return (*states_of(trace, side)[:-1], entering.get(f"{side}.norm", entering["states"]))
+
+
+def stack_of(trace: Trace) -> str:
+    """The stack that answers."""
+    return "encoder" if trace.config.decoder is None else "decoder"
 
 
 def side_of(trace: Trace) -> str:
     """Whose tokens the states belong to: `inputs` or `decoder_inputs`."""
-    return trace.statement.formulas[states_of(trace)[-1]].tokens
+    return trace.statement.formulas[read_states(trace)[-1]].tokens
 
 
 def chosen_places(trace: Trace) -> list[int]:
@@ -92,16 +96,15 @@ def chosen_places(trace: Trace) -> list[int]:
     real = trace.facts.get(f"{side}.real")
     if real is not None:
         return [int(place) for place in real.flatten().nonzero()[:, 0].tolist()]
-    batch, tokens = trace.tensor(states_of(trace)[-1]).shape[:2]
+    batch, tokens = trace.tensor(read_states(trace)[-1]).shape[:2]
     return list(range(batch * tokens))
 
 
 def probabilities(trace: Trace, state: str, places: Sequence[int]) -> Tensor:
     """What the head finds probable when a state is read as if it were the last, [N, V] in float64."""
-    side = "encoder" if trace.config.decoder is None else "decoder"
     replay = trace.replay
     assert replay is not None
-    read, norm = trace.tensor(state), f"{side}.norm"
+    read, norm = trace.tensor(state), f"{stack_of(trace)}.norm"
     if norm in trace.statement.entering:
         state = trace.statement.entering[norm]
         read = replay.unit(norm, [norm], lambda other: read if other == state else trace.stored[other])[norm]

@@ -14,11 +14,6 @@ from glassformer.base.errors import ConfigError
 from glassformer.config import StackConfig
 from glassformer.look.trace.tensors import Tensors
 
-FORMULA = (
-    "Before the first block each token is itself. Each block: the heads' weights averaged, the identity added where "
-    "the sublayer has a residual connection, rows divided by their sum, times what the block before gave."
-)
-
 
 @dataclass(frozen=True)
 class Rollout:

@@ -98,10 +98,14 @@ def shuffled(trace: Trace, *, sentence: int = 0, seed: int = 0) -> Shuffled:
     own = {name: getattr(given, name) for name in ("ids", "segments", "masked_words")}
     inputs = Inputs(**{name: None if fact is None else fact[sentence][both] for name, fact in own.items()})
     ways = []
-    for positions in (False, True)[: 1 + has_positions(trace.original)]:
+    config = trace.config.encoder or trace.config.decoder
+    assert config is not None
+    orderless = _without_positions(config)
+    for positions in (False, True)[: 1 + (orderless != config)]:
         for causal in (False, True):
+            way = (config if positions else orderless).model_copy(update={"causal": causal})
             with torch.no_grad():
-                states = _stack(trace.original, positions, causal)(inputs).float().cpu()  # [2, S, W]
+                states = _stack(trace.original, way)(inputs).float().cpu()  # [2, S, W]
             text, other = (states[row][back[row]] for row in (0, 1))  # [S, W] each
             means = [torch.stack([each[unit].mean(dim=0) for unit in units]) for each in (text, other)]  # [P, W] each
             ways.append(Way(positions, causal, *means))
@@ -124,29 +128,16 @@ def units_of(tokens: Sequence[str]) -> list[list[int]]:
     return units
 
 
-def _stack(model: Transformer, positions: bool, causal: bool) -> Stack:
-    """The stack that reads the text, with the same weights, with or without all that tells it the order."""
-    stack = stack_of(model)
-    config = _config_of(model)
-    other = Stack((config if positions else _without_positions(config)).model_copy(update={"causal": causal}))
-    weights = stack.state_dict()
+def _stack(model: Transformer, config: StackConfig) -> Stack:
+    """The stack that reads the text, with the same weights and another config."""
+    weights = stack_of(model).state_dict()
+    other = Stack(config)
     other.load_state_dict({name: weights[name] for name in other.state_dict()}, assign=True)
     return other.eval()
 
 
-def has_positions(model: Transformer) -> bool:
-    """Whether the stack that reads the text has anything, apart from a causal mask, that tells it the order."""
-    config = _config_of(model)
-    return _without_positions(config) != config
-
-
-def _config_of(model: Transformer) -> StackConfig:
-    config: StackConfig | None = model.config.encoder or model.config.decoder
-    assert config is not None
-    return config
-
-
 def _without_positions(config: StackConfig) -> StackConfig:
+    """The same without anything, apart from a causal mask, that tells the order."""
     update = {
         "blocks": tuple(map(_orderless, config.blocks)),
         "embed": config.embed.model_copy(update={"position": PositionConfig(kind="none")}),

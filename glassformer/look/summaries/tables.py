@@ -27,6 +27,8 @@ LISTED = ("vocabulary", "label", "candidate")  # The axes that are rows of a tab
 ONE_NUMBER = {"logits": "score", "log_probabilities": "logarithm", "probabilities": "probability"}
 """The heading of a number that is that of no label, by the last word of its tensor's name."""
 
+PLURALS = {"vocabulary": "tokens", "token": "words", "query": "words", "key": "words"}
+
 CHOSEN = "←"  # Marks the row of the chosen word
 
 
@@ -143,7 +145,7 @@ class Focus:
         heads_of_rows, headings = self.names(name, down, len(matrix)), self.names(name, across, matrix.shape[1])
         numbers = matrix[steps_down][:, steps_across].double().tolist()
         counts = [(len(matrix) - len(steps_down), down), (matrix.shape[1] - len(steps_across), across)]
-        left = [f"{count:,} more {self.plural(axis)}" for count, axis in counts if count]
+        left = [f"{count:,} more {PLURALS.get(axis, f'{axis}s')}" for count, axis in counts if count]
         return Table(
             caption,
             tuple(headings[step] for step in steps_across),
@@ -173,11 +175,6 @@ class Focus:
         if axis == "place":
             return [self.place_name(step) for step in range(count)]
         return [f"sentence {self.sentence}"] if axis == "sentence" else [str(step) for step in range(count)]
-
-    @staticmethod
-    def plural(axis: str) -> str:
-        named = {"vocabulary": "tokens", "token": "words", "query": "words", "key": "words"}
-        return named.get(axis, f"{axis}s")
 
 
 @dataclass(frozen=True)

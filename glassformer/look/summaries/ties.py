@@ -11,7 +11,7 @@ from torch import Tensor
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.look.summaries.head_measures import attentions
 from glassformer.look.trace.cell import Words, find_word, unmarked
-from glassformer.look.trace.tensors import Tensors
+from glassformer.look.trace.tensors import Tensors, states_of
 
 
 @dataclass(frozen=True)
@@ -90,22 +90,13 @@ def ties(
         for head, (most, *less) in enumerate(zip(*shares, strict=True)):
             heads.append(Tie(attention, head, most, tuple(less)))
     similar = []
-    for name in states_of_side(trace, own[0].partition(".")[0]):
+    stack = own[0].partition(".")[0]
+    for name in dict.fromkeys((f"{stack}.embed.word", *states_of(trace, stack))):
         states = trace[name][sentence].double().cpu()  # [S, W]
         mine, *theirs = (states[list(span.tokens)].mean(0) for span in (at, first, *rest))
         alike = [cosine(mine, vector) for vector in theirs]
         similar.append(Similar(name, alike[0], tuple(alike[1:])))
     return Ties(at, first, tuple(rest), tuple(heads), tuple(similar))
-
-
-def states_of_side(trace: Tensors, stack: str) -> tuple[str, ...]:
-    """The word vectors, what enters each block of a stack, and the state that it ends with."""
-    formulas, entering = trace.statement.formulas, trace.statement.entering
-    blocks = [name for unit, name in entering.items() if unit.startswith(f"{stack}.blocks.")]
-    last = f"{stack}.norm"
-    if last not in formulas:  # what the last block gives
-        last = (trace.statement.memory if stack == "encoder" else None) or entering["states"]
-    return tuple(dict.fromkeys([f"{stack}.embed.word", *blocks, last]))
 
 
 def span_of(words: Words, asked: str, *, sentence: int = 0, side: str = "inputs") -> Span:

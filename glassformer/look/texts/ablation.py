@@ -4,11 +4,9 @@ once: a run begins again at the head's block.
 B rows · S tokens · N scored tokens · V vocabulary · L labels · W width
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -54,66 +52,46 @@ def heads_of_model(model: Transformer) -> list[HeadOf]:
 
 
 @dataclass
-class Entered:
-    """A stack of one batch: what all its blocks know, and what enters each of them, and its last norm."""
-
-    stack: Stack
-    context: Context
-    entering: list[Tensor]
-
-    @classmethod
-    def of(cls, stack: Stack, inputs: Inputs, memory: Tensor | None = None, source: Inputs | None = None) -> Entered:
-        """By a run through its blocks; `memory` [B, K, W] is what the encoder has made of `source`."""
-        real, documents = (None, None) if source is None else (source.real, source.documents)
-        x, context = stack.enter(inputs, None, memory, real, None, documents)
-        return cls(stack, context, list(accumulate(stack.blocks, lambda x, block: block(x, context), initial=x)))
-
-    @property
-    def states(self) -> Tensor:
-        return self.stack.run_from(len(self.stack.blocks), self.entering[-1], self.context)
-
-    def again(self, block: int, context: Context | None = None) -> Tensor:
-        """The last states of a run that begins again at a block, [B, S, W]."""
-        return self.stack.run_from(block, self.entering[block], context or self.context)
-
-
-@dataclass
 class Resumed:
-    """One batch of a model, begun again at any of its blocks, by the model itself: all but the head that is off."""
+    """One batch of a model, begun again at any of its blocks, by the model itself: all but the head that is off. `kept`
+    has of each stack what all its blocks know, and what enters each of them, and its last norm.
+    """
 
     model: Transformer
     asked: Asked
     off: HeadOf | None = None
-    encoder: Entered | None = None
-    decoder: Entered | None = None
+    kept: dict[str, tuple[Context, list[Tensor]]] = field(default_factory=dict)
 
     def states(self) -> Tensor:
         """The last states of a whole run, [B, S, W]; what enters each block is kept for the runs after it."""
-        model, inputs, own = self.model, self.asked.inputs, self.asked.decoder_inputs
-        if model.encoder is not None:
-            self.encoder = Entered.of(model.encoder, inputs)
-        if model.decoder is None:
-            assert self.encoder is not None
-            return self.encoder.states
-        if self.encoder is None:
-            self.decoder = Entered.of(model.decoder, inputs)
-        else:
-            assert own is not None
-            self.decoder = Entered.of(model.decoder, own, self.encoder.states, inputs)
-        return self.decoder.states
+        inputs, own = self.asked.inputs, self.asked.decoder_inputs
+        found = None if self.model.encoder is None else self.enter("encoder", inputs)
+        if found is None:
+            return self.enter("decoder", inputs)
+        return found if own is None else self.enter("decoder", own, found, inputs)
+
+    def enter(self, side: str, inputs: Inputs, memory: Tensor | None = None, source: Inputs | None = None) -> Tensor:
+        """The last states of a stack; `memory` [B, K, W] is what the encoder has made of `source`."""
+        stack: Stack = getattr(self.model, side)
+        real, documents = (None, None) if source is None else (source.real, source.documents)
+        x, context = stack.enter(inputs, None, memory, real, None, documents)
+        self.kept[side] = context, list(accumulate(stack.blocks, lambda x, block: block(x, context), initial=x))
+        return self.again(side, len(stack.blocks))
+
+    def again(self, side: str, block: int, memory: Tensor | None = None) -> Tensor:
+        """The last states of a run that begins again at a block, [B, S, W], with another memory where one is given."""
+        stack: Stack = getattr(self.model, side)
+        context, entering = self.kept[side]
+        return stack.run_from(block, entering[block], context if memory is None else replace(context, memory=memory))
 
     def without(self, head: HeadOf) -> Tensor:
         """The last states with one head off, from the head's block on, [B, S, W]."""
         side, _, block, _ = head.attention.split(".")
         self.off = head
         try:
-            if side == "decoder":
-                assert self.decoder is not None
-                return self.decoder.again(int(block))
-            assert self.encoder is not None
-            found = self.encoder.again(int(block))
+            found = self.again(side, int(block))
             # The decoder reads other states of the encoder, and is run whole.
-            return found if self.decoder is None else self.decoder.again(0, replace(self.decoder.context, memory=found))
+            return self.again("decoder", 0, found) if side == "encoder" and "decoder" in self.kept else found
         finally:
             self.off = None
 

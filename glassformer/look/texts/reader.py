@@ -49,21 +49,6 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Read:
-    """Texts as a model has read them: rows `first` of the only stack or encoder, `second` of a decoder that has an
-    encoder; `masked` places by sentence; `at_once`: `fill` reads each whole, as a trace does; the batches on its
-    device.
-    """
-
-    first: list[Line]
-    second: list[Line] | None
-    masked: dict[int, list[int]]
-    at_once: bool
-    inputs: Inputs
-    decoder_inputs: Inputs | None
-
-
-@dataclass(frozen=True)
 class Reader:
     """How one model reads texts. `limit`: tokens that the answering stack numbers; `length`: the longest row learned;
     None for any. `begins`: a decoder's first token, None if neither model nor tokenizer names one.
@@ -120,20 +105,6 @@ class Reader:
         """The ids before a row besides the tokenizer's own; none where no room is left, as in `generate`."""
         fits = self.limit is None or len(self._opening) + count <= self.limit
         return self._opening if fits else ()
-
-    def read_texts(self, given: Given) -> Read:
-        """The texts as a batch; raises as `lines` does."""
-        first, second = self.lines(given)
-        rows = [line.row for line in first]
-        inputs, decoder_inputs = self.inputs(rows, None if second is None else [line.row for line in second])
-        return Read(
-            first,
-            second,
-            masked={} if given.others is not None else self.masked(rows),
-            at_once=self.length is None or all(len(row.ids) <= self.length for row in rows),
-            inputs=inputs,
-            decoder_inputs=decoder_inputs,
-        )
 
     def lines(self, given: Given) -> tuple[list[Line], list[Line] | None]:
         """The rows of the only stack, or of the encoder, and those of the decoder of an encoder–decoder. Without

@@ -1,12 +1,11 @@
 """A trace of texts through a model, with cells named by the words of the texts; and how to ask for it again."""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from glassformer.answering.answers import listed
 from glassformer.base.errors import DataError
@@ -19,12 +18,12 @@ from glassformer.look.trace.interventions import Intervention
 from glassformer.look.trace.run import Options, run_of
 from glassformer.look.trace.steps import listed as steps_of
 from glassformer.look.trace.trace import Origin, Trace
-from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.text.tokenizer import Tokenizer
 
 Texts = str | Sequence[str]
 TargetIds = Sequence[int] | Sequence[Sequence[int]]
+USUAL = Options()
 
 
 def trace(
@@ -32,19 +31,13 @@ def trace(
     text: Texts,
     pair: Texts | None = None,
     *,
-    scored_at: Tensor | Sequence[int] | None = None,
-    labels: Tensor | None = None,
-    keep: Iterable[str] | str | None = None,
-    dtype: torch.dtype | None = None,
-    predicts_in: torch.dtype | None = None,
-    interventions: Sequence[Intervention] = (),
-    gradients: str | None = None,
     choices: Sequence[str] | None = None,
     target_ids: TargetIds | None = None,
-    copy: Transformer | None = None,
+    interventions: Sequence[Intervention] = (),
+    options: Options = USUAL,
 ) -> Trace:
     """Trace texts, pairs, or sources with their targets as one batch, in float32 or float64, whatever type the model
-    predicts in. The options are those of `glassformer.trace`; `copy` is that of `trace.run.Options`.
+    predicts in.
 
     `choices` are the candidates of one text: each is a row of the batch, and `choice.probabilities` compares their
     scores as `choose` does. The target of an encoder–decoder is by default its own translation; `target_ids` are the
@@ -55,16 +48,19 @@ def trace(
     model.needs_weights("a trace")
     reader = Reader.of(model)
     given = given_of(reader.verbs, text, pair, choices, target_ids)
-    read = reader.read_texts(given)
-    plain = scored_at is None and labels is None
-    by_run = plain and not interventions and read.at_once  # the run itself scores what `fill` would
-    verbs, texts, masked = reader.verbs, given.texts, read.masked
-    options = Options(
-        scored_at,
-        labels,
-        Words(
-            inputs=[line.words for line in read.first],
-            decoder_inputs=[line.words for line in read.second or ()],
+    first, second = reader.lines(given)
+    rows = [line.row for line in first]
+    inputs, decoder_inputs = reader.inputs(rows, None if second is None else [line.row for line in second])
+    masked = {} if given.others is not None else reader.masked(rows)
+    at_once = reader.length is None or all(len(row.ids) <= reader.length for row in rows)
+    plain = options.scored_at is None and options.labels is None
+    by_run = plain and not interventions and at_once  # the run itself scores what `fill` would
+    verbs, texts = reader.verbs, given.texts
+    options = replace(
+        options,
+        words=Words(
+            inputs=[line.words for line in first],
+            decoder_inputs=[line.words for line in second or ()],
             vocabulary=reader.tokenizer.target.shown,
             source_vocabulary=reader.tokenizer.shown if len(reader.tokenizer.sides) > 1 else (),
             labels=reader.labels,
@@ -72,15 +68,11 @@ def trace(
             candidates=given.choices or (),
             closing=reader.closing,
         ),
-        keep,
-        dtype,
-        predicts_in or (torch.bfloat16 if model.fast else None),
-        gradients,
+        predicts_in=options.predicts_in or (torch.bfloat16 if model.fast else None),
         candidates=given.choices is not None,
         guess=(lambda logits: verbs.guesses(texts, masked, logits)) if by_run and masked else None,
-        copy=copy,
     )
-    run = run_of(model.module, read.inputs, read.decoder_inputs, options)
+    run = run_of(model.module, inputs, decoder_inputs, options)
     found = run.trace(steps_of(interventions))
     lines, where = opened_by(model.source)
     origin = Origin(
@@ -89,9 +81,7 @@ def trace(
         seconds=given.seconds,
         choices=given.choices,
         target_ids=given.target_ids,
-        command=command_for(
-            given, where, two_stacks=reader.config.encoder is not None and reader.config.decoder is not None
-        ),
+        command=command_for(given, where, two_stacks=reader.two_stacks),
         by_word=reads_by_word(reader.config, reader.tokenizer),
         mask_id=reader.tokenizer.mask_id,
         scored_by_masks=plain,

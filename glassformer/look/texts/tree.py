@@ -161,7 +161,6 @@ GOES_ON = ("kept", "answer", "hopeless")
 
 
 def settings_line(settings: DecodeSettings) -> str:
-    """How the search was made, in one line."""
     if settings.method == "greedy":
         return "greedy search: the likeliest token each time"
     if settings.method == "sample":

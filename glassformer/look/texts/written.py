@@ -3,11 +3,8 @@
 H heads · T tokens that were read · n tokens so far · V vocabulary
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -16,10 +13,8 @@ from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.decode.attention import KeptAttention
 from glassformer.decode.record import Node
 from glassformer.look.texts.tree import SearchTree
+from glassformer.look.trace.tensors import Tensors
 from glassformer.look.trace.verify import LIMITS
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.tensors import Tensors
 
 PLACE = "#level=tree&picture=words"
 """Where a page opens on which a text is written token by token."""

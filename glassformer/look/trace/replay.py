@@ -85,7 +85,10 @@ class Replay:
             watch(self.model, asked, change=until_seen) as seen,
         ):
             if unit == "head":
-                self.run_head(kept(self.statement.entering["head"]))
+                assert self.model.head is not None
+                states, places = kept(self.statement.entering["head"]), self.scored_at
+                chosen = states if places is None else states.flatten(0, 1).index_select(0, places)  # [N, W]
+                self.model.head(chosen, self.model.word_table)
             elif unit == "sentence_head":
                 assert self.model.sentence_head is not None
                 self.model.sentence_head(kept(self.statement.entering["sentence_head"]), self.answering.real, None)
@@ -118,11 +121,6 @@ class Replay:
     def own_precision(self) -> AbstractContextManager[None]:
         """The precision of the weights, whatever autocast is on around."""
         return torch.autocast(self.inputs.device.type, enabled=False)
-
-    def run_head(self, states: Tensor) -> None:
-        assert self.model.head is not None
-        chosen = states if self.scored_at is None else states.flatten(0, 1).index_select(0, self.scored_at)  # [N, W]
-        self.model.head(chosen, self.model.word_table)
 
     def run_in_stack(self, unit: str, kept: Callable[[str], Tensor]) -> None:
         """Embedding, relative bias, one block, or the last norm of an encoder or decoder."""

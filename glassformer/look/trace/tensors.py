@@ -181,13 +181,16 @@ def heads_of(config: ModelConfig, name: str) -> int:
     return int(getattr(getattr(config, side).blocks[int(index)], attention).body.heads)
 
 
+def states_of(trace: Tensors, stack: str) -> tuple[str, ...]:
+    """The states [sentence, token, channel] of a stack: what enters each of its blocks, and what it ends with."""
+    entering = trace.statement.entering
+    blocks = [name for unit, name in entering.items() if unit.startswith(f"{stack}.blocks.")]
+    return (*blocks, (trace.statement.memory if stack == "encoder" else None) or entering["states"])
+
+
 def layers_of(trace: Tensors) -> tuple[str, ...]:
-    """The states [sentence, token, channel] that are features: what enters block 0, what each block gives."""
-    side, statement = side_of_features(trace), trace.statement
-    stack = trace.config.encoder if side == "encoder" else trace.config.decoder
-    assert stack is not None
-    entering = [statement.entering[f"{side}.blocks.{index}"] for index in range(len(stack.blocks))]
-    return (*entering, statement.memory or statement.entering["states"])
+    """The states that are features."""
+    return states_of(trace, side_of_features(trace))
 
 
 def side_of_features(trace: Tensors) -> str:

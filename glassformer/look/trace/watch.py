@@ -17,26 +17,18 @@ from glassformer.parts import tap
 Change = Callable[[str, Tensor], Tensor]
 
 
-class Seen(Mapping[str, Tensor]):
+class Seen(dict[str, Tensor]):
     """The tensors seen so far by name; of a tensor computed several times, the last."""
 
     def __init__(self, known: Iterable[str]) -> None:
+        super().__init__()
         self.known = tuple(known)
-        self.tensors: dict[str, Tensor] = {}
 
-    def __getitem__(self, name: str) -> Tensor:
-        if name in self.tensors:
-            return self.tensors[name]
+    def __missing__(self, name: str) -> Tensor:
         if name in self.known:
             do = "run the model inside the with block; a compiled model is watched through its eager original"
             raise UnknownNameError(f"{name} was not seen", do=do)
         raise UnknownNameError(f"there is no tensor {name!r}", do=did_you_mean(name, self.known))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tensors)
-
-    def __len__(self) -> int:
-        return len(self.tensors)
 
 
 class _Watcher:
@@ -61,7 +53,7 @@ class _Watcher:
             if self.change is not None:
                 tensor = self.change(full, tensor)
             if full in self.wanted:
-                self.seen.tensors[full] = tensor
+                self.seen[full] = tensor
         return tensor if self.outer is None else self.outer.see(owner, name, tensor)
 
 

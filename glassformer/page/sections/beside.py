@@ -4,31 +4,29 @@ the model that it was tuned from.
 B texts of a run · S tokens · W width · F numbers of a vector · N texts of an index
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import torch
 
 from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.features.pooling import Reals
 from glassformer.features.probe import Probe, read_probe
+from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import features_of
+from glassformer.features.vectors import blocks_of, model_width
 from glassformer.look.trace.tensors import layers_of, side_of_features
+from glassformer.look.trace.trace import Trace
 from glassformer.models.fingerprint import fingerprint
+from glassformer.models.transformer import Transformer
 from glassformer.page.sections.moved import moved_section, read_adapters
 from glassformer.page.sections.vectors import strategy_record
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_model
 
-if TYPE_CHECKING:
-    from glassformer.features.pooling import Reals
-    from glassformer.features.search.index import SearchIndex
-    from glassformer.look.trace.trace import Trace
-    from glassformer.models.transformer import Transformer
-    from glassformer.saved.artefact import Artefact
-
-    Index: TypeAlias = SearchIndex | str | Path
-    Start: TypeAlias = Artefact | str | Path
+Index = SearchIndex | str | Path
+Start = Artefact | str | Path
 
 PROBE, NEIGHBOURS, MOVED = "probe", "neighbours", "moved"
 
@@ -37,7 +35,7 @@ CARRIED = 20
 MOST_LETTERS = 400
 """Characters of a text of an index that a page shows."""
 
-Maker = Callable[["Trace"], Any]
+Maker = Callable[[Trace], Any]
 
 
 def makers_beside(
@@ -64,18 +62,18 @@ def makers_beside(
         raise ConfigError(f"{wanted[0]} belongs to a model", got="a trace from a file", do="trace the text again")
     made: dict[str, Maker] = {}
     if probe is not None:
-        found = _probe(probe)
+        found = probe if isinstance(probe, Probe) else read_probe(probe)
         if found.model not in ("", fingerprint(model)):
             raise _of_another("the logistic regression", "learn it on this one: glassformer embed compare --probe-out")
         section = probe_section(found, model)
         made[PROBE] = lambda trace: section
     if index is not None:
-        opened = _index(index)
+        opened = index if isinstance(index, SearchIndex) else SearchIndex.open(index)
         if fingerprint(opened.model.module) != fingerprint(model):
             raise _of_another("the index", "build it with this one: glassformer search build")
         made[NEIGHBOURS] = lambda trace: neighbours_section(trace, opened)
     if start is not None:
-        before = _model(start)
+        before = open_model(start, Artefact) if isinstance(start, str | Path) else start
         changes = moved_section(model, before, freeze, read_adapters(run))
         made[MOVED] = lambda trace: changes
     return made
@@ -85,27 +83,8 @@ def _of_another(what: str, do: str) -> CheckpointError:
     return CheckpointError(f"{what} must be that of the model that is shown", got="one of another model", do=do)
 
 
-def _probe(given: Probe | str | Path) -> Probe:
-    return given if isinstance(given, Probe) else read_probe(given)
-
-
-def _index(given: Index) -> SearchIndex:
-    from glassformer.features.search.index import SearchIndex
-
-    return given if isinstance(given, SearchIndex) else SearchIndex.open(given)
-
-
-def _model(given: Start) -> Artefact:
-    from glassformer.saved.artefact import Artefact
-    from glassformer.saved.opening import open_model
-
-    return open_model(given, Artefact) if isinstance(given, str | Path) else given
-
-
 def probe_section(probe: Probe, model: Transformer) -> dict[str, Any]:
     """Its weights, and which numbers of a run they are multiplied with."""
-    from glassformer.features.vectors import blocks_of, model_width
-
     (feature,) = features_of([probe.mix or probe.strategy], [probe.pooling], blocks_of(model))
     numbers = feature.strategy.width(model_width(model))
     if probe.weights.shape[1] != numbers:
@@ -139,17 +118,14 @@ def neighbours_section(trace: Trace, index: SearchIndex) -> dict[str, Any]:
             {
                 "row": row,
                 "id": None if hit.id is None else str(hit.id),
-                "text": _beginning(hit.sentence or hit.text),
+                "text": text[:MOST_LETTERS] + "…" * (len(text) > MOST_LETTERS),
                 # The fewest digits that give the same float32.
                 "vector": [float(str(number)) for number in index.vector(row, vector)],
             }
             for row, (hit, vector) in rows.items()
+            for text in [hit.sentence or hit.text]
         ],
     }
-
-
-def _beginning(text: str) -> str:
-    return text[:MOST_LETTERS] + ("…" if len(text) > MOST_LETTERS else "")
 
 
 def text_vectors(trace: Trace, index: SearchIndex) -> Reals:

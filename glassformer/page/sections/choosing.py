@@ -4,26 +4,14 @@ The numbers that a page shows first, and those that its tours show, are of the a
 all of their weights. Then come the numbers of the other blocks, and their weights from the first block on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from glassformer.look.formulas.named import Source
-from glassformer.page.sections.carried import (
-    BEYOND_LIMIT,
-    NOT_SAVED,
-    Carried,
-    lossless,
-    packed_bytes,
-    rows_used,
-)
+from glassformer.look.trace.tensors import Tensors
+from glassformer.page.sections.carried import BEYOND_LIMIT, NOT_SAVED, Carried, lossless, packed_bytes, rows_used
 from glassformer.page.sections.derived import derived, work_of
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.tensors import Tensors
 
 SHARE = 4
 """The answer, and the attention weights of all blocks, come first where they take at most a quarter of the page."""
@@ -162,7 +150,6 @@ class Choice:
         return fits
 
     def weights_of(self, name: str) -> list[str]:
-        """The weights that a tensor's formula reads."""
         operands = (operand.name for operand in self.formulas[name].rule.operands.values())
         return [operand for operand in operands if operand in self.trace.parameters]
 

@@ -4,22 +4,17 @@ A masked word, or padding, adds a fact to a run that had none, and with it some 
 they are is said here, so that the page knows nothing of how a model is made.
 """
 
-from __future__ import annotations
-
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from glassformer.config import StackConfig
 from glassformer.look.formulas.stacks import state
 from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskWord, Visibility
-from glassformer.look.trace.trace import Origin
+from glassformer.look.trace.trace import Origin, Trace
 from glassformer.page.json_numbers import as_json
 from glassformer.page.sections.statement import formula_record
-
-if TYPE_CHECKING:
-    from glassformer.config import StackConfig
-    from glassformer.look.trace.trace import Trace
 
 
 def editing_record(trace: Trace, *, alone: bool) -> dict[str, Any]:

@@ -3,18 +3,14 @@
 B sentences · S tokens
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.look.trace.run import trace as run_again
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
+from glassformer.look.trace.trace import Trace
 
 NAME = "gradients"
 STREAM = "sentence token channel"
@@ -46,7 +42,9 @@ def gradient_section(trace: Trace) -> dict[str, Any] | None:
     return {
         "loss": float(found["loss"]),
         "right": right,
-        "labels": _labels(found),
+        "labels": [
+            [*place, id_] for place, id_ in zip(found.chosen_tokens, found.facts["labels"].tolist(), strict=True)
+        ],
         "rows": [
             {"name": name, "unit": statement.unit(name), "norms": found.gradients[name].double().norm(dim=-1).tolist()}
             for name in reversed(streams)
@@ -88,7 +86,7 @@ def right_words(trace: Trace) -> tuple[Tensor | None, str]:
     if "labels" in trace.facts:
         labels[scored] = trace.facts["labels"].to(labels)
         return labels.view(inputs.shape), "given"
-    if inputs.ids is not None and _writes(trace):
+    if inputs.ids is not None and trace.config.decoder is not None:  # it guesses the word after each word
         side = "inputs" if trace.replay.decoder_inputs is None else "decoder_inputs"
         real = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
         following = labels.view(inputs.shape)
@@ -103,18 +101,7 @@ def right_words(trace: Trace) -> tuple[Tensor | None, str]:
     return labels.view(inputs.shape), "guess"
 
 
-def _writes(trace: Trace) -> bool:
-    """Whether the model guesses the word after each word."""
-    return trace.config.decoder is not None
-
-
 def _is_stream(trace: Trace, name: str) -> bool:
     """Whether this is the vector of each word, as the blocks hand it on."""
     formula = trace.statement.formulas.get(name)
     return formula is not None and formula.axes == STREAM and name.rpartition(".")[2] not in INSIDE
-
-
-def _labels(found: Trace) -> list[list[int]]:
-    """Sentence, token and id of each right word."""
-    ids = found.facts["labels"].tolist()
-    return [[*place, label] for place, label in zip(found.chosen_tokens, ids, strict=True)]

@@ -3,23 +3,20 @@
 O outputs of a layer · I its inputs · R the rank of an adapter
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from glassformer.base.errors import CheckpointError
+from glassformer.look.formulas.rules.evaluator import unit_of
 from glassformer.models.names import parameter_names, public
-
-if TYPE_CHECKING:
-    from glassformer.models.transformer import Transformer
-    from glassformer.saved.artefact import Artefact
+from glassformer.models.transformer import Transformer
+from glassformer.saved.artefact import Artefact
 
 ADAPTERS = "adapters.safetensors"
 """What a run keeps of its adapters: `LAYER.up` [O, R] and `LAYER.down` [R, I], rank and alpha in the metadata."""
@@ -78,7 +75,7 @@ def moved_section(
     after, before = parameter_names(model), parameter_names(start.module)
     parts: dict[str, list[str]] = {}
     for name in [*after, *(name for name in before if name not in after)]:
-        parts.setdefault(_part(name), []).append(name)
+        parts.setdefault(unit_of(name.removeprefix("parameters.")), []).append(name)
     return {
         "start": "the start model" if start.source is None else start.source.name,
         "freeze": list(freeze),
@@ -86,19 +83,8 @@ def moved_section(
     }
 
 
-def _part(name: str) -> str:
-    """`encoder.embed`, `encoder.blocks.3`, `sentence_head`."""
-    _, *steps = name.split(".")
-    if steps[0] in ("encoder", "decoder"):
-        return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
-    return steps[0]
-
-
 def _moved(
-    names: Sequence[str],
-    after: Mapping[str, Tensor],
-    before: Mapping[str, Tensor],
-    adapters: Mapping[str, Adapter],
+    names: Sequence[str], after: Mapping[str, Tensor], before: Mapping[str, Tensor], adapters: Mapping[str, Adapter]
 ) -> dict[str, Any]:
     numbers = moved = new = gone = 0
     size = off = 0.0

@@ -1,28 +1,23 @@
 """What a page knows of a run beside its numbers: words, formulas, axes, the honesty gate, what is left out."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from glassformer.base.errors import ConfigError
 from glassformer.look.trace.saved import WordsRecord
+from glassformer.look.trace.trace import Trace
 from glassformer.look.trace.verify import LIMITS
 from glassformer.page.documents import corrections, documents, expected
 from glassformer.page.sections.carried import Carried
 from glassformer.page.sections.statement import statement_record
 from glassformer.page.sections.vectors import vectors_record
 
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
-
 FORMAT = 1
 
 
 def run_record(trace: Trace, carried: Carried, title: str) -> dict[str, Any]:
-    """One run as JSON."""
     formulas = statement_record(trace.statement)
     facts = {name: {"axes": trace.axes(name), "side": name.partition(".")[0]} for name in trace.facts}
     described = {name: trace.described(name, tensor) for name, tensor in carried.tensors.items()}
@@ -80,7 +75,6 @@ def record_without_model(title: str) -> dict[str, Any]:
 
 
 def model_record(trace: Trace) -> dict[str, Any]:
-    """Its family and sizes."""
     stacks = {"encoder": trace.config.encoder, "decoder": trace.config.decoder}
     return {
         "family": trace.config.family,

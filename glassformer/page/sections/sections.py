@@ -1,24 +1,21 @@
 """What a page tells of a run beside its tensors, one section for each view that needs more: a name, and JSON.
 
 A live page asks its server for a section when a view opens; an exported page carries those that it was written with.
-Their shapes are in `sums.py`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from glassformer.base.errors import ConfigError
+from glassformer.look.texts.tree import SearchTree
+from glassformer.look.trace.trace import Trace
+from glassformer.page.json_numbers import as_json
 from glassformer.page.sections import gradients, summed
+from glassformer.saved.artefact import Artefact
 
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
-    from glassformer.saved.artefact import Artefact
-
-Maker = Callable[["Trace"], Any]
+Maker = Callable[[Trace], Any]
 """Works a section out from a run; what it returns is written as JSON without infinities."""
 
 
@@ -40,12 +37,14 @@ INTEGRATED: Mapping[str, Maker] = {
 }
 """The integrated gradients of each answer: many backward passes, so each is worked out when it is asked for."""
 
-MAKERS: Mapping[str, Maker] = {
-    "heads-summary": or_reason(summed.heads_summary),
-    "rollout": or_reason(summed.rollout_section),
+CARRIED: Mapping[str, Maker] = {
     "lens": or_reason(summed.lens_section),
     "attributions": or_reason(summed.attributions_section),
-    "ties": or_reason(summed.ties_section),
+}
+"""Those that every exported page carries."""
+
+MAKERS: Mapping[str, Maker] = {
+    **CARRIED,
     gradients.NAME: gradients.gradient_section,
     "shuffled": or_reason(summed.shuffled_section),
     **INTEGRATED,
@@ -66,12 +65,14 @@ MODEL_MAKERS: Mapping[str, Callable[[Artefact], Any]] = {"importance": importanc
 """The sections that are worked out from the model of a run: minutes for a large one, so no exported page has them
 unasked."""
 
-CARRIED: Mapping[str, Maker] = {
-    name: make for name, make in MAKERS.items() if name not in (gradients.NAME, "shuffled", *INTEGRATED)
-}
-"""Those that every exported page carries: all but those that cost a backward pass, or several forward passes."""
-
 
 def sections_of(trace: Trace, makers: Mapping[str, Maker] = CARRIED) -> dict[str, Any]:
-    """Each section of a run by its name."""
     return {name: make(trace) for name, make in makers.items()}
+
+
+SEARCH = "search"
+
+
+def search_section(trees: Sequence[SearchTree | None]) -> list[Any]:
+    """A tree for each text, as the view `tree` reads it; null where there is none."""
+    return [None if tree is None else as_json(tree.to_dict()) for tree in trees]

@@ -39,13 +39,11 @@ def formula_record(statement: Statement, formula: Formula) -> dict[str, Any]:
 
 
 def rule_record(rule: Rule) -> dict[str, Any]:
-    """A rule by its name, with its fields."""
     values = {field.name: getattr(rule, field.name) for field in fields(rule)}
     return {"rule": rule.name} | {name: _plain(value) for name, value in values.items() if value is not None}
 
 
 def _plain(value: object) -> object:
-    """An operand, operands by role, or a setting."""
     if isinstance(value, Operand):
         return {"name": value.name, "axes": value.axes}
     if isinstance(value, Mapping):

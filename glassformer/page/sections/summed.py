@@ -1,107 +1,44 @@
-"""The sections of *Sum it up for me*, worked out from a run. Their shapes are in `sums.py`."""
+"""The sections of *Sum it up for me* that a page cannot work out itself, as `web/src/record/sums.ts` reads them.
 
-from __future__ import annotations
+A number has six digits; one that is not known is null. `text` is a token as people read it. A section that cannot be
+made for a model (`lens` without a vocabulary head) is `{"reason": "one sentence"}` instead: see `sections.or_reason`.
+"""
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
 
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError, DataError, ShapeError, UnknownNameError
+from glassformer.base.errors import ConfigError, DataError, ShapeError
 from glassformer.look.summaries.attributions import NOTE, Attributions, attribute, goals
 from glassformer.look.summaries.contributions import Part, contributions_of, place_of
-from glassformer.look.summaries.head_jobs import JOBS, RULE, heads
 from glassformer.look.summaries.integrated import integrate
 from glassformer.look.summaries.lens import Lens, chosen_places, logit_lens, side_of
-from glassformer.look.summaries.rollout import FORMULA, rollout
 from glassformer.look.summaries.shuffled import SHOWN, shuffled
-from glassformer.look.summaries.ties import Span, Ties, span_of, ties
 from glassformer.look.texts.importance import Importance, head_importance
 from glassformer.look.texts.trace import reads_by_word
 from glassformer.look.trace.cell import word_at
 from glassformer.look.trace.trace import Trace
-from glassformer.page.sections import sums
-from glassformer.page.sections.held_out import held_out
+from glassformer.saved.artefact import Artefact
 
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
-
-MOST_SHARES = 40_000
-"""So many numbers of a rollout stand in a page, all texts together; of longer ones only those after the last block."""
+Section = dict[str, Any]
 MOST_PLACES, MOST_GOALS, GUESSES = 16, 8, 5
-# What the documents' pictures show: a word, the one it is tied to, and those it could be tied to as well.
-QUESTIONS = (
-    ("it", "animal", ("street", "tired")),
-    ("you", "how", ("hi",)),
-    ("you", "are", ("hi",)),
-)
-TIES_NOTE = (
-    "Among many heads some look more at one word than at another whatever the words mean. A large weight is neither "
-    "understanding nor likeness: the cosine of the two vectors is another number, and what the head is good for is "
-    "measured by switching it off."
-)
 
 
-def heads_summary(trace: Trace) -> sums.HeadsSummary:
-    """What every head does over all texts of the run."""
-    rows = [
-        {
-            "attention": head.attention,
-            "head": head.head,
-            "job": head.job,
-            "value": known(head.value),
-            **{name: known(value) for name, value in head.measures.items()},
-        }
-        for head in heads(trace)
-    ]
-    texts = max((len(fact) for name, fact in trace.facts.items() if name.endswith((".ids", ".vectors"))), default=1)
-    return {"texts": texts, "jobs": list(JOBS), "rule": RULE, "heads": rows}  # type: ignore[typeddict-item]  # the measures by name
-
-
-def rollout_section(trace: Trace) -> sums.RolloutSection:
-    """Rollout after each block, as far as it has room."""
-    found = rollout(trace)
-    own = "inputs" if found.encoder is None or found.decoder is None else "decoder_inputs"
-    kinds = {
-        "encoder": (found.encoder, "inputs", "inputs"),
-        "decoder": (found.decoder, own, own),
-        "cross": (found.cross, own, "inputs"),
-    }
-    shares = {kind: each for kind, each in kinds.items() if each[0] is not None}
-    numbers = sum(tensor.numel() for tensor, *_ in shares.values() if tensor is not None)
-    last = sum(tensor[-1].numel() for tensor, *_ in shares.values() if tensor is not None)
-    if last > MOST_SHARES:
-        reason = f"after the last block there are {last:,} shares: more than the {MOST_SHARES:,} that a page carries"
-        return {"stacks": [], "formula": FORMULA, "left_out": reason}
-    stacks: list[sums.RolledOut] = []
-    for kind, (tensor, queries, keys) in shares.items():
-        assert tensor is not None
-        blocks = tensor if numbers <= MOST_SHARES else tensor[-1:]
-        stacks.extend(
-            {
-                "kind": kind,
-                "queries": queries,
-                "keys": keys,
-                "sentence": sentence,
-                "first_block": len(tensor) - len(blocks),
-                "blocks": [[digits(row) for row in block[sentence]] for block in blocks],
-            }
-            for sentence in range(tensor.shape[1])
-        )
-    left_out = "" if numbers <= MOST_SHARES else "the blocks before the last: these texts are too long for all of them"
-    return {"stacks": stacks, "formula": FORMULA, "left_out": left_out}
-
-
-def lens_section(trace: Trace) -> sums.LensSection:
-    """The logit lens at the first places where the vocabulary was scored; of a decoder the last ones."""
+def lens_section(trace: Trace) -> Section:
+    """The logit lens at the first places where the vocabulary was scored; of a decoder the last ones. Block null is the
+    embedding; `rank` (from 1) and `probability` are those of the final answer.
+    """
     if "head.logits" not in trace:
         raise ConfigError("this model has no output layer over words: from no state does it guess words")
     every = chosen_places(trace)
     chosen = every[-MOST_PLACES:] if trace.config.output_stack.causal else every[:MOST_PLACES]
     found = logit_lens(trace, top=GUESSES, places=chosen)
     side = side_of(trace)
-    places: list[sums.LensPlace] = [
+    places = [
         {
             "at": word(trace, side, sentence, token),
             "answer": guess(trace, int(found.answer[place]), found.answer_probability[-1, place]),
@@ -113,25 +50,23 @@ def lens_section(trace: Trace) -> sums.LensSection:
     return {"places": places, "left_out": f"{rest} more places" if rest else ""}
 
 
-def lens_layer(trace: Trace, found: Lens, layer: int, place: int) -> sums.LensLayer:
-    """What the head would answer from one state at one place."""
+def lens_layer(trace: Trace, found: Lens, layer: int, place: int) -> Section:
     pairs = zip(found.tokens[layer, place].tolist(), found.probabilities[layer, place], strict=True)
     return {
         "state": found.states[layer],
         "block": layer - 1 if layer else None,
         "top": [guess(trace, id_, probability) for id_, probability in pairs],
         "rank": int(found.rank[layer, place]),
-        "probability": digit(found.answer_probability[layer, place]),
-        "entropy": digit(found.entropy[layer, place]),
+        "probability": written(found.answer_probability[layer, place]),
+        "entropy": written(found.entropy[layer, place]),
     }
 
 
-def guess(trace: Trace, id_: int, probability: Tensor) -> sums.Guess:
-    """A token of the vocabulary with its probability."""
-    return {"id": id_, "text": word_at(trace.words.vocabulary, id_), "probability": digit(probability)}
+def guess(trace: Trace, id_: int, probability: Tensor) -> Section:
+    return {"id": id_, "text": word_at(trace.words.vocabulary, id_), "probability": written(probability)}
 
 
-def attributions_section(trace: Trace) -> sums.AttributionsSection:
+def attributions_section(trace: Trace) -> Section:
     """What the best answer of each of the first places owes to every token."""
     asked = goals(trace, MOST_GOALS)
     found = attribute(trace, asked)
@@ -140,8 +75,8 @@ def attributions_section(trace: Trace) -> sums.AttributionsSection:
     return {"goals": [goal(trace, each) for each in found], "note": NOTE, "left_out": left_out}
 
 
-def goal(trace: Trace, found: Attributions) -> sums.Goal:
-    """One answer and what it owes to the tokens of its own text."""
+def goal(trace: Trace, found: Attributions) -> Section:
+    """One answer and what it owes to the tokens of its own text; `added` and `constant` sum to its value."""
     axes, cell = trace.axes(found.goal), found.cell
     sentence, token = place_of(trace, cell)
     last = axes[-1]
@@ -153,101 +88,55 @@ def goal(trace: Trace, found: Attributions) -> sums.Goal:
         "name": found.goal,
         "cell": list(cell.values()),
         "text": f"{answer}{where}",
-        "value": digit(found.value),
+        "value": written(found.value),
         "sentence": sentence,
         "of": [
             {
                 "side": each.side,
                 "tensor": each.tensor,
-                "gradient": digits(each.gradient[sentence]),
-                "product": digits(each.product[sentence]),
+                "gradient": written(each.gradient[sentence]),
+                "product": written(each.product[sentence]),
             }
             for each in found.of
         ],
         "added": [added(part) for part in parts.parts],
-        "constant": digit(parts.constant),
+        "constant": written(parts.constant),
     }
 
 
-def added(part: Part) -> sums.Added:
+def added(part: Part) -> Section:
     """What one tensor of the stream added: of an attention the sum of its heads for each token, and of each head."""
     attends = part.words.dim() > 1
     return {
         "tensor": part.tensor,
-        "value": digit(part.value),
+        "value": written(part.value),
         "side": part.side,
-        "words": digits(part.words.sum(0) if attends else part.words),
-        "heads": digits(part.words.sum(-1)) if attends else [],
-        "bias": digit(part.bias),
+        "words": written(part.words.sum(0) if attends else part.words),
+        "heads": written(part.words.sum(-1)) if attends else [],
+        "bias": written(part.bias),
     }
 
 
-def integrated_section(trace: Trace, order: int) -> sums.IntegratedSection:
-    """The integrated gradients of one of the goals."""
+def integrated_section(trace: Trace, order: int) -> Section:
+    """The integrated gradients of one of the goals: `shares` sum to `value - baseline`, except for `missing`."""
     asked = goals(trace, MOST_GOALS)
     if order >= len(asked):
         raise ConfigError(f"the run has {len(asked)} answers", got=f"number {order}")
     found = integrate(trace, *asked[order])
     sentence, _ = place_of(trace, found.cell)
     return {
-        "value": digit(found.value),
-        "baseline": digit(found.baseline),
-        "missing": digit(found.missing),
-        "shares": {side: digits(shares[sentence]) for side, shares in found.of.items()},
+        "value": written(found.value),
+        "baseline": written(found.baseline),
+        "missing": written(found.missing),
+        "shares": {side: written(shares[sentence]) for side, shares in found.of.items()},
     }
 
 
-def ties_section(trace: Trace) -> sums.TiesSection:
-    """The questions of the documents that the texts of this run have the words for."""
-    questions = []
-    for sentence in range(len(trace.words.inputs)):
-        for asked, one, others in QUESTIONS:
-            there = [other for other in others if has(trace, other, sentence)]
-            if there and has(trace, asked, sentence) and has(trace, one, sentence):
-                questions.append(question(trace, ties(trace, asked, one, there, sentence=sentence)))
-    return {"questions": questions, "note": TIES_NOTE}
-
-
-def shuffled_section(trace: Trace) -> sums.ShuffledSection:
-    """Each text of this run and its words in another order."""
+def shuffled_section(trace: Trace) -> Section:
     return {"texts": [shuffled(trace, sentence=text).to_dict(SHOWN) for text in range(len(trace.words.inputs))]}
 
 
-def has(trace: Trace, word: str, sentence: int) -> bool:
-    """Whether a text has a word, once."""
-    try:
-        span_of(trace.words, word, sentence=sentence)
-    except UnknownNameError:
-        return False
-    return True
-
-
-def question(trace: Trace, found: Ties) -> sums.Question:
-    """One question with all heads."""
-    first = found.tying[0] if found.tying else None
-    return {
-        "word": span(found.word),
-        "one": span(found.one),
-        "others": [span(other) for other in found.others],
-        "heads": [
-            {"attention": tie.attention, "head": tie.head, "one": digit(tie.one), "others": digits(tie.others)}
-            for tie in found.heads
-        ],
-        "tying": len(found.tying),
-        "best": None if first is None else found.heads.index(first),
-        "similar": [
-            {"tensor": each.tensor, "one": digit(each.one), "others": digits(each.others)} for each in found.similar
-        ],
-    }
-
-
-def span(found: Span) -> sums.Word:
-    """A word by its first token."""
-    return {"side": found.side, "sentence": found.sentence, "token": found.tokens[0], "text": found.text}
-
-
-def word(trace: Trace, side: str, sentence: int, token: int) -> sums.Word:
-    """A token of a text."""
+def word(trace: Trace, side: str, sentence: int, token: int) -> Section:
     text = word_at(trace.words.sentence(side, sentence), token)
     return {"side": side, "sentence": sentence, "token": token, "text": text}
 
@@ -256,7 +145,13 @@ LIVE_TEXTS = 16
 """So many sentences are enough for a page that waits; `glassformer heads` reads more."""
 
 
-def importance_of_package(model: Artefact) -> Any:
+def held_out() -> tuple[tuple[str, str], ...]:
+    """Sentences that no model of the package has learned from, each in English and in French."""
+    text = resources.files("glassformer.page").joinpath("held_out.toml").read_text(encoding="utf-8")
+    return tuple((source, target) for source, target in tomllib.loads(text)["pairs"])
+
+
+def importance_of_package(model: Artefact) -> Section:
     """What is lost without each head on sentences of the package, or why that cannot be measured."""
     if reads_by_word(model.config, model.tokenizer):
         return {
@@ -271,38 +166,25 @@ def importance_of_package(model: Artefact) -> Any:
     return importance_section(found, f"{len(pairs)} sentences of the package that no model of it has learned from")
 
 
-def importance_section(found: Importance, text: str) -> sums.ImportanceSection:
+def importance_section(found: Importance, text: str) -> Section:
     """What is lost without each head; `text` says on what it was measured."""
     return {
         "measure": found.measure,
         "unit": found.unit,
-        "baseline": digit(found.baseline),
+        "baseline": written(found.baseline),
         "rows": found.texts,
         "scored": found.scored,
         "text": text,
-        "heads": [
-            {
-                "attention": each.attention,
-                "head": each.head,
-                "difference": digit(each.difference),
-                "low": known(each.low),
-                "high": known(each.high),
-            }
-            for each in found.heads
-        ],
+        "heads": [written(vars(each)) for each in found.heads],
     }
 
 
-def known(value: float) -> float | None:
-    """A number, or null for one that is not known."""
-    return None if math.isnan(value) else digit(value)
-
-
-def digit(value: float | Tensor) -> float:
-    """A number with six digits."""
-    return float(f"{float(value):.6g}")
-
-
-def digits(values: Tensor | Iterable[float]) -> list[float]:
-    """Numbers with six digits each."""
-    return [digit(value) for value in (values.tolist() if isinstance(values, Tensor) else values)]
+def written(value: Any) -> Any:
+    """As JSON: tensors as lists, numbers with six digits, one that is not known as null."""
+    if isinstance(value, Tensor):
+        value = value.tolist()
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(f"{value:.6g}")
+    if isinstance(value, Mapping):
+        return {name: written(each) for name, each in value.items()}
+    return [written(each) for each in value] if isinstance(value, list) else value

@@ -6,6 +6,7 @@ The files of the run's folder are read as far as they go, so that a page can fol
 import math
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,28 +45,6 @@ def training_sections(folder: str | Path | None) -> dict[str, Any]:
 
 
 @dataclass
-class Lines:
-    """The whole lines of a file that grows, read once each."""
-
-    path: Path
-    offset: int = 0
-    inode: int = 0
-
-    def more(self) -> tuple[bool, list[bytes]]:
-        """Whether the file is another one than before, and the lines that have come since. Raises OSError."""
-        with self.path.open("rb") as file:
-            facts = os.fstat(file.fileno())
-            fresh = facts.st_ino != self.inode or facts.st_size < self.offset
-            if fresh:
-                self.offset, self.inode = 0, facts.st_ino
-            file.seek(self.offset)
-            text = file.read(MOST_BYTES)
-        whole = text[: text.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        return fresh, whole.splitlines()
-
-
-@dataclass
 class Training:
     """A run's folder as a page reads it, again and again while the training goes on. Two readers may ask at once."""
 
@@ -73,10 +52,8 @@ class Training:
     metrics: list[tuple[int, float, float]] = field(default_factory=list)
     evaluated: list[dict[str, Any]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    lines: Lines = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.lines = Lines(self.folder / METRICS)
+    offset: int = 0
+    inode: int = 0
 
     def record(self, known: str = "") -> dict[str, Any]:
         """The curve, and the records: those that whoever has the mark `known` does not have yet, or with `fresh` all.
@@ -110,13 +87,19 @@ class Training:
             }
 
     def _read_metrics(self) -> None:
+        """The whole lines that have come since, or all of them where the file is another one than before."""
         try:
-            fresh, lines = self.lines.more()
+            with (self.folder / METRICS).open("rb") as file:
+                facts = os.fstat(file.fileno())
+                if facts.st_ino != self.inode or facts.st_size < self.offset:
+                    self.offset, self.inode, self.metrics, self.evaluated = 0, facts.st_ino, [], []
+                file.seek(self.offset)
+                text = file.read(MOST_BYTES)
         except OSError:
             return
-        if fresh:
-            self.metrics, self.evaluated = [], []
-        for line in lines:
+        whole = text[: text.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        for line in whole.splitlines():
             try:
                 values = parse_json(line)
                 step, loss, rate = int(values["step"]), float(values["loss"]), float(values["learning_rate"])
@@ -129,20 +112,12 @@ class Training:
 
     def _recipe(self) -> dict[str, Any]:
         """What the recipe tells: the task, the end, the names of its baselines and of its score."""
-        try:
+        with suppress(GlassformerError):
             recipe = read_saved_recipe(self.folder)
-            if recipe is None:
-                return {"task": "", "steps": None, "baselines": [], "best": "-loss"}
-            kind = task_named(recipe.task.name)
-            best = recipe.task.kept_by
-        except GlassformerError:
-            return {"task": "", "steps": None, "baselines": [], "best": "-loss"}
-        return {
-            "task": recipe.task.name,
-            "steps": recipe.train.steps,
-            "baselines": list(kind.baseline_names),
-            "best": best,
-        }
+            if recipe is not None:
+                task, baselines = recipe.task, list(task_named(recipe.task.name).baseline_names)
+                return {"task": task.name, "steps": recipe.train.steps, "baselines": baselines, "best": task.kept_by}
+        return {"task": "", "steps": None, "baselines": [], "best": "-loss"}
 
 
 def averaged(points: list[tuple[int, float, float]], most: int) -> dict[str, Any]:

@@ -3,16 +3,11 @@
 The strategies are those of `features/strategies.py`, resolved here: the page adds up what it gets and knows none.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glassformer.base.errors import ConfigError
 from glassformer.features.strategies import SIX, Strategy, resolve
-from glassformer.look.trace.tensors import layers_of, side_of_features
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.tensors import Tensors
+from glassformer.look.trace.tensors import Tensors, layers_of, side_of_features
 
 
 def vectors_record(trace: Tensors) -> dict[str, Any]:

@@ -8,7 +8,7 @@ QUERIES: dict[str, tuple[str, ...]] = {
     "numbers": (),
     "page": ("language",),
     "tensor": ("name", "part"),
-    "picture": ("name", "part", "rows", "columns", "scale"),
+    "picture": ("name", "part", "rows", "columns"),
     "pictures": ("names", "rows", "columns"),
     "heads": ("attention", "sentence", "dots"),
     "section": ("name",),

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import torch
@@ -37,9 +37,8 @@ from glassformer.page.server.addresses import (
 )
 from glassformer.page.server.kept import Kept
 from glassformer.page.server.numbers import Numbers, largest_places, sum_without
-from glassformer.page.server.overview import OF_MODEL, compressed_json, json_numbers, packed, packed_numbers
+from glassformer.page.server.overview import OF_MODEL, compressed_json, json_bytes, packed
 from glassformer.page.server.pictures import (
-    Scale,
     full_strength,
     heads,
     numbers_of,
@@ -49,15 +48,10 @@ from glassformer.page.server.pictures import (
     signed_picture,
 )
 from glassformer.run.serving.refusals import TooLargeError
-
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
+from glassformer.saved.artefact import Artefact
 
 MOST_TERMS = 256
 """The terms of a sum that are sent: the largest; of a softmax over a vocabulary there are thousands."""
-
-MOST_TOKENS = 2048
-"""Tokens of one text; all texts of a run together may have twice as many, padding included."""
 
 
 @dataclass
@@ -87,7 +81,6 @@ class Run:
 
     @cached_property
     def overview(self) -> bytes:
-        """Its record as compressed JSON."""
         return packed(self.record)
 
     def beside(self, other: Run | None) -> bytes:
@@ -100,7 +93,7 @@ class Run:
     def honesty(self) -> bytes:
         """The honesty gate, measured when it is first asked for."""
         with self.lock:
-            return packed_numbers(honesty_record(self.trace))
+            return packed(honesty_record(self.trace))
 
     def all_numbers(self) -> bytes:
         """Every tensor of a small run and the facts of its inputs; raises TooLargeError for a larger one."""
@@ -119,13 +112,13 @@ class Run:
     def section(self, name: str) -> bytes:
         """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
         if name in MODEL_MAKERS and self.model is not None:  # without the lock: it may take a minute
-            return packed_numbers(MODEL_MAKERS[name](self.model))
+            return packed(MODEL_MAKERS[name](self.model))
         makers = {**MAKERS, **self.makers}
         if name not in makers:
             known = [*makers, *MODEL_MAKERS]
             raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, known))
         with self.lock:
-            return packed_numbers(makers[name](self.trace))
+            return packed(makers[name](self.trace))
 
     def described(self, name: str) -> tuple[Axes, torch.Tensor]:
         """A tensor by its whole name, with its axes; raises UnknownNameError."""
@@ -140,13 +133,10 @@ class Run:
         axes, tensor = self.described(name)
         return numbers_of(tensor, part_of(axes, asked))
 
-    def picture(self, name: str, asked: str, size: tuple[int, int], scale: Scale) -> bytes:
+    def picture(self, name: str, asked: str, size: tuple[int, int]) -> bytes:
         """A part of a tensor, a weight or a fact, as dots."""
         axes, tensor = self.described(name)
-        full = None
-        if scale == "signed":
-            tensor, full = self.unfilled(name, tensor)
-        return picture_of(tensor, part_of(axes, asked), size, scale, full)
+        return picture_of(tensor, part_of(axes, asked), size)
 
     def pictures(self, names: Sequence[str], size: tuple[int, int]) -> bytes:
         """Whole tensors as dots on the signed scale: those of a block are computed at once."""
@@ -272,13 +262,13 @@ class Run:
             "difference": worked.difference,
             "error": worked.error,
         }
-        return json_numbers(record)
+        return json_bytes(record)
 
     def largest(self, name: str, asked: str, count: int) -> bytes:
         """The largest numbers of a part of a tensor, with their places in it: the answers of a vocabulary."""
         axes, tensor = self.described(name)
         places, values = ranked(tensor[part_of(axes, asked)], count)
-        return packed_numbers({"places": places, "values": values})
+        return packed({"places": places, "values": values})
 
     def heads(self, attentions: Sequence[str], sentence: int, dots: int) -> bytes:
         """Thumbnails of at most so many dots a side, and measures, of all heads of attentions, for one sentence."""
@@ -326,7 +316,6 @@ class Run:
         return RUN_PATH.format(key=self.key, what=what) + (f"?{asked}" if asked else "")
 
     def heads_of(self, attention: str, sentence: int, dots: int) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-        """The same of one attention."""
         name, looks = f"{attention}.weights", f"{attention}.may_look"
         if name in self.trace and looks in self.trace:  # together, for a block is computed once
             self.numbers.fetch(self.key, self.trace, [name, looks])

@@ -5,8 +5,9 @@ What is sent of a run never changes, for a run is called by what was asked for: 
 
 import base64
 import gzip
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from html import escape
 from typing import Annotated, Any
 
@@ -18,37 +19,26 @@ from glassformer.base.errors import GlassformerError
 from glassformer.page.meta import framed
 from glassformer.page.page import WITHOUT_SCRIPT, block_of, script_files, texts_of_page
 from glassformer.page.sections.carried import compressed
-from glassformer.page.server.asked import KEY, Asked, cells_in, read_asked
+from glassformer.page.server.asked import KEY, Asked, read_asked
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.guard import Guard
 from glassformer.page.server.home import AskedModel, Home
 from glassformer.page.server.overview import packed, unfinished
-from glassformer.page.server.pictures import Scale, weights_of
-from glassformer.page.server.sent import in_json, packed_as, text_route
+from glassformer.page.server.pictures import weights_of
+from glassformer.page.server.queries import BINARY, FILE, JSON, answer_to, read_query
 from glassformer.page.server.trees import read_asked_tree
 from glassformer.run.serving.limits import read_body
 from glassformer.run.serving.refusals import MethodError, MissingError, RequestError, refused
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
-BINARY = "application/octet-stream"
 MOST_BESIDE = 256_000
 """Bytes of one answer that are sent with the page: what is larger must not hold up its script."""
 
 RunKey = Annotated[str, Path(pattern=KEY)]
 KnownRun = Annotated[str, Query(pattern=f"^$|{KEY}")]
 ModelName = Annotated[str, Path(max_length=200)]
-TensorName = Annotated[str, Query(min_length=1, max_length=200)]
-TensorNames = Annotated[str, Query(min_length=1, max_length=20_000)]
-"""Several of them, with commas between."""
-Language = Annotated[str, Query(pattern=r"^[a-z]{2}$")]
-Count = Annotated[int, Query(ge=1, le=100)]
-Part = Annotated[str, Query(max_length=200, pattern=r"^[0-9:, ]*$")]
-Dots = Annotated[int, Query(ge=1, le=2048)]
-Side = Annotated[int, Query(ge=1, le=64)]
-CellText = Annotated[str, Query(max_length=80, pattern=r"^(\d{1,9}(,\d{1,9})*)?$")]
 Mark = Annotated[str, Query(max_length=80, pattern=r"^(\d+-\d+)?$")]
 FileName = Annotated[str, Path(max_length=80)]
-Sentence = Annotated[int, Query(ge=0, le=1_000_000)]
 Offset = Annotated[int, Query(ge=0)]
 
 
@@ -160,80 +150,18 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
     async def tree(request: Request) -> Response:
         return in_json(request, await desk.tree(read_asked_tree(await request.body())))
 
-    @app.get("/api/runs/{key}")
-    async def overview(request: Request, key: RunKey) -> Response:
-        return in_json(request, desk.run(key).overview, NEVER_CHANGES)
-
-    @app.delete("/api/runs/{key}")
-    async def forget(key: RunKey) -> Response:
-        desk.forget(key)
-        return Response(status_code=204)
-
-    @app.get("/api/runs/{key}/honesty")
-    async def honesty(request: Request, key: RunKey) -> Response:
-        return in_json(request, await desk.answer(desk.run(key).honesty), NEVER_CHANGES)
-
-    @app.get("/api/runs/{key}/numbers")
-    async def numbers(key: RunKey) -> Response:
-        return Response(await desk.answer(desk.run(key).all_numbers), 200, NEVER_CHANGES, BINARY)
-
-    @app.get("/api/runs/{key}/page")
-    async def whole(key: RunKey, language: Language = "en") -> Response:
-        # Opened here it would stand under the policy of this server: it is a file to keep.
-        headers = {"Content-Disposition": 'attachment; filename="page.html"'}
-        run = desk.run(key)
-        return Response(await desk.answer(lambda: run.page(language)), 200, headers, "text/html")
-
-    @app.get("/api/runs/{key}/tensor")
-    async def tensor(key: RunKey, name: TensorName, part: Part = "") -> Response:
-        run = desk.run(key)
-        return Response(await desk.answer(lambda: run.part(name, part)), 200, NEVER_CHANGES, BINARY)
-
-    @app.get("/api/runs/{key}/picture")
-    async def picture(
-        key: RunKey,
-        name: TensorName,
-        part: Part = "",
-        rows: Dots = 512,
-        columns: Dots = 512,
-        scale: Scale = "linear",
-    ) -> Response:
-        run = desk.run(key)
-        drawn = await desk.answer(lambda: run.picture(name, part, (rows, columns), scale))
-        return Response(drawn, 200, NEVER_CHANGES, BINARY)
-
-    @app.get("/api/runs/{key}/pictures")
-    async def drawn_together(key: RunKey, names: TensorNames, rows: Dots = 512, columns: Dots = 512) -> Response:
-        run = desk.run(key)
-        drawn = await desk.answer(lambda: run.pictures(names.split(","), (rows, columns)))
-        return Response(drawn, 200, NEVER_CHANGES, BINARY)
-
-    @app.get("/api/runs/{key}/heads")
-    async def heads(key: RunKey, attention: TensorNames, sentence: Sentence = 0, dots: Side = 32) -> Response:
-        run = desk.run(key)
-        return Response(
-            await desk.answer(lambda: run.heads(attention.split(","), sentence, dots)), 200, NEVER_CHANGES, BINARY
-        )
-
-    @app.get("/api/runs/{key}/section")
-    async def section(request: Request, key: RunKey, name: TensorName) -> Response:
-        run = desk.run(key)
-        return in_json(request, await desk.answer(lambda: run.section(name)), NEVER_CHANGES)
-
-    @app.get("/api/runs/{key}/largest")
-    async def largest(request: Request, key: RunKey, name: TensorName, part: Part = "", count: Count = 3) -> Response:
-        run = desk.run(key)
-        return in_json(request, await desk.answer(lambda: run.largest(name, part, count)), NEVER_CHANGES)
-
-    @app.get("/api/runs/{key}/explain")
-    async def explain(request: Request, key: RunKey, name: TensorName, cell: CellText = "") -> Response:
-        index = [int(step) for step in cell.split(",")] if cell else []
-        return in_json(request, await desk.explain(key, name, index), NEVER_CHANGES)
-
-    @app.get("/api/runs/{key}/explained")
-    async def explained(request: Request, key: RunKey, numbers: TensorNames) -> Response:
-        run = desk.run(key)
-        return in_json(request, await desk.answer(lambda: run.explained(cells_in(numbers))), NEVER_CHANGES)
+    @app.get("/api/runs/{key}/{what}")
+    async def of_run(request: Request, key: RunKey, what: FileName) -> Response:
+        kind, make = answer_to(what)
+        run, query = desk.run(key), read_query(request.query_params)
+        data = await desk.answer(lambda: make(run, query))
+        if what == "explain":
+            desk.look_around(run, query.name)
+        if kind == JSON:
+            return in_json(request, data, NEVER_CHANGES)
+        # Opened here a page would stand under the policy of this server: it is a file to keep.
+        kept = {"Content-Disposition": 'attachment; filename="page.html"'}
+        return Response(data, 200, kept if kind == FILE else NEVER_CHANGES, kind)
 
     return app
 
@@ -291,6 +219,32 @@ def shell(title: str, elements: Sequence[str]) -> str:
     return framed("glassformer", head, body)
 
 
+@cache
+def packed_text(name: str) -> bytes:
+    """A text that travels beside a page, read and compressed once for all pages."""
+    return compressed(texts_of_page()[name])
+
+
+def text_route(name: str) -> Callable[[Request], Awaitable[Response]]:
+
+    async def send(request: Request) -> Response:
+        return in_json(request, packed_text(name))
+
+    return send
+
+
+def in_json(request: Request, data: bytes, headers: dict[str, str] | None = None) -> Response:
+    return packed_as(request, data, "application/json", headers)
+
+
+def packed_as(request: Request, data: bytes, kind: str, headers: dict[str, str] | None = None) -> Response:
+    """What is compressed, as it is or unpacked for one who does not take it so."""
+    headers = {"Vary": "Accept-Encoding", **(headers or {})}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(data, 200, {**headers, "Content-Encoding": "gzip"}, kind)
+    return Response(gzip.decompress(data), 200, headers, kind)
+
+
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, GlassformerError)
     return refused(error)
@@ -305,7 +259,6 @@ async def _malformed(request: Request, error: Exception) -> Response:
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
-    """What has no route."""
     assert isinstance(error, HTTPException)
     asked = f"{request.method} {request.url.path.partition('/api')[2][:80] or 'another address'}"
     if error.status_code == 405:

@@ -44,7 +44,6 @@ class ChangeWordStep(Settings):
     where: Side = "inputs"
 
     def read(self, traces: TraceOf) -> Intervention:
-        """As a run takes it."""
         return ChangeWord(self.token, self.id, self.sentence, self.where)
 
 
@@ -58,7 +57,6 @@ class MaskWordStep(Settings):
     where: Side = "inputs"
 
     def read(self, traces: TraceOf) -> Intervention:
-        """As a run takes it."""
         return MaskWord(self.token, self.mask_id, self.sentence, self.where)
 
 
@@ -73,7 +71,6 @@ class VisibilityStep(Settings):
     sentence: int = 0
 
     def read(self, traces: TraceOf) -> Intervention:
-        """As a run takes it."""
         return Visibility(self.attention, self.query, self.key, self.kind == "allow", self.head, self.sentence)
 
 
@@ -86,7 +83,6 @@ class ReplaceStep(Settings):
     cell: Cell = ()
 
     def read(self, traces: TraceOf) -> Intervention:
-        """As a run takes it."""
         return Replace(self.where, self.by, self.cell)
 
 

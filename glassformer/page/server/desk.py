@@ -9,20 +9,26 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from glassformer.look.texts.trace import trace
+from glassformer.look.trace.run import Options
 from glassformer.look.trace.trace import Trace
+from glassformer.models.transformer import Transformer
 from glassformer.page.server.answers import Run
 from glassformer.page.server.asked import Asked
-from glassformer.page.server.begin import begin
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.offers import Models
+from glassformer.page.server.overview import overview
 from glassformer.page.server.trees import MOST_TREES, AskedTree, grow
-from glassformer.run.serving.refusals import BusyError, MissingError
+from glassformer.run.serving.refusals import BusyError, MissingError, TooLargeError
 from glassformer.run.serving.stopping import in_thread
+from glassformer.saved.artefact import Artefact
 
 MOST_RUNS = 32
 MOST_BYTES = 512_000_000
 MOST_WAITING = 64
 READERS = 2
+MOST_TOKENS = 2048
+"""Tokens of one text; all texts of a run together may have twice as many, padding included."""
 
 Answer = TypeVar("Answer")
 
@@ -38,17 +44,9 @@ class Waiting(Generic[Answer]):
 class Desk:
     """Answers requests; runs are computed one after the other, on all cores, answers in between."""
 
-    def __init__(
-        self,
-        models: Models,
-        *,
-        most_runs: int = MOST_RUNS,
-        most_bytes: int = MOST_BYTES,
-        most_waiting: int = MOST_WAITING,
-        numbers: Numbers | None = None,
-    ) -> None:
-        self.models, self.most_runs, self.most_bytes, self.most_waiting = models, most_runs, most_bytes, most_waiting
-        self.numbers = numbers or Numbers()
+    def __init__(self, models: Models) -> None:
+        self.models, self.most_runs, self.most_bytes, self.most_waiting = models, MOST_RUNS, MOST_BYTES, MOST_WAITING
+        self.numbers = Numbers()
         self.runs: OrderedDict[str, Run] = OrderedDict()
         self.trees: OrderedDict[str, bytes] = OrderedDict()
         self.waiting: dict[str, Waiting[Any]] = {}
@@ -58,7 +56,6 @@ class Desk:
         self.next: Future[None] | None = None
 
     def close(self) -> None:
-        """Stop what is being done."""
         for waiting in self.waiting.values():
             waiting.task.cancel()
         self.runner.shutdown(wait=False, cancel_futures=True)
@@ -73,7 +70,6 @@ class Desk:
         return self.runs[key]
 
     def trace(self, key: str) -> Trace:
-        """The trace of a run that is kept; raises MissingError."""
         return self.run(key).trace
 
     async def ask(self, asked: Asked) -> Run:
@@ -100,7 +96,6 @@ class Desk:
                     del self.waiting[key]
 
     async def make(self, asked: Asked) -> Run:
-        """Run it, and keep it."""
         steps = [step.read(self.trace) for step in asked.steps]
         return self.keep(await in_thread(self.runner, lambda: self.run_of(asked, steps)))
 
@@ -111,9 +106,10 @@ class Desk:
 
     def run_of(self, asked: Asked, steps: Sequence[Any]) -> Run:
         """The run of a wish, with the sections that its model has beside the usual ones."""
-        makers = self.models.offer(asked.model).makers
-        model, copy = self.models[asked.model], self.models.copy(asked.model)
-        return begin(model, asked, self.numbers, steps, makers, copy)
+        makers, model = self.models.offer(asked.model).makers, self.models[asked.model]
+        found = begin(model, asked, steps, self.models.copy(asked.model))
+        record, whole = overview(asked, found, model, tuple(makers))
+        return Run(asked.key, found, record, whole, self.numbers, asked.model, model, makers)
 
     def look_ahead(self, asked: Asked, then: Callable[[], None]) -> None:
         """Have what is shown first of a run worked out before a page asks for it; then do what is given."""
@@ -129,11 +125,9 @@ class Desk:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the runs that are kept."""
         return sum(run.nbytes for run in self.runs.values())
 
     def forget(self, key: str) -> None:
-        """Keep this run no longer."""
         if self.runs.pop(key, None) is not None:
             self.numbers.forget(key)
 
@@ -145,7 +139,6 @@ class Desk:
         return await self.shared(asked.key, lambda: self.grow(asked))
 
     async def grow(self, asked: AskedTree) -> bytes:
-        """Search, and keep the tree."""
         found = await in_thread(self.runner, lambda: grow(self.models[asked.model], asked))
         self.trees[asked.key] = found
         while len(self.trees) > MOST_TREES:
@@ -153,14 +146,30 @@ class Desk:
         return found
 
     async def answer(self, work: Callable[[], Answer]) -> Answer:
-        """An answer about a run that is kept."""
         return await in_thread(self.readers, work)
 
-    async def explain(self, key: str, name: str, cell: Sequence[int]) -> bytes:
-        """One number explained; behind it what may be asked for next is worked out, for the last number alone."""
-        run = self.run(key)
-        explained = await self.answer(lambda: run.explain(name, cell))
+    def look_around(self, run: Run, name: str) -> None:
+        """Have what may be asked for after a number worked out, for the last number alone."""
         if self.next is not None:
             self.next.cancel()
         self.next = self.ahead.submit(run.look_around, name)
-        return explained
+
+
+def begin(model: Artefact, asked: Asked, steps: Sequence[Any], copy: Transformer | None = None) -> Trace:
+    """Run what was asked for; `copy` as in `trace.run.Options`. Raises what `Model.trace` raises, and TooLargeError."""
+    texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
+    lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
+    if max(lengths) > MOST_TOKENS or max(lengths) * len(texts) > 2 * MOST_TOKENS:
+        raise TooLargeError(
+            f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with padding",
+            got=f"{max(lengths):,} in the longest of {len(texts)}",
+        )
+    return trace(
+        model,
+        asked.texts,
+        asked.seconds,
+        choices=asked.choices,
+        target_ids=asked.target_ids,
+        interventions=steps,
+        options=Options(copy=copy),
+    )

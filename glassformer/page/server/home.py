@@ -127,7 +127,6 @@ class Home:
         self.received += len(data)
 
     def close(self) -> None:
-        """Delete what was dropped."""
         if self.temporary is not None:
             self.temporary.cleanup()
 
@@ -145,7 +144,6 @@ def own_offers(taken: dict[str, Offer]) -> list[Offer]:
 
 
 def runs() -> list[str]:
-    """The folders of runs, the last one first."""
     try:
         folders = [each for each in Path(RUNS).iterdir() if is_model(each)]
         return [str(each) for each in sorted(folders, key=lambda each: each.stat().st_mtime, reverse=True)[:MOST_OWN]]
@@ -162,7 +160,6 @@ def is_model(folder: Path) -> bool:
 
 
 def recent() -> list[str]:
-    """What was opened before, the last first."""
     try:
         listed = parse_json((cache_folder() / RECENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -184,7 +181,6 @@ def remember(place: str | Path) -> None:
 
 
 def same(one: str | Path, other: str | Path) -> bool:
-    """Whether two places are the same model."""
     if str(one) == str(other):
         return True
     named = travels(one) or travels(other) or str(one).startswith(HUB) or str(other).startswith(HUB)
@@ -192,11 +188,9 @@ def same(one: str | Path, other: str | Path) -> bool:
 
 
 def example_of(offer: Offer) -> Example:
-    """The question of a card."""
     given = Example(offer.texts, offer.seconds, offer.choices)
     return examples_of(offer.name, given)[0] if travels(offer.place) else given
 
 
 def text_of(offer: Offer) -> str:
-    """The text of a card."""
     return " ".join((*offer.texts[:1], *(offer.seconds or ())[:1]))

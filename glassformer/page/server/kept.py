@@ -35,7 +35,6 @@ class Kept(Generic[Key]):
         return found
 
     def known(self, key: Key) -> bytes | None:
-        """The answer, if it is kept."""
         with self.lock:
             if key in self.answers:
                 self.answers.move_to_end(key)

@@ -2,21 +2,14 @@
 
 import math
 import threading
-from typing import TYPE_CHECKING
-
-import torch
-
-from glassformer.look.trace.trace import Trace
-
-if TYPE_CHECKING:
-    pass
-
 from collections import OrderedDict
 from collections.abc import Iterable
 
+import torch
 from torch import Tensor
 
 from glassformer.look.formulas.named import Source
+from glassformer.look.trace.trace import Trace
 
 MOST_BYTES = 256_000_000
 
@@ -46,7 +39,6 @@ class Numbers:
         return found
 
     def lacking(self, run: str, names: Iterable[str]) -> list[str]:
-        """Those that are not kept now."""
         with self.lock:
             return [name for name in names if (run, name) not in self.kept]
 
@@ -61,13 +53,11 @@ class Numbers:
                 self.nbytes -= self.kept.popitem(last=False)[1].nbytes
 
     def forget(self, run: str) -> None:
-        """A run has gone."""
         with self.lock:
             for key in [key for key in self.kept if key[0] == run]:
                 self.nbytes -= self.kept.pop(key).nbytes
 
     def source(self, run: str, trace: Trace, names: Iterable[str]) -> Source:
-        """Several tensors at hand, for a formula."""
         places = None if trace.scored_at is None else trace.scored_at.cpu()
         return Source(places, trace.tensor, self.fetch(run, trace, names))
 

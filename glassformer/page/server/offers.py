@@ -1,26 +1,22 @@
 """The models that a page can choose from: each is opened when it is first asked for, and few stay open."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from glassformer.base.errors import UnknownNameError, did_you_mean
 from glassformer.base.json_text import read_json
 from glassformer.bundled.texts import slides
 from glassformer.bundled.travelling import located, travelling, travels
+from glassformer.models.transformer import Transformer
+from glassformer.page.sections.sections import Maker
 from glassformer.page.sections.training import Training, has_training, is_unfinished, watched_texts
 from glassformer.page.site.examples import Example, examples_of
+from glassformer.saved.artefact import Artefact
 from glassformer.tasks import TASKS
-
-if TYPE_CHECKING:
-    from glassformer.models.transformer import Transformer
-    from glassformer.page.sections.sections import Maker
-    from glassformer.saved.artefact import Artefact
 
 MOST_OPEN = 3
 # A text to begin with where the task has none of its own.

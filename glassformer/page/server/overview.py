@@ -3,13 +3,11 @@
 The parts that do not change from run to run, the vocabulary and the weights, are asked for apart.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -22,10 +20,8 @@ from glassformer.page.sections.editing import editing_record
 from glassformer.page.sections.record import record_without_model, run_record
 from glassformer.page.sections.sections import MAKERS, MODEL_MAKERS
 from glassformer.page.server.asked import Asked
-from glassformer.page.server.sizes import Shape, numbers, shapes
-
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
+from glassformer.page.server.sizes import numbers, shapes
+from glassformer.saved.artefact import Artefact
 
 MOST_WHOLE = 4_000_000
 """Bytes of a run, and of the weights of a model, that a page takes whole, so that it works out all numbers itself. For
@@ -37,89 +33,60 @@ OF_MODEL = ("model", "formulas", "facts", "weights", "documents", "vectors")
 Span = tuple[int, int, int] | None
 """Which of the texts of a row, and the characters [start, end) of it; None for a token that was added."""
 
+UNKNOWN: dict[str, list[list[Span]] | None] = {"inputs": None, "decoder_inputs": None}
 
-def overview(model: Artefact, asked: Asked, trace: Trace, more: Sequence[str] = ()) -> tuple[dict[str, Any], bool]:
-    """The record of a run, and whether its numbers may be sent whole. `more` are sections that its model has beside the
-    usual ones.
+
+def overview(
+    asked: Asked, trace: Trace, model: Artefact | None = None, more: Sequence[str] = ()
+) -> tuple[dict[str, Any], bool]:
+    """The record of a run, and whether its numbers may be sent whole. Without the model it is not known where a token
+    is in its text, nor by which verb the model writes. `more` are sections that it has beside the usual ones.
 
     The honesty gate is no part of it: it takes as long as the run itself, and is asked for apart.
     """
-    writes = None if model.config.decoder is None else writing_verb(model)
-    return overview_of(asked, trace, spans(model, asked, trace), writes=writes, sections=more)
-
-
-def overview_of(
-    asked: Asked,
-    trace: Trace,
-    found_spans: dict[str, list[list[Span]] | None],
-    *,
-    writes: str | None = None,
-    sections: Sequence[str] = (),
-) -> tuple[dict[str, Any], bool]:
-    """The same where the spans of tokens are known, or unknown to all; `writes`: the verb that writes."""
     found = shapes(trace)
+    weights = {name: shape for name, shape in found.items() if name.endswith("_attention.weights")}
     whole = numbers(found) * trace.dtype.itemsize <= MOST_WHOLE
     # A vocabulary has tens of thousands of words, and is asked for apart.
     quiet = replace(trace, measure_honesty=None, words=replace(trace.words, vocabulary=()))
     record = run_record(quiet, Carried(MOST_WHOLE), asked.model)
-    record["places"] = list(trace.chosen_tokens)
-    more = {
+    told = {
         "editing": editing_record(trace, alone=False),
         "run": asked.key,
         "asked": asked.model_dump(mode="json"),
         "shapes": {name: list(shape) for name, shape in found.items()},
-        "spans": found_spans,
-        "attentions": attentions(found),
+        "spans": UNKNOWN if model is None else spans(model, asked, trace),
+        "attentions": {name.removesuffix(".weights"): shape[1] for name, shape in weights.items()},
         "whole": whole,
-        "whole_weights": weight_bytes(trace) <= MOST_WHOLE,
-        "sections": [*MAKERS, *MODEL_MAKERS, *sections],
-        "writes": writes,
+        "whole_weights": sum(4 * weight.numel() for weight in trace.parameters.values()) <= MOST_WHOLE,
+        "sections": [*MAKERS, *MODEL_MAKERS, *more],
+        "writes": None if model is None or model.config.decoder is None else writing_verb(model),
     }
-    return record | more, whole
+    return record | told, whole
 
 
 def unfinished(asked: Asked) -> bytes:
     """The record of a run that is still trained: it has no model yet, so that a page shows its training alone."""
     record = record_without_model(asked.model)
     more = {"editing": None, "run": asked.key, "asked": asked.model_dump(mode="json"), "shapes": {}, "attentions": {}}
-    spans = {"inputs": None, "decoder_inputs": None}
-    return packed(record | more | {"spans": spans, "whole": False, "whole_weights": False})
+    return packed(record | more | {"spans": UNKNOWN, "whole": False, "whole_weights": False})
 
 
 def packed(values: object, *, level: int = 3) -> bytes:
     """As compressed JSON; a higher level is for what is sent once and kept, as a vocabulary."""
-    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
-    return gzip.compress(text.encode(), compresslevel=level, mtime=0)
+    return compressed_json(json_bytes(values), level=level)
 
 
-def packed_numbers(values: object) -> bytes:
-    """The same of what may hold numbers that JSON lacks, and has many: pydantic writes them in a fifth of the time."""
-    return compressed_json(json_numbers(values))
-
-
-def json_numbers(values: object) -> bytes:
-    """The same before it is compressed."""
+def json_bytes(values: object) -> bytes:
+    """As JSON, with words for the numbers that it lacks: pydantic writes them in a fifth of the time."""
     try:
         return to_json(values, inf_nan_mode="strings")
     except PydanticSerializationError:  # a text with half of a surrogate pair, which `json` escapes
         return json.dumps(as_json(values), allow_nan=False, separators=(",", ":")).encode()
 
 
-def compressed_json(text: bytes) -> bytes:
-    """JSON as it is sent."""
-    return gzip.compress(text, compresslevel=3, mtime=0)
-
-
-def weight_bytes(trace: Trace) -> int:
-    """How large all weights are as float32."""
-    return sum(4 * tensor.numel() for tensor in trace.parameters.values())
-
-
-def attentions(found: dict[str, Shape]) -> dict[str, int]:
-    """Every attention with its number of heads."""
-    return {
-        name.removesuffix(".weights"): shape[1] for name, shape in found.items() if name.endswith("_attention.weights")
-    }
+def compressed_json(text: bytes, *, level: int = 3) -> bytes:
+    return gzip.compress(text, compresslevel=level, mtime=0)
 
 
 def spans(model: Artefact, asked: Asked, trace: Trace) -> dict[str, list[list[Span]] | None]:
@@ -130,7 +97,7 @@ def spans(model: Artefact, asked: Asked, trace: Trace) -> dict[str, list[list[Sp
     if asked.choices is not None:
         firsts, seconds = asked.texts * len(asked.choices), asked.choices
     before, after = (len(ids) for ids in model.tokenizer.frame_ids)
-    sides: dict[str, list[list[Span]] | None] = {"inputs": None, "decoder_inputs": None}
+    sides = dict(UNKNOWN)
     if seconds is None or two_stacks:
         plain = [[*[None] * before, *tokens_of(model, 0, text), *[None] * after] for text in firsts]
         reader = Reader.of(model)
@@ -152,5 +119,4 @@ def spans(model: Artefact, asked: Asked, trace: Trace) -> dict[str, list[list[Sp
 
 
 def tokens_of(model: Artefact, which: int, text: str) -> list[Span]:
-    """Where the tokens of one text are in it."""
     return [(which, start, end) for start, end in model.tokenizer.encode(text, special=False).offsets]

@@ -3,41 +3,30 @@
 H heads · Q query tokens · K key tokens · R rows of a picture · C columns of a picture
 """
 
-from __future__ import annotations
-
 import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import save
+from torch import Tensor
+from torch.nn import functional as F
 
 from glassformer.base.errors import UnknownNameError
+from glassformer.look.summaries.head_measures import largest_in
 from glassformer.look.trace.cell import Axes
 from glassformer.models.names import parameter_names
 from glassformer.page.page import own_memory
 from glassformer.page.sections.carried import lossless
 from glassformer.page.server.overview import MOST_WHOLE
 from glassformer.run.serving.refusals import TooLargeError
-
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
-
-import re
-from typing import Literal
-
-from torch import Tensor
-from torch.nn import functional as F
-
-from glassformer.look.summaries.head_measures import largest_in
+from glassformer.saved.artefact import Artefact
 
 MOST_NUMBERS = 1 << 22
 MOST_DOTS = 1 << 22
-THUMBNAIL = 32
 # The smallest number of a logarithmic picture as a share of the largest.
 FAINTEST = 1e-6
 SPAN = re.compile(r"(?P<start>\d{1,9})?(?P<to>:(?P<stop>\d{1,9})?)?")
-Scale = Literal["linear", "log", "signed"]
 # A signed picture lifts small numbers, as the page does when it colours cells (`LIFT`, `scaleOf` there).
 LIFT = 0.7
 # How many numbers are looked at for the scale of a large tensor, and which share of them may lie beyond it.
@@ -77,16 +66,9 @@ def numbers_of(tensor: Tensor, part: Sequence[slice]) -> bytes:
     return save({"numbers": found.contiguous().clone()}, starts(part))
 
 
-def picture_of(
-    tensor: Tensor, part: Sequence[slice], size: tuple[int, int], scale: Scale, full: float | None = None
-) -> bytes:
-    """Part of a tensor as dots, at most R×C; `full`: full strength of the signed scale. Raises TooLargeError."""
-    if scale == "signed":
-        dots, highest = signed_picture(tensor, part, size, full)
-        lowest = -highest
-    else:
-        dots, lowest, highest = picture(tensor[tuple(part)], size, scale)
-    limits = {"lowest": repr(lowest), "highest": repr(highest), "scale": scale}
+def picture_of(tensor: Tensor, part: Sequence[slice], size: tuple[int, int]) -> bytes:
+    """Part of a tensor as dots, at most R×C; raises TooLargeError."""
+    dots, limits = picture(tensor[tuple(part)], size)
     return save({"picture": dots.contiguous()}, starts(part) | limits)
 
 
@@ -103,26 +85,22 @@ def starts(part: Sequence[slice]) -> dict[str, str]:
     return {"start": ",".join(str(each.start) for each in part)}
 
 
-def picture(
-    tensor: Tensor, size: tuple[int, int], scale: Literal["linear", "log"] = "linear"
-) -> tuple[Tensor, float, float]:
-    """Dots [..., R, C], and the numbers that the dots 1 and 255 stand for. 0 stands for what is not finite.
+def picture(tensor: Tensor, size: tuple[int, int]) -> tuple[Tensor, dict[str, str]]:
+    """Dots [..., R, C] on a logarithmic scale, which is for shares, and the numbers that the dots 1 and 255 stand for.
 
-    A dot that stands for several numbers shows the one that is farthest from 0. On the logarithmic scale, which is for
-    shares, 0 also stands for what is not above 0, and 1 for a millionth of the largest, and less.
+    A dot that stands for several numbers shows the one that is farthest from 0; 0 stands for what is not finite or not
+    above 0, and 1 for a millionth of the largest, and less.
     """
     values = small(tensor, size)
-    shown = values.isfinite() & ((values > 0) | torch.tensor(scale == "linear"))
-    if not shown.any():
-        return torch.zeros_like(values, dtype=torch.uint8), 0.0, 0.0
-    lowest, highest = float(values[shown].min()), float(values[shown].max())
-    if scale == "log":
-        lowest = max(lowest, highest * FAINTEST)
+    shown = values.isfinite() & (values > 0)
+    lowest = highest = 0.0
+    dots = torch.zeros_like(values)
+    if shown.any():
+        highest = float(values[shown].max())
+        lowest = max(float(values[shown].min()), highest * FAINTEST)
         share = (values.clamp(min=lowest) / lowest).log() / max(math.log(highest / lowest), 1e-30)
-    else:
-        share = (values - lowest) / max(highest - lowest, 1e-30)
-    dots = torch.where(shown, 1 + (share.clamp(0, 1).nan_to_num(0) * 254).round(), torch.zeros(()))
-    return dots.to(torch.uint8), lowest, highest
+        dots = torch.where(shown, 1 + (share.clamp(0, 1).nan_to_num(0) * 254).round(), dots)
+    return dots.to(torch.uint8), {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
 
 
 def signed(values: Tensor, full: float) -> Tensor:
@@ -165,14 +143,13 @@ def pooled(values: Tensor, size: tuple[int, int]) -> Tensor:
     return values.flatten(1).gather(1, where.flatten(1)).reshape(where.shape)
 
 
-def heads(weights: Tensor, measured: Tensor, dots: int = THUMBNAIL) -> tuple[dict[str, Tensor], dict[str, str]]:
+def heads(weights: Tensor, measured: Tensor, dots: int) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Thumbnails and measures of all heads of one attention, for one sentence, with the shares that the dots mean.
 
     weights [H, Q, K] · measured [H, 10], as `head_measures.measure` gives them
     """
-    thumbnails, lowest, highest = picture(largest_in(weights, dots), (dots, dots), "log")
-    found = {"thumbnails": thumbnails, "statistics": measured.float()}
-    return found, {"lowest": repr(lowest), "highest": repr(highest), "scale": "log"}
+    thumbnails, limits = picture(largest_in(weights, dots), (dots, dots))
+    return {"thumbnails": thumbnails, "statistics": measured.float()}, limits
 
 
 def ranked(values: Tensor, count: int) -> tuple[list[int], list[float]]:

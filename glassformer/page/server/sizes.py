@@ -17,7 +17,6 @@ Shape = tuple[int, ...]
 
 
 def shapes(trace: Trace) -> dict[str, Shape]:
-    """The whole shape of each tensor of a run."""
     known: dict[str, Shape] = {name: tuple(tensor.shape) for name, tensor in trace.facts.items()}
     known |= {name: tuple(tensor.shape) for name, tensor in trace.parameters.items()}
     sentences, tokens = text_sizes(trace)
@@ -59,5 +58,4 @@ def size_of(formula: Formula, axis: str, known: Mapping[str, Shape]) -> int:
 
 
 def numbers(found: Mapping[str, Shape]) -> int:
-    """How many numbers all of them hold."""
     return sum(map(math.prod, found.values()))

@@ -1,9 +1,7 @@
 """What a page asks to be written: how a text would be translated, continued or replied to, step by step."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -11,15 +9,12 @@ from glassformer.base.settings import Seed, Settings
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import LengthPenalty
 from glassformer.look.texts.search_tree import search_tree, writing_verb
-from glassformer.page.json_numbers import as_json
 from glassformer.page.server.asked import Name, Text
 from glassformer.page.server.overview import packed
 from glassformer.run.serving.limits import read_body
 from glassformer.run.serving.refusals import TooLargeError
+from glassformer.saved.artefact import Artefact
 from glassformer.tasks import VERBS
-
-if TYPE_CHECKING:
-    from glassformer.saved.artefact import Artefact
 
 MOST_TOKENS = 128
 """Tokens of a text whose search is drawn: its tree has some nodes for each beam and each token that is written."""
@@ -68,4 +63,4 @@ def grow(model: Artefact, asked: AskedTree) -> bytes:
     options = WritingOptions(**asked.model_dump(exclude={"model", "text", "begins"}))
     verb = writing_verb(model)
     text = asked.text.split("\n") if VERBS[verb].turns else asked.text
-    return packed(as_json(search_tree(model, text, options, verb=verb, begins=asked.begins).to_dict()))
+    return packed(search_tree(model, text, options, verb=verb, begins=asked.begins).to_dict())

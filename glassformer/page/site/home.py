@@ -86,7 +86,6 @@ def document_of(head: str, body: str, more: str = "", language: str = ENGLISH) -
 
 
 def listed(cards: Sequence[Shown], *, label: str = "", named: str = "models") -> str:
-    """Cards as a list."""
     called = f' aria-labelledby="{label}"' if label else f' aria-label="{escape(named)}"'
     return f'<ul class="cards"{called}>{"".join(map(drawn, cards))}</ul>'
 

@@ -1,22 +1,19 @@
 """A site of static pages: a home page, a page for each model and example, and what all of them share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.decode.options import WritingOptions
 from glassformer.look.texts.search_tree import search_tree
 from glassformer.look.texts.trace import trace as traced
+from glassformer.look.trace.trace import Trace
 from glassformer.page.meta import meta
 from glassformer.page.page import ENGLISH, built, check_language, page, shared_script
-from glassformer.page.sections.search import NAME as SEARCH
-from glassformer.page.sections.search import search_section
-from glassformer.page.sections.sections import sections_of
+from glassformer.page.sections.sections import SEARCH, search_section, sections_of
 from glassformer.page.sections.training import training_sections
 from glassformer.page.server.offers import Models, Offer
 from glassformer.page.site.cards import Card, card_of
@@ -25,10 +22,7 @@ from glassformer.page.site.examples import Example, examples_of
 from glassformer.page.site.folder import site_folder
 from glassformer.page.site.home import SAID, TITLE, Shown, home_file
 from glassformer.page.site.spoken import spoken, spoken_card
-
-if TYPE_CHECKING:
-    from glassformer.look.trace.trace import Trace
-    from glassformer.saved.artefact import Artefact
+from glassformer.saved.artefact import Artefact
 
 HOME, SHARED, EMBED = "index.html", "shared.js", "embed.js"
 MEGABYTES = 3
@@ -114,12 +108,7 @@ def made(
 ) -> tuple[Card, Trace]:
     """The card and the run of an example; its page and its two pictures are added to `files`."""
     example = each.example
-    trace = traced(
-        model,
-        list(example.texts),
-        None if example.seconds is None else list(example.seconds),
-        choices=None if example.choices is None else list(example.choices),
-    )
+    trace = traced(model, example.texts, example.seconds, choices=example.choices)
     card = spoken_card(card_of(trace, example), language)
     sections: dict[str, Any] = sections_of(trace) | training_sections(model.source)
     if trace.words.decoder_inputs and example.seconds is None:
@@ -154,7 +143,6 @@ def tree_of(model: Artefact, text: str) -> Any:
 
 
 def shown_card(each: Planned, card: Card, trace: Trace, language: str) -> Shown:
-    """The card of a page of the site."""
     file = f"{each.stem}.html"
     return Shown(
         name=each.offer.name,

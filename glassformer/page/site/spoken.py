@@ -37,7 +37,6 @@ def spoken(text: str, language: str) -> str:
 
 
 def put(parts: Sequence[str], language: str, place: re.Match[str]) -> str:
-    """What stands in a place of a sentence."""
     quoted, order = place.groups()
     part = parts[int(order)]
     return quoted + part if quoted else spoken(part, language)

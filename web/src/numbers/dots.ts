@@ -83,21 +83,17 @@ export class Part implements Partial {
 /** A tensor of at most so many numbers is fetched whole to be drawn; of a larger one a picture is. */
 export const DRAWN_WHOLE = 4096;
 
-/** How dots stand for numbers; `signed`: see `Dots`. */
-export type Scale = "linear" | "log" | "signed";
-
-/** Dots of one byte: 0 is not finite, 1 the lowest number, 255 the highest. */
+/** Dots of one byte: 0 is not finite or not above 0, 1 the lowest number, 255 the highest, on a logarithmic scale. */
 export interface Picture {
   readonly dots: Tensor;
   readonly lowest: number;
   readonly highest: number;
-  readonly scale: Scale;
 }
 
 /** A picture as a server sends it. */
-export function pictureOf(bytes: ArrayBuffer, name: string, scale: Scale): Picture {
+export function pictureOf(bytes: ArrayBuffer, name: string): Picture {
   const dots = readTensors(bytes).get("picture");
   const told = metadataOf(bytes);
   if (dots === undefined) throw new Error(`the server has sent no picture of ${name}`);
-  return { dots, scale, lowest: Number(told["lowest"]), highest: Number(told["highest"]) };
+  return { dots, lowest: Number(told["lowest"]), highest: Number(told["highest"]) };
 }

@@ -1,4 +1,4 @@
-/** What the sections of *Sum it up for me* tell, as `glassformer/page/sections/sums.py` writes them. */
+/** What the sections of *Sum it up for me* tell, as `glassformer/page/sections/summed.py` writes them. */
 
 import type { Side } from "./record.ts";
 

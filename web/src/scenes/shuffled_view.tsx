@@ -7,7 +7,7 @@ import type { Scout } from "../scout/scout.ts";
 import { usePalette } from "../views/hooks.ts";
 import { say } from "../words/say.ts";
 
-/** See `page/sections/sums.py`. */
+/** See `look/summaries/shuffled.py`. */
 interface Way {
   readonly positions: boolean;
   readonly causal: boolean;

@@ -9,7 +9,7 @@ export const QUERIES = {
   numbers: [],
   page: ["language"],
   tensor: ["name", "part"],
-  picture: ["name", "part", "rows", "columns", "scale"],
+  picture: ["name", "part", "rows", "columns"],
   pictures: ["names", "rows", "columns"],
   heads: ["attention", "sentence", "dots"],
   section: ["name"],

@@ -4,7 +4,7 @@ import { MissingTensor } from "../formulas/evaluator.ts";
 import { type Explanation, explainCell } from "../formulas/interpreter.ts";
 import { rulesFor } from "../formulas/rules_for.ts";
 import { type Heads, headsOf } from "../measures/heads.ts";
-import { Dots, Part, type Picture, pictureOf, type Scale } from "../numbers/dots.ts";
+import { Dots, Part, type Picture, pictureOf } from "../numbers/dots.ts";
 import { metadataOf, readTensors, sizeOf, type Tensor } from "../numbers/safetensors.ts";
 import { axisNames, type Cell } from "../record/axes.ts";
 import { FORMAT, type Formula, type Honesty } from "../record/record.ts";
@@ -205,12 +205,11 @@ export class HttpSource implements Source {
   async picture(
     name: string,
     part: string,
-    size: { rows: number; columns: number; scale?: Scale },
+    size: { rows: number; columns: number },
     signal?: AbortSignal,
   ): Promise<Picture> {
-    const { rows, columns, scale = "linear" } = size;
-    const query = { name, part, rows: String(rows), columns: String(columns), scale };
-    return pictureOf(await this.#again(() => inBytes(this.#path("picture", query), signal)), name, scale);
+    const query = { name, part, rows: String(size.rows), columns: String(size.columns) };
+    return pictureOf(await this.#again(() => inBytes(this.#path("picture", query), signal)), name);
   }
 
   /** Pictures and parts of what is not sent whole. */

@@ -3,6 +3,8 @@
 Written out in elementary steps, in double precision, and sharing no code with `parts/`: this is the side that checks.
 """
 
+from inspect import isabstract
+
 from glassformer.look.formulas.rules import activations, chains, masks, positions, rotations, softmax_and_norms, sums
 from glassformer.look.formulas.rules.evaluator import Rule
 
@@ -12,5 +14,5 @@ RULES: dict[str, type[Rule]] = {
     kind.name: kind
     for file in FILES
     for kind in vars(file).values()
-    if isinstance(kind, type) and issubclass(kind, Rule) and "name" in vars(kind)
+    if isinstance(kind, type) and issubclass(kind, Rule) and not isabstract(kind)
 }

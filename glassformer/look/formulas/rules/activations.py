@@ -53,7 +53,6 @@ def value_at(kind: str, x: float) -> float:
 
 @dataclass(frozen=True)
 class Activation(Rule):
-    name: ClassVar = "activation"
     x: Operand
     kind: str
 
@@ -81,7 +80,6 @@ class Activation(Rule):
 class Gate(Rule):
     """An activation function of a gate, times what the gate lets through."""
 
-    name: ClassVar = "gate"
     title: ClassVar = Title("The activation function of the gate, times the other layer", extra=True)
     gate: Operand
     x: Operand

@@ -81,7 +81,6 @@ def added(what: str, *factors: Factor) -> Term:
 class ChainSum(AllWays):
     """log Σ exp(score) of all sequences that end with this label (forward algorithm); else as the token before."""
 
-    name: ClassVar[str] = "chain_sum"
     title: ClassVar[Title | None] = Title("The forward algorithm: all ways to each label, token by token", extra=True)
     x: Operand
     before: Operand
@@ -147,7 +146,6 @@ class ChainSum(AllWays):
 class ChainBest(BestWay, ChainSum):
     """The largest score of all sequences of labels that end with this one: Viterbi's algorithm."""
 
-    name: ClassVar[str] = "chain_best"
     title: ClassVar[Title | None] = Title("Viterbi: the best way to each label, token by token", extra=True)
 
 
@@ -155,7 +153,6 @@ class ChainBest(BestWay, ChainSum):
 class ChainEnd(AllWays):
     """The logarithm of the sum of exp(score) over all sequences: those of the last token, with their last label."""
 
-    name: ClassVar[str] = "chain_end"
     title: ClassVar[Title | None] = Title("All sequences of labels together", extra=True)
     x: Operand
     last: Operand
@@ -190,7 +187,6 @@ class ChainEnd(AllWays):
 class ChainBestEnd(BestWay, ChainEnd):
     """The score of the best sequence."""
 
-    name: ClassVar[str] = "chain_best_end"
     title: ClassVar[Title | None] = Title("The score of the best sequence of labels", extra=True)
 
 
@@ -200,7 +196,6 @@ class BestPath(Rule):
     next label is reached best. Of two that are equal but for rounding the model may take either.
     """
 
-    name: ClassVar[str] = "best_path"
     title: ClassVar[Title | None] = Title("The best sequence, read from its end", extra=True)
     x: Operand
     after: Operand
@@ -265,7 +260,6 @@ class BestPath(Rule):
 class Difference(Rule):
     """One number less another one."""
 
-    name: ClassVar = "difference"
     x: Operand
     less: Operand
 

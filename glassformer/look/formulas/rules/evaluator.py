@@ -7,6 +7,7 @@ of one cell. It also gives its own words and MathML, and writes the arithmetic o
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -19,6 +20,8 @@ from glassformer.look.formulas import named
 from glassformer.look.formulas.explanation import Explanation, Limits, Part
 from glassformer.look.formulas.named import Cell, FormulaError, Operand, Source
 from glassformer.look.formulas.rules.notation import Expression, Title, read, row, short, sign
+
+WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Factor(NamedTuple):
@@ -86,10 +89,15 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """One way in which a tensor follows from others. Its fields are its operands, its axis and its settings."""
+    """One way in which a tensor follows from others. Its fields are its operands, its axis and its settings. The page
+    knows it by its name, `layer_norm` for `LayerNorm`.
+    """
 
     name: ClassVar[str]
     title: ClassVar[Title | None] = None
+
+    def __init_subclass__(cls) -> None:
+        cls.name = WORD.sub("_", cls.__name__).lower()
 
     @property
     def operands(self) -> dict[str, Operand]:
@@ -212,6 +220,14 @@ def constant(value: float) -> tuple[Factor, ...]:
 AFTERWARDS = ("loss", "choice")
 
 
+def unit_of(name: str) -> str:
+    """The part of the model that computes a tensor: `encoder.blocks.3`, `head`, `loss`, `choice` …"""
+    steps = name.split(".")
+    if steps[0] in ("encoder", "decoder"):
+        return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
+    return steps[0]
+
+
 @dataclass(frozen=True, eq=False)
 class Statement:
     """All formulas of a model by name, and the tensor that enters each unit; shared by the runs of a model."""
@@ -225,9 +241,4 @@ class Statement:
         """The tensors that the model itself computes: not what is made of its scores afterwards."""
         return [name for name in self.formulas if self.unit(name) not in AFTERWARDS]
 
-    def unit(self, name: str) -> str:
-        """The part of the model that computes a tensor: `encoder.blocks.3`, `head`, `loss`, `choice` …"""
-        steps = name.split(".")
-        if steps[0] in ("encoder", "decoder"):
-            return ".".join(steps[:3] if steps[1] == "blocks" else steps[:2])
-        return steps[0]
+    unit = staticmethod(unit_of)

@@ -56,7 +56,6 @@ def reason_at(tensors: Evaluator, answer: Tensor, cell: Cell) -> bool:
 class MayLook(Reach):
     """1 where nothing forbids this query to look at this key."""
 
-    name: ClassVar = "may_look"
     masked_words: Operand | None = None
     custom: Operand | None = None
 
@@ -114,7 +113,6 @@ def filled(kept: Term, fill: Term, *, added: bool) -> Working:
 class FillSet(Reach):
     """The fill replaces a forbidden score; `out_of_reach` then replaces it for keys that are not masked by choice."""
 
-    name: ClassVar[str] = "fill_set"
     title: ClassVar[Title | None] = Title("Forbidden scores are filled")
     added: ClassVar[bool] = False
     x: Operand
@@ -178,6 +176,5 @@ class FillSet(Reach):
 class FillAdd(FillSet):
     """Where looking is forbidden the fill is added to the score."""
 
-    name: ClassVar = "fill_add"
     title: ClassVar = Title("Forbidden scores are lowered")
     added: ClassVar = True

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -17,7 +17,6 @@ from glassformer.look.formulas.rules.notation import Expression, function, read,
 class Sinusoid(Rule):
     """A sine or cosine of position / wave length. Three layouts of the waves over the channels."""
 
-    name: ClassVar = "sinusoid"
     position: Operand
     layout: Literal["paper", "halves", "tensor2tensor"]
     width: int
@@ -62,7 +61,6 @@ class Sinusoid(Rule):
 class RelativeBias(Rule):
     """A learned number for each head and bucket of the distance key − query (T5)."""
 
-    name: ClassVar = "relative_bias"
     table: Operand
     buckets: int
     max_distance: float

@@ -17,7 +17,6 @@ from glassformer.look.formulas.rules.notation import Expression, read, row, sign
 class Rotate(Rule):
     """Channels i and i + half are turned together by position · rate; plain, the rate is base^(−2i/size)."""
 
-    name: ClassVar[str] = "rotate"
     how: ClassVar[str] = ""  # the stretch in words
     x: Operand
     position: Operand
@@ -76,7 +75,6 @@ class Rotate(Rule):
 class RotateLinear(Rotate):
     """All rates divided by a factor."""
 
-    name: ClassVar[str] = "rotate_linear"
     how: ClassVar[str] = ", rates divided by {0.factor:g}"
     factor: float
 
@@ -88,7 +86,6 @@ class RotateLinear(Rotate):
 class RotateDynamic(Rotate):
     """The base grows with a text longer than the first training's."""
 
-    name: ClassVar[str] = "rotate_dynamic"
     how: ClassVar[str] = ", raised for texts of more than {0.original_length} tokens"
     factor: float
     original_length: int
@@ -103,7 +100,6 @@ class RotateDynamic(Rotate):
 class RotateLlama3(Rotate):
     """Long waves stretched, short ones kept, those between blended."""
 
-    name: ClassVar[str] = "rotate_llama3"
     how: ClassVar[str] = ", long waves stretched by {0.factor:g}"
     factor: float
     low_frequency_factor: float
@@ -126,7 +122,6 @@ class RotateLlama3(Rotate):
 class RotateYarn(Rotate):
     """Slow pairs stretched, fast ones kept, a ramp between; cosines and sines scaled."""
 
-    name: ClassVar[str] = "rotate_yarn"
     how: ClassVar[str] = ", slow pairs stretched by {0.factor:g}, times {0.attention_factor:.6g}"
     factor: float
     original_length: int

@@ -35,7 +35,6 @@ def dim_of(tensors: Evaluator, over: str) -> int:
 class Softmax(Rule):
     """exp(x) over the sum of exp(x) along an axis. Where there is nothing but −∞, all weights are 0."""
 
-    name: ClassVar[str] = "softmax"
     x: Operand
     over: str
 
@@ -75,8 +74,6 @@ class Softmax(Rule):
 class LogSoftmax(Softmax):
     """The logarithm of the softmax: x less the logarithm of the sum of exponentials."""
 
-    name: ClassVar = "log_softmax"
-
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
         x, dim = tensors.aligned(self.x), dim_of(tensors, self.over)
         largest = x.amax(dim, keepdim=True)
@@ -103,7 +100,6 @@ class LogSoftmax(Softmax):
 class Largest(Rule):
     """The largest number along an axis, padding left out."""
 
-    name: ClassVar[str] = "largest"
     x: Operand
     over: str
     real: Operand | None = None
@@ -139,7 +135,6 @@ class Largest(Rule):
 class LayerNorm(Rule):
     """(x − mean) / deviation, then a weight and a bias for each channel."""
 
-    name: ClassVar[str] = "layer_norm"
     title: ClassVar[Title | None] = Title("Mean 0, variance 1", extra=True)
     centred: ClassVar[bool] = True
     x: Operand
@@ -190,7 +185,6 @@ class LayerNorm(Rule):
 class RMSNorm(LayerNorm):
     """x over the root of its mean square, times a weight."""
 
-    name: ClassVar = "rms_norm"
     title: ClassVar = Title("Mean square 1", extra=True)
     centred: ClassVar = False
 
@@ -199,7 +193,6 @@ class RMSNorm(LayerNorm):
 class CrossEntropy(Rule):
     """The mean over the places of − log probability of the right token."""
 
-    name: ClassVar = "cross_entropy"
     x: Operand
     labels: Operand
     over: str = "place"

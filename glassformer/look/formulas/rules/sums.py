@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -32,7 +31,6 @@ HIDDEN = "; 0 for a masked word"
 class LookUp(Rule):
     """Row `index + offset` of a table, times a scale; zero for a masked word."""
 
-    name: ClassVar = "look_up"
     index: Operand
     table: Operand
     masked_words: Operand | None = None
@@ -83,7 +81,6 @@ class LookUp(Rule):
 class Add(Rule):
     """The sum of its terms; zero for a masked word."""
 
-    name: ClassVar = "add"
     terms: Mapping[str, Operand]
     masked_words: Operand | None = None
 
@@ -111,7 +108,6 @@ class Add(Rule):
 class Scale(Rule):
     """One operand times a number; zero for a masked word."""
 
-    name: ClassVar = "scale"
     x: Operand
     by: float
     masked_words: Operand | None = None
@@ -134,7 +130,6 @@ class Scale(Rule):
 class DotProduct(Rule):
     """The sum of products of two operands over an axis, times a scale, plus a bias where there is one."""
 
-    name: ClassVar[str] = "dot_product"
     left: Operand
     right: Operand
     bias: Operand | None = None
@@ -184,19 +179,16 @@ class DotProduct(Rule):
 class WeightedSum(DotProduct):
     """The values of an attention, weighted and summed over the keys."""
 
-    name: ClassVar = "weighted_sum"
-
 
 @dataclass(frozen=True)
 class Linear(DotProduct):
-    name: ClassVar = "linear"
+    """The numbers that come in, times a row of weights for each that goes out."""
 
 
 @dataclass(frozen=True)
 class ActivatedLinear(DotProduct):
     """An activation of a linear layer (BERT's pooler: tanh). It may shrink differences, so its terms measure it."""
 
-    name: ClassVar = "activated_linear"
     kind: str = "tanh"
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
@@ -220,7 +212,6 @@ class ActivatedLinear(DotProduct):
 class Concatenate(Rule):
     """The heads laid side by side: channel = head · size + channel within the head."""
 
-    name: ClassVar = "concatenate"
     x: Operand
     over: str = "head"
 

@@ -79,7 +79,7 @@ export async function fetchHead(
   const [, , queries = 1, keys = 1] = server.run.shapes[name] ?? [];
   const part = `${sentence},${head}`;
   if (queries * keys <= WHOLE) return rowsOf(await server.part(name, part, signal), 0, 0);
-  const picture = await server.picture(name, part, { rows: DOTS, columns: DOTS, scale: "log" }, signal);
+  const picture = await server.picture(name, part, { rows: DOTS, columns: DOTS }, signal);
   const blocks = new Map<number, ArrayLike<number> | null>();
   return {
     queries,
