@@ -6,16 +6,13 @@ E examples · L labels · F features
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from glassformer.data.stores.split import shared, text_hash
-from glassformer.scoring.score import Integers, Reals, Scores
-
-Example = TypeVar("Example", contravariant=True)
-Prediction = TypeVar("Prediction")
+from glassformer.scoring.score import Integers, Reals
 
 TFIDF = "TF-IDF"
 
@@ -128,55 +125,10 @@ def chosen_strength(
     return sorted(strengths)[int(np.argmax(found))]
 
 
-class Knowing(Protocol[Example]):
-    """A task that knows its examples again."""
-
-    def known_by(self, example: Example) -> str | None:
-        """The text by which an example is known again; None where it has no label."""
-
-
-class Learner(Protocol[Example, Prediction]):
-    """A task that says what the baseline learns, and how its output becomes a prediction."""
-
-    @property
-    def section(self) -> Any:
-        """The settings of a task, of which `head_outputs.labels` are the names of the labels where there are any."""
-
-    def lesson(self, example: Example) -> Lesson | None:
-        """What is learned of an example; None where it has no label."""
-
-    def guessed(self, example: Example, values: list[float]) -> Prediction:
-        """A prediction from `TfIdf.guess`."""
-
-    def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
-        """The scores of predictions as they come."""
-
-
-def beside_tfidf(
-    task: Learner[Example, Prediction],
-    scores: Scores,
-    train: Sequence[Example],
-    measured: Sequence[Example],
-    log: Callable[[str], None],
-) -> Scores:
-    """The scores with those of the baseline on the same examples; unchanged if the task gives it nothing to learn."""
-    learned = [lesson for example in train if (lesson := task.lesson(example)) is not None]
-    labelled = [(one, lesson) for one in measured if (lesson := task.lesson(one)) is not None]
-    if not learned or not labelled:
-        return scores
-    log(f"fitting the {TFIDF} baseline on {len(learned):,} training records")
-    baseline = TfIdf(learned, len(task.section.head_outputs.labels))
-    if baseline.note:
-        log(baseline.note)
-    values = baseline.guess([lesson for _, lesson in labelled])
-    pairs = ((example, task.guessed(example, each)) for (example, _), each in zip(labelled, values, strict=True))
-    return scores.beside(TFIDF, task.scores_of_stream(pairs))
-
-
-def repeated(task: Knowing[Example], train: Sequence[Example], measured: Sequence[Example]) -> int:
+def repeated(known_by: Callable[[Any], str | None], train: Sequence[Any], measured: Sequence[Any]) -> int:
+    """How many examples that are measured have the text of a training example, by which it is `known_by`."""
     hashes = [
-        [text_hash(text) for each in examples if (text := task.known_by(each)) is not None]
-        for examples in (train, measured)
+        [text_hash(text) for each in examples if (text := known_by(each)) is not None] for examples in (train, measured)
     ]
     return shared(np.array(hashes[0], np.uint64), np.array(hashes[1], np.uint64))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -116,8 +115,7 @@ def _folders() -> Iterator[str]:
             yield f"{__name__}.{clan}.{entry.parent.name}"
 
 
-@cache
-def _tables() -> tuple[dict[str, TaskEntry], dict[str, VerbEntry]]:
+def _tables() -> tuple[Mapping[str, TaskEntry], Mapping[str, VerbEntry]]:
     tasks: dict[str, TaskEntry] = {}
     verbs: dict[str, VerbEntry] = {}
     for folder in _folders():
@@ -131,27 +129,7 @@ def _tables() -> tuple[dict[str, TaskEntry], dict[str, VerbEntry]]:
     return tasks, verbs
 
 
-class _Table(Mapping[str, Entry]):
-    """Entries by name, read from their folders when they are first asked for."""
-
-    def __init__(self, which: int) -> None:
-        self._which = which
-
-    def _entries(self) -> Mapping[str, Entry]:
-        return cast("Mapping[str, Entry]", _tables()[self._which])
-
-    def __getitem__(self, name: str) -> Entry:
-        return self._entries()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries())
-
-    def __len__(self) -> int:
-        return len(self._entries())
-
-
-TASKS: Mapping[str, TaskEntry] = _Table(0)
-VERBS: Mapping[str, VerbEntry] = _Table(1)
+TASKS, VERBS = _tables()
 
 
 def task_named(name: str) -> type[Task]:

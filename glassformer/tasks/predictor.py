@@ -199,12 +199,6 @@ Within = Callable[[int, int | None], None]
 Engine = Callable[["Predictor[Any, Any]", "Transformer", Sequence[Row], bool], Generator[tuple[int, Any], None, None]]
 
 
-def itself(
-    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool
-) -> Generator[tuple[int, Any], None, None]:
-    return answer_rows(predictor, model, rows, fast=fast)
-
-
 @dataclass
 class _Waiting(Generic[Example]):
     """An example with the predictions for its rows so far: `rows` were made, of `total` (None: not known)."""
@@ -236,7 +230,7 @@ def predict(
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
     tokens, answered = 0, False
     read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
-    engine = engine or itself
+    engine = engine or answer_rows
     merged = predictor.merged if merge is None else partial(starmap, merge)
 
     for example, rows in predictor.cut(examples):
@@ -290,7 +284,7 @@ def _answer(
 
 
 def answer_rows(
-    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], *, fast: bool
+    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool
 ) -> Generator[tuple[int, Any], None, None]:
     """What is found for each row, with its place, in any order: rows of about one length go together."""
     import torch

@@ -55,10 +55,6 @@ class Reply(Answered):
     windows: int = 1
 
     @property
-    def wrote(self) -> str:
-        return self.reply
-
-    @property
     def notes(self) -> tuple[str, ...]:
         if not self.left_out:
             return ()
