@@ -169,6 +169,11 @@ def verb_where(fits: Callable[[VerbEntry], bool]) -> str:
     return next(name for name, entry in VERBS.items() if fits(entry))
 
 
+def verb_named(name: str) -> VerbEntry:
+    """The verb of this name; raises ConfigError with the nearest one, or the list."""
+    return _entry(VERBS, name, "verb")
+
+
 def watch_of(verb: str) -> WatchEntry | None:
     """How sentences are watched while a model for this verb trains; None where they are not."""
     return VERBS[verb].watched if verb in VERBS else None
@@ -185,7 +190,7 @@ def is_alone(model: ModelConfig) -> bool:
 
 def predictor_of(verb: str, task: str | None = None, model: ModelConfig | None = None) -> type[Predictor[Any, Any]]:
     """The predictor of a verb, for models of this task, or such a model; raises ConfigError for an unknown verb."""
-    entry = _entry(VERBS, verb, "verb")
+    entry = verb_named(verb)
     its, learned = (entry.predictor, entry.folder), TASKS.get(task or "")
     if entry.alone and model is not None and is_alone(model):
         its = entry.alone, entry.folder

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
-from glassformer.decode.asked import asked_search
+from glassformer.decode.asked import search_settings
 from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds, log_probability_of, score_of
@@ -169,7 +169,7 @@ class Generate(writers.Writer[Prompt, Generation]):
                 got=reason,
                 do="choose how tokens are chosen: --beams 1, or --temperature 1 (search= in Python)",
             )
-        search = asked_search(options, default=usual if default is None else default.settings, where=where)
+        search = search_settings(options, default=usual if default is None else default.settings, where=where)
         asked = options.max_tokens is not None or options.search is not None
         return cls(
             tokenizer,

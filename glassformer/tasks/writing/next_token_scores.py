@@ -53,13 +53,15 @@ class NextTokenScores:
         for batch in _batches(source, limit):
             mine.append(self._sums(batch, *_compared(model, batch)))
             unigram.append(self._sums(batch, *self._by_frequency(batch)))
-        return self.of_sums(np.concatenate(mine)).beside(self.unigram.name, self.of_sums(np.concatenate(unigram)))
+        known = self.bytes_of is not None
+        own, other = (scores_of_sums(np.concatenate(rows), sizes=known) for rows in (mine, unigram))
+        return own.beside(self.unigram.name, other)
 
     def beside_trigram(self, scores: Scores, stream: Integers, source: NextTokenRows, limit: int | None) -> Scores:
         """With those of the same rows by which token followed which two in a stream of training tokens."""
         trigram = Trigram(stream, len(self.unigram.counts))
-        rows = [self._sums(batch, *_after_two(trigram, batch)) for batch in _batches(source, limit)]
-        return scores.beside(trigram.name, self.of_sums(np.concatenate(rows), guesses=False))
+        rows = np.concatenate([self._sums(batch, *_after_two(trigram, batch)) for batch in _batches(source, limit)])
+        return scores.beside(trigram.name, scores_of_sums(rows, sizes=self.bytes_of is not None, guesses=False))
 
     def _by_frequency(self, batch: Batch) -> tuple[Reals, Reals]:
         labels = batch.labels[NEXT].numpy()
@@ -76,20 +78,22 @@ class NextTokenScores:
         each = (losses, right, np.ones(len(losses)), sizes)
         return np.stack([np.bincount(rows, values, len(labels)) for values in each], axis=1)  # [B, 4]
 
-    def of_sums(self, rows: Reals, *, guesses: bool = True) -> Scores:
-        """What follows from the sums of rows [R, 4]; without `guesses` no accuracy."""
-        counts_bytes = self.bytes_of is not None
 
-        def scores(sums: Reals) -> Mapping[str, Reals]:
-            loss = sums[..., 0] / sums[..., 2]
-            found = {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
-            if counts_bytes:  # a sample of rows may hold ends of texts alone, which have no bytes
-                bits, size = sums[..., 0] / math.log(2), sums[..., 3]
-                found["bits_per_byte"] = np.divide(bits, size, out=np.full(np.shape(size), np.nan), where=size > 0)
-            return found | ({"accuracy": sums[..., 1] / sums[..., 2]} if guesses else {})
+def scores_of_sums(rows: Reals, *, sizes: bool = True, guesses: bool = True) -> Scores:
+    """What follows from the sums of losses, right guesses, tokens and bytes of each row, or reply [R, 4]; without
+    `sizes` no bits per byte, without `guesses` no accuracy.
+    """
 
-        measure = Measure(rows, scores)
-        return Scores.measured("tokens", {THIS_MODEL: measure}, count=int(measure.sums[2]))
+    def scores(sums: Reals) -> Mapping[str, Reals]:
+        loss = sums[..., 0] / sums[..., 2]
+        found = {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
+        if sizes:  # a sample of rows may hold ends of texts alone, which have no bytes
+            bits, size = sums[..., 0] / math.log(2), sums[..., 3]
+            found["bits_per_byte"] = np.divide(bits, size, out=np.full(np.shape(size), np.nan), where=size > 0)
+        return found | ({"accuracy": sums[..., 1] / sums[..., 2]} if guesses else {})
+
+    measure = Measure(rows, scores)
+    return Scores.measured("tokens", {THIS_MODEL: measure}, count=int(measure.sums[2]))
 
 
 def _batches(source: NextTokenRows, limit: int | None) -> Iterator[Batch]:

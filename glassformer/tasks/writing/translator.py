@@ -12,7 +12,7 @@ from typing import Self
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Later
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
-from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, asked_search
+from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, search_settings
 from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import decode
 from glassformer.decode.options import WritingOptions
@@ -100,7 +100,7 @@ class Translator(writers.Writer[TextPair, Translation]):
         """For an encoder–decoder; raises ConfigError for another model and for options that exclude each other."""
         writers.check_translates(model.config)
         options, section, default = context.writing, context.section, context.search
-        search = asked_search(
+        search = search_settings(
             options,
             beams=getattr(section, "beams", BEAMS),
             length_penalty=getattr(section, "length_penalty", LENGTH_PENALTY),

@@ -27,7 +27,7 @@ from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.labels import pooled_probes, two_segments
 from glassformer.tasks.predictor import SENTENCES, Context, untrained
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
+from glassformer.tasks.rows import Axis, Row, check_columns, not_finite, text_of
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss
 from glassformer.text.tokenizer import Tokenizer
@@ -119,9 +119,7 @@ class Choose(RecordTask[Question, Choice]):
     @classmethod
     def columns(cls, data: ChooseData) -> Mapping[str, Columns]:
         choices: Columns = data.choices[0] if len(data.choices) == 1 else data.choices
-        columns: dict[str, Columns] = {"text": data.text, "choices": choices, "label": data.label}
-        check_different(columns)
-        return columns
+        return check_columns({"text": data.text, "choices": choices, "label": data.label})
 
     @classmethod
     def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:

@@ -13,7 +13,7 @@ from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
-from glassformer.decode.asked import asked_search, reply_search
+from glassformer.decode.asked import reply_search, search_settings
 from glassformer.decode.request import Hypothesis, log_probability_of, score_of
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -121,7 +121,7 @@ class Chatter(Writer[Conversation, Reply]):
                 do="leave it out",
             )
         usual = reply_search(options) if default is None else default.settings
-        search = asked_search(options, default=usual, where="chat")
+        search = search_settings(options, default=usual, where="chat")
         ids = None if default is None else default.ids
         translator = Translator(
             tokenizer, length=context.length, ids=ids or special_ids(tokenizer.target), search=search, default=default

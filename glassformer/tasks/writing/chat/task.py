@@ -3,7 +3,6 @@
 B rows · S tokens of the turns · T tokens of the reply · R, E replies · n tokens of E replies
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
+from glassformer.scoring.score import THIS_MODEL, Reals, Scores
 from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.predictor import Engine, Predictor, evaluating, predict
 from glassformer.tasks.settings import TaskSection
@@ -28,7 +27,7 @@ from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation, Source, silent
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, Reply, joined
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
-from glassformer.tasks.writing.next_token_scores import MOST_COUNTED
+from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, scores_of_sums
 from glassformer.tasks.writing.pair_source import (
     PairSource,
     TargetLosses,
@@ -105,17 +104,11 @@ def _distinct(words: Sequence[Sequence[str]], size: int) -> float:
 
 def scores_of_replies(of: TargetLosses, source: PairSource, baseline: str) -> Scores:
     """Loss, perplexity, accuracy and bits per byte, compared with the tokens' frequencies; intervals over replies."""
-    sizes = _bytes(source, of.pairs)
-    right = np.stack([of.right, of.tokens], axis=1)  # [E, 2]
-    by_losses = _of_losses(of.losses, of.tokens, sizes)
-    assert isinstance(by_losses.statistics, np.ndarray)
-
-    def scores(sums: Reals) -> Mapping[str, Reals]:
-        return {**by_losses.scores(sums[..., :3]), "accuracy": sums[..., 3] / sums[..., 4]}
-
-    own = Measure(np.concatenate([by_losses.statistics, right], axis=1), scores)  # [E, 5]
-    measures = {THIS_MODEL: own, baseline: _of_losses(of.unigram, of.tokens, sizes)}
-    return Scores.measured("tokens", measures, count=round(float(of.tokens.sum())))
+    own, other = (
+        np.stack([losses, of.right, of.tokens, _bytes(source, of.pairs)], axis=1)  # [E, 4]
+        for losses in (of.losses, of.unigram)
+    )
+    return scores_of_sums(own).beside(baseline, scores_of_sums(other, guesses=False))
 
 
 def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary: int, limit: int | None) -> Scores:
@@ -128,21 +121,9 @@ def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary:
     last = stream[at - 1]
     before = np.where(at > 1, stream[at - 2], -1)  # behind a beginning: the end of the reply before it
     losses = -np.log(counted.probability(before, last, stream[at]))  # [n]
-    sums = np.bincount(of, losses, len(pairs)).astype(np.float64)  # [E]
-    tokens = np.bincount(of, minlength=len(pairs)).astype(np.float64)  # [E]
-    measure = _of_losses(sums, tokens, _bytes(source, pairs))
-    return Scores.measured("tokens", {THIS_MODEL: measure}, count=len(ids))
-
-
-def _of_losses(losses: Reals, tokens: Reals, sizes: Reals) -> Measure:
-    """Loss, perplexity and bits per byte of replies with these losses [E], numbers of tokens [E] and bytes [E]."""
-
-    def scores(sums: Reals) -> Mapping[str, Reals]:
-        loss = sums[..., 0] / sums[..., 1]
-        bits = sums[..., 0] / math.log(2) / sums[..., 2]
-        return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0)), "bits_per_byte": bits}
-
-    return Measure(np.stack([losses, tokens, sizes], axis=1), scores)  # [E, 3]
+    sums, tokens = (np.bincount(of, each, len(pairs)) for each in (losses, np.ones(len(ids))))  # [E], [E]
+    rows = np.stack([sums, np.zeros(len(pairs)), tokens, _bytes(source, pairs)], axis=1)  # [E, 4]
+    return scores_of_sums(rows, guesses=False)
 
 
 def _bytes(source: PairSource, pairs: Integers) -> Reals:
