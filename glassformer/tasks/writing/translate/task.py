@@ -117,7 +117,7 @@ class Translate(TargetTask):
 
     @classmethod
     def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-        """The pairs of tables, or of parallel files. Raises DataError, and ConfigError where a file lacks its other one."""
+        """The pairs of tables, or of parallel files. Raises DataError, and ConfigError where a file lacks its other."""
         held_out = bool(data.validation_files) and files == data.validation_files
         targets = data.validation_target_files if held_out else data.target_files
         if not data.target_files and not targets:
