@@ -20,9 +20,8 @@ import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.settings import DataSection
-from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import DecodeSettings, SearchDefaults
 from glassformer.tasks.passes import equal, grouped, in_threads
 from glassformer.tasks.rows import Axis, Row, collate, located
 from glassformer.tasks.settings import TaskSection

@@ -19,7 +19,7 @@ from glassformer.config import HeadUse, ModelConfig
 from glassformer.data.batches.batch import Integers
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
-from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.settings import SearchDefaults
 from glassformer.scoring.score import Scores
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.settings import TaskSection

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from glassformer.api.model import Model
-from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Request
+from glassformer.decode.settings import SearchDefaults
 from glassformer.models.families import marian
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.writing.translate.settings import TranslateSection

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from glassformer.base.errors import ConfigError
-from glassformer.decode.forced import Option, options, progress, shared_out
+from glassformer.decode.candidates import Option, options, progress, shared_out
 from glassformer.decode.hypotheses import Sentence
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Hypothesis, Request, occurs

@@ -7,8 +7,7 @@ import torch
 
 from glassformer.decode.loop import decode
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.step import Step
-from glassformer.decode.stream import settled, shared, stream
+from glassformer.decode.step import Step, settled, shared, stream
 from glassformer.decode.words import before_stop
 from tests.decode.sentences import BEAM, IDS, answers, named, requests
 

@@ -103,7 +103,7 @@ MUTATIONS = (
     ),
     Mutation(
         "trigram-of-the-other-order",
-        "glassformer/scoring/trigram.py",
+        "glassformer/tasks/writing/next_token_scores.py",
         "before * self._base + last, tokens, lower",
         "last * self._base + before, tokens, lower",
         ("tests/tasks/test_language_model.py::test_the_trigrams_probabilities_add_up_to_one_and_follow_its_formula",),

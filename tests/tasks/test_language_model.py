@@ -15,9 +15,8 @@ from glassformer.data.settings import CorpusSection
 from glassformer.models.families import bert, gpt2, llama, marian
 from glassformer.models.inputs import Inputs
 from glassformer.scoring.score import Unigram
-from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.writing.language_model.task import LanguageModel, LanguageModelSection, NextTokens, stream_of
-from glassformer.tasks.writing.next_token_scores import NEXT, scores_of_sums
+from glassformer.tasks.writing.next_token_scores import NEXT, Trigram, scores_of_sums
 from glassformer.tasks.writing.writers import check_writes
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import windows

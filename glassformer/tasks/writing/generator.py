@@ -15,8 +15,7 @@ from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds, log_probability_of, score_of
 from glassformer.decode.settings import USUAL, DecodeSettings
-from glassformer.decode.step import Step
-from glassformer.decode.stream import stream
+from glassformer.decode.step import Step, stream
 from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer

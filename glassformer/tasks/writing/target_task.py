@@ -14,7 +14,7 @@ from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
-from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.settings import SearchDefaults
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import token_cross_entropy

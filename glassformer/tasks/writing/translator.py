@@ -13,14 +13,12 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Later
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, search_settings
-from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import decode
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, SpecialIds, log_probability_of, occurs, score_of
-from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.step import Step
-from glassformer.decode.stream import StreamedText, stream
+from glassformer.decode.settings import DecodeSettings, SearchDefaults
+from glassformer.decode.step import Step, StreamedText, stream
 from glassformer.decode.words import before_stop, forbidden_ids, forced_words
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer

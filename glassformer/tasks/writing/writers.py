@@ -11,11 +11,9 @@ import torch
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.request import Hypothesis, Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.step import Step
-from glassformer.decode.stream import StreamedText
+from glassformer.decode.settings import DecodeSettings, SearchDefaults
+from glassformer.decode.step import Step, StreamedText
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.matrices import laid_out

@@ -26,8 +26,17 @@ from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
 from glassformer.scoring.exact_match import best_threshold, exact_and_f1
 from glassformer.scoring.score import Scores
-from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, answer_scores, best_spans, merged
-from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
+from glassformer.tasks.labels.answer.answers import (
+    BEST,
+    Answer,
+    Passage,
+    Passages,
+    Reals,
+    answer_scores,
+    best_spans,
+    merged,
+    right_answers,
+)
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
 from glassformer.tasks.labels.labels import two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained

@@ -20,14 +20,13 @@ from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Reals, Scores
-from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.predictor import Engine, Predictor, evaluating, predict
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation, Source, silent
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, Reply, joined
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
-from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, scores_of_sums
+from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, Trigram, scores_of_sums
 from glassformer.tasks.writing.pair_source import (
     PairSource,
     TargetLosses,
