@@ -33,8 +33,8 @@ from bench.engines.row import agreement
 from bench.gpu_checks import decoding, parity, resumed
 from experiments import results
 from glassformer.decode.loop import decode
-from glassformer.decode.request import Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.saved.foreign import write_foreign
 from glassformer.training.progress import NoProgress

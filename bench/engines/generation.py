@@ -56,7 +56,7 @@ def module(folder: Path) -> Any:
 
 
 def _ids() -> Any:
-    from glassformer.decode.request import SpecialIds
+    from glassformer.decode.settings import SpecialIds
 
     return SpecialIds(begin=END, end=(END,))
 

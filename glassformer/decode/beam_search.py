@@ -15,9 +15,9 @@ from glassformer.decode.choose import Candidates, best_candidates, best_tokens, 
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.record import Chosen, Recorder
-from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
+from glassformer.decode.request import Finished, Hypothesis, Request
 from glassformer.decode.score import coverage_penalty, final_score, length_penalty, upper_bound
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.decode.words import before_stop, contains
 
 TextOf = Callable[[Sequence[int]], str]

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from glassformer.decode.choose import Candidates, best_candidates
 from glassformer.decode.hypotheses import Hypotheses, Sentence
-from glassformer.decode.request import ForcedWord, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import ForcedWord
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 
 
 def best_in_groups(logits: Tensor, offset: Tensor, count: int, settings: DecodeSettings, ids: SpecialIds) -> Candidates:

@@ -20,8 +20,8 @@ from glassformer.base.errors import ConfigError
 from glassformer.decode.beam_search import Search, TextOf
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Finished, Request, SpecialIds, check_request
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Finished, Request, check_request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.decode.step import Step, Wanted
 from glassformer.decode.words import IdsOf, forbidden_ids, forced_words
 from glassformer.models.inputs import Inputs

@@ -10,18 +10,9 @@ from torch import Tensor
 from glassformer.base.errors import ConfigError
 from glassformer.base.later import Due
 from glassformer.config import ModelConfig
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 
 Ids = Sequence[int]
-
-
-@dataclass(frozen=True)
-class SpecialIds:
-    """A decoder's first token, the tokens that end an answer, and those that are never written (probability 0)."""
-
-    begin: int
-    end: tuple[int, ...]
-    never: tuple[int, ...] = ()
 
 
 class ForcedWord(NamedTuple):

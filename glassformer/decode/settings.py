@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
 from glassformer.base.errors import ConfigError
 from glassformer.base.settings import CALLED, MOST_TOKENS, PublicSettings, Seed
-
-if TYPE_CHECKING:
-    from glassformer.decode.request import SpecialIds
 
 # Beyond these limits the scores of answers of MOST_TOKENS are no float32 numbers any more.
 LengthPenalty = Annotated[float, Field(ge=-5, le=5)]
@@ -170,6 +167,15 @@ USUAL = DecodeSettings(method="sample", temperature=0.8, top_p=0.9)
 
 
 @dataclass(frozen=True)
+class SpecialIds:
+    """A decoder's first token, the tokens that end an answer, and those that are never written (probability 0)."""
+
+    begin: int
+    end: tuple[int, ...]
+    never: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class SearchDefaults:
     """The settings that came with a model. Each answer begins with `prefix` and contains none of `forbidden`, as
     sequences of tokens; `ids` is None where nothing says how an answer begins and ends. `whole`: the most tokens of a
@@ -178,7 +184,7 @@ class SearchDefaults:
     """
 
     settings: DecodeSettings
-    ids: "SpecialIds | None" = None
+    ids: SpecialIds | None = None
     prefix: tuple[int, ...] = ()
     forbidden: tuple[tuple[int, ...], ...] = ()
     whole: int | None = None

@@ -33,6 +33,12 @@ SAMPLES = 2000
 _DRAWN = 1 << 15
 
 
+def widened(logits: Tensor | None) -> Tensor:
+    """What a head answers, at least in float32: bfloat16 is too imprecise for a sum over a vocabulary."""
+    assert logits is not None
+    return logits if logits.dtype.itemsize >= 4 else logits.float()
+
+
 class Interval(NamedTuple):
     """A value and the ends of its 95 % interval."""
 

@@ -21,8 +21,8 @@ from glassformer.base.errors import ConfigError, DataError, MissingExtraError
 from glassformer.base.machine import VNNI, features
 from glassformer.convert.ctranslate import cannot_convert, write_ctranslate
 from glassformer.decode.loop import decode
-from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Finished, Hypothesis, Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.features import embed as vectors_
 from glassformer.models.families import bart, gpt2, llama, marian, t5, tensor2tensor, vaswani2017
 from glassformer.models.transformer import Transformer, build

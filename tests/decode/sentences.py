@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from glassformer.decode.loop import decode
-from glassformer.decode.request import ForcedWord, Hypothesis, Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import ForcedWord, Hypothesis, Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from tests.contracts.families import FAMILIES, Row

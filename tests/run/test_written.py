@@ -15,8 +15,8 @@ from glassformer.convert import read_huggingface
 from glassformer.decode import attention
 from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.look.texts import search_tree as module
 from glassformer.look.texts.written import Looks, stepwise
 from glassformer.models.transformer import Transformer

@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from glassformer.decode import loop
 from glassformer.decode.loop import decode
-from glassformer.decode.request import Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.models.families import gpt2
 from glassformer.models.transformer import Transformer, build
 from glassformer.parts.projection import Projection

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.config import ModelConfig
-from glassformer.scoring.score import Reals
+from glassformer.scoring.score import Reals, widened
 from glassformer.tasks.answered import Answered, Guess, InWords, texts_of
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.records import RecordTask
@@ -250,11 +250,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
 
     def logits(self, model: Transformer, batch: Batch) -> Tensor:
         """The outputs of the sentence head, of at least float32. [B, L]"""
-        from glassformer.scoring.cross_entropy import widened
-
-        logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, L]
-        assert logits is not None
-        return widened(logits)
+        return widened(model(batch.inputs, heads=("sentence_head",)).sentence_logits)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
         for batch in batches:

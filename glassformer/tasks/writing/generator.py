@@ -13,8 +13,8 @@ from glassformer.base.shown import Part, Written
 from glassformer.decode.asked import search_settings
 from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Hypothesis, Request, SpecialIds, log_probability_of, score_of
-from glassformer.decode.settings import USUAL, DecodeSettings
+from glassformer.decode.request import Hypothesis, Request, log_probability_of, score_of
+from glassformer.decode.settings import USUAL, DecodeSettings, SpecialIds
 from glassformer.decode.step import Step, stream
 from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch

@@ -17,7 +17,7 @@ from torch import Tensor
 from glassformer.base.errors import DataError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.parallel import TARGET
-from glassformer.decode.request import SpecialIds
+from glassformer.decode.settings import SpecialIds
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared_in_parts

@@ -16,8 +16,8 @@ from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, search_settings
 from glassformer.decode.loop import decode
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Hypothesis, Request, SpecialIds, log_probability_of, occurs, score_of
-from glassformer.decode.settings import DecodeSettings, SearchDefaults
+from glassformer.decode.request import Hypothesis, Request, log_probability_of, occurs, score_of
+from glassformer.decode.settings import DecodeSettings, SearchDefaults, SpecialIds
 from glassformer.decode.step import Step, StreamedText, stream
 from glassformer.decode.words import before_stop, forbidden_ids, forced_words
 from glassformer.models.inputs import Batch

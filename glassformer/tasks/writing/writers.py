@@ -11,8 +11,8 @@ import torch
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.decode.request import Hypothesis, Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings, SearchDefaults
+from glassformer.decode.request import Hypothesis, Request
+from glassformer.decode.settings import DecodeSettings, SearchDefaults, SpecialIds
 from glassformer.decode.step import Step, StreamedText
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer

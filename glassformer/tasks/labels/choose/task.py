@@ -21,7 +21,7 @@ from glassformer.data.readers.rows import Columns
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.corpus import on_bad
 from glassformer.scoring.calibration import log_mean, log_softmax
-from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
+from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares, widened
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.labels import pooled_probes, two_segments
@@ -97,8 +97,6 @@ class Choose(RecordTask[Question, Choice]):
         return cls(context.section, tokenizer, length=context.length, segments=two_segments(model.config))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
-        from glassformer.scoring.cross_entropy import widened
-
         for batch in batches:
             scores = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 1]
             yield from zip(batch.row_ids.tolist(), widened(scores)[:, 0].tolist(), strict=True)
@@ -231,9 +229,6 @@ class Choose(RecordTask[Question, Choice]):
 
 def grouped(output: Output, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """Scores of each group's candidates [G, C], at least float32; which are not padding [G, C]; group weights [G]."""
-    from glassformer.scoring.cross_entropy import widened
-
-    assert output.sentence_logits is not None
     weights = batch.weights.view(-1, batch.rows_of_each)  # [G, C]
     return widened(output.sentence_logits).view(weights.shape), weights > 0, weights[:, 0]
 

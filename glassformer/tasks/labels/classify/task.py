@@ -17,7 +17,7 @@ from glassformer.base.errors import DataError
 from glassformer.data.batches.order import Order
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
-from glassformer.scoring.score import Reals, Scores
+from glassformer.scoring.score import Reals, Scores, widened
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, of_texts, two_segments
@@ -174,11 +174,8 @@ class Classify(TextPairTask[Labelled, Any]):
         return {"label_counts": dict(self.frequencies), "labelled_records": self.known}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        from glassformer.scoring.cross_entropy import widened
-
-        logits = output.sentence_logits
-        assert logits is not None
-        return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}
+        logits = widened(output.sentence_logits)  # [B, L]
+        return {"label": self.labelling.loss(logits, batch.labels["label"], batch.weights)}
 
     def lesson(self, example: Labelled) -> Lesson | None:
         target = example.several if example.label is None else example.label
