@@ -104,6 +104,12 @@ class Measure:
         return {name: spread(own[name] - others[name], mine[name] - theirs[name]) for name in own if name in others}
 
 
+def share(part: Any, whole: Any) -> Reals:
+    """A part of a whole, 0 of nothing."""
+    whole = np.asarray(whole, np.float64)
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+
+
 def spread(value: float, drawn: Reals) -> Interval:
     finite = drawn[np.isfinite(drawn)]
     if not len(finite):

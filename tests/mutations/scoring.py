@@ -55,8 +55,8 @@ MUTATIONS = (
     Mutation(
         "recall-is-precision",
         "glassformer/tasks/labels/tag/answers.py",
-        "_share(hits, hits + missed), _share(2",
-        "_share(hits, hits + extra), _share(2",
+        "share(hits, hits + missed), share(2",
+        "share(hits, hits + extra), share(2",
         ("tests/tasks/test_bio.py::test_scores_are_those_of_seqeval",),
     ),
     Mutation(

@@ -126,6 +126,7 @@ class Prompt(NamedTuple):
 class Generate(writers.Writer[Prompt, Generation]):
     """The decoder reads the prompt and continues it, token by token (`decode/`)."""
 
+    writes = "text"
     usual_search = USUAL
     sample = ("Once upon a time",)
     read_ahead = 1024
@@ -252,12 +253,7 @@ class Generate(writers.Writer[Prompt, Generation]):
             recorder=recorder,
         )
 
-    def stream(self, model: Transformer, example: Prompt, *, fast: bool = False) -> Generator[str, None, Generation]:
-        """The characters after a prompt as soon as no later token can change them, blanks included."""
-        writers.refuse_several(self.settings, "text")
-        return self._words(model, example, fast=fast)
-
-    def _words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
+    def words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
         def text_of(ids: Sequence[int]) -> str:
             return text_behind(self.tokenizer, example.ids, ids)
 
@@ -277,27 +273,17 @@ class Generate(writers.Writer[Prompt, Generation]):
                 got=f"none found after {example.text[:60]!r}",
                 do="allow more beams or tokens, or force and forbid other words",
             )
-        first = hypotheses[0]
-        samples: tuple[Sample, ...] = ()
-        if self.settings.n_best > 1:
-            samples = tuple(
-                Sample(self.written(example, each), each.score, each.log_probability) for each in hypotheses
-            )
-        written = self.written(example, first)
+        first, stop = hypotheses[0], self.settings.stop
+        whole = [text_behind(self.tokenizer, example.ids, each.ids) for each in hypotheses]
+        texts = [before_stop(text, stop) for text in whole]
+        samples = (Sample(text, each.score, each.log_probability) for text, each in zip(texts, hypotheses, strict=True))
         return Generation(
             example.text,
-            written,
+            texts[0],
             score=Later(score_of, first),
             log_probability=Later(log_probability_of, first),
             tokens=Later(generated, self.tokenizer, first),
-            n_best=samples,
-            ended=first.ended or any(stop in text_behind(self.tokenizer, example.ids, first.ids) for stop in self.stop),
+            n_best=tuple(samples) if self.settings.n_best > 1 else (),
+            ended=first.ended or any(each in whole[0] for each in stop),
             left_out=example.left_out,
         )
-
-    @property
-    def stop(self) -> tuple[str, ...]:
-        return self.settings.stop
-
-    def written(self, example: Prompt, answer: Hypothesis) -> str:
-        return before_stop(text_behind(self.tokenizer, example.ids, answer.ids), self.stop)

@@ -177,16 +177,16 @@ def pair_of(values: Mapping[str, object], where: str) -> TextPair:
     return TextPair(text, text_of(values["target"], where, "target") if "target" in values else None)
 
 
-def log_rows(sources: Mapping[Split, PairSource], length: int, log: Callable[[str], None]) -> None:
+def log_rows(sources: Mapping[Split, Any], what: str, shapes: str, too_long: str, log: Callable[[str], None]) -> None:
+    """Log the rows of a `PairSource` or a `DialogueSource`: `what` they hold, their shapes, and what is left out."""
     held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
     train = sources["train"]
-    shapes = " and ".join(f"{source} + {target}" for source, target in train.packed.shapes.tolist())
     log(
-        f"{len(train.examples):,} pairs to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
+        f"{len(train.examples):,} {what} to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
         f"{shapes} tokens, {train.padding:.1%} of them padding"
     )
     if left_out := sum(source.left_out for source in sources.values()):
-        log(f"{left_out:,} pairs with a side of more than data.length = {length} tokens are left out")
+        log(f"{left_out:,} {what} {too_long} are left out")
 
 
 # Rows that are measured together.

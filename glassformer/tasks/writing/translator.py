@@ -56,6 +56,7 @@ class _Whole(TextPair):
 class Translator(writers.Writer[TextPair, Translation]):
     """The source goes through the encoder; the decoder writes the translation token by token (`decode/`)."""
 
+    writes = "translation"
     read_ahead = 4096
     sample = ("A text that you want to translate.",)
 
@@ -190,12 +191,7 @@ class Translator(writers.Writer[TextPair, Translation]):
         steps = writers.divided(model, slots, self.looks, lambda asked, slots: self.steps(model, asked, slots=slots))
         return writers.answered(batches, lambda source: self.request(source, limit), steps)
 
-    def stream(self, model: Transformer, example: TextPair, *, fast: bool = False) -> Generator[str, None, Translation]:
-        """The characters of a translation as they are decided, sentence by sentence."""
-        writers.refuse_several(self.settings, "translation")
-        return self._words(model, example, fast=fast)
-
-    def _words(self, model: Transformer, example: TextPair, *, fast: bool) -> Generator[str, None, Translation]:
+    def words(self, model: Transformer, example: TextPair, *, fast: bool) -> Generator[str, None, Translation]:
         parts, end = self.parts(model, self.rows(example), fast=fast), 0
         sentences = self.sentences(example.text)
         found: list[list[Hypothesis]] = []

@@ -6,6 +6,7 @@ import hashlib
 from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import ClassVar
 
 import torch
 
@@ -30,10 +31,24 @@ class Writer(Predictor[Example, Prediction]):
     """What writes an answer, token by token (`decode/`)."""
 
     in_one_pass = False
+    settings: DecodeSettings
+    writes: ClassVar[str]
+
+    def stream(self, model: Transformer, example: Example, *, fast: bool = False) -> Generator[str, None, Prediction]:
+        """The characters of an answer as soon as no later token can change them; returns it. Raises ConfigError for
+        several answers.
+        """
+        if self.settings.n_best > 1:
+            raise ConfigError(
+                f"only a single {self.writes} can be streamed",
+                got=f"n_best = {self.settings.n_best}",
+                do="leave n_best out",
+            )
+        return self.words(model, example, fast=fast)
 
     @abstractmethod
-    def stream(self, model: Transformer, example: Example, *, fast: bool = False) -> Generator[str, None, Prediction]:
-        """The characters of an answer as they are decided; returns it. Raises ConfigError for several answers."""
+    def words(self, model: Transformer, example: Example, *, fast: bool) -> Generator[str, None, Prediction]:
+        """The same, of a single answer."""
 
 
 def check_writes(model: ModelConfig) -> None:
@@ -174,15 +189,6 @@ def divided(
             torch.set_num_threads(threads)
 
     return answered
-
-
-def refuse_several(settings: DecodeSettings, what: str) -> None:
-    if settings.n_best > 1:
-        raise ConfigError(
-            f"only a single {what} can be streamed",
-            got=f"n_best = {settings.n_best}",
-            do="leave n_best out",
-        )
 
 
 def in_precision(steps: Iterator[Step], model: Transformer, *, fast: bool) -> Iterator[Step]:

@@ -44,7 +44,7 @@ from glassformer.tasks.writing.chat.talker import Talker
 from glassformer.tasks.writing.chat.task import MOST, Chat, replies_to_write, with_replies
 from glassformer.tasks.writing.chat.turns import Exchange, Lesson, TurnWriter, lessons, told_apart
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
-from glassformer.tasks.writing.pair_source import side_by_side
+from glassformer.tasks.writing.pair_source import log_rows, side_by_side
 from glassformer.tasks.writing.writers import check_writes, special_ids_of
 from glassformer.text.chat_template import MARKS, ChatTemplates, Message, own_templates
 from glassformer.text.special import GPT2
@@ -228,7 +228,8 @@ class ChatAlone(TableTask):
         }
         size = preparation.tokenizer.vocabulary_size
         task.unigram = Unigram.saved(preparation.facts) or Unigram.count(sources["train"].target_tokens, size)
-        _log_rows(sources, data.length, log)
+        too_long = f"that are longer than data.length = {data.length} with the turn before them"
+        log_rows(sources, "replies", f"{data.length}", too_long, log)
         return task, {split: source for split, source in sources.items() if len(source)}
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
@@ -271,14 +272,3 @@ class ChatAlone(TableTask):
 
     def known_by(self, example: Any) -> str:
         return json.dumps(example, ensure_ascii=False)
-
-
-def _log_rows(sources: Mapping[Split, DialogueSource], length: int, log: Any) -> None:
-    held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
-    train = sources["train"]
-    log(
-        f"{len(train.examples):,} replies to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
-        f"{length} tokens, {train.padding:.1%} of them padding"
-    )
-    if left_out := sum(source.left_out for source in sources.values()):
-        log(f"{left_out:,} replies that are longer than data.length = {length} with the turn before them are left out")

@@ -22,7 +22,7 @@ from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.generator import GeneratedToken, generated
 from glassformer.tasks.writing.translator import Translator
-from glassformer.tasks.writing.writers import Writer, of_sentence, refuse_several, special_ids
+from glassformer.tasks.writing.writers import Writer, of_sentence, special_ids
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
@@ -103,11 +103,13 @@ def check_replies(model: ModelConfig, context: Context) -> None:
 class Chatter(Writer[Conversation, Reply]):
     """The encoder reads the last turns, the decoder writes the reply (`decode/`)."""
 
+    writes = "reply"
     sample = ("Hi, how are you?",)
     read_ahead = 1024
 
     def __init__(self, translator: Translator, *, history: int) -> None:
         self.translator, self.tokenizer, self.history = translator, translator.tokenizer, history
+        self.settings = translator.settings
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -163,12 +165,7 @@ class Chatter(Writer[Conversation, Reply]):
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         return self.translator.predict(model, batches)
 
-    def stream(self, model: Transformer, example: Conversation, *, fast: bool = False) -> Generator[str, None, Reply]:
-        """The characters of the reply as soon as no later token can change them."""
-        refuse_several(self.translator.settings, "reply")
-        return self._words(model, example, fast=fast)
-
-    def _words(self, model: Transformer, example: Conversation, *, fast: bool) -> Generator[str, None, Reply]:
+    def words(self, model: Transformer, example: Conversation, *, fast: bool) -> Generator[str, None, Reply]:
         hypotheses = yield from of_sentence(self.translator.parts(model, self.rows(example), fast=fast))
         return self.merge(example, [hypotheses])
 
@@ -181,7 +178,7 @@ class Chatter(Writer[Conversation, Reply]):
                 do="allow more beams or tokens, or force and forbid other words",
             )
         first, written = hypotheses[0], self.translator.written(hypotheses)
-        several = self.translator.settings.n_best > 1
+        several = self.settings.n_best > 1
         return Reply(
             example.turns,
             written[0],

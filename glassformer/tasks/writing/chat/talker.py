@@ -43,12 +43,13 @@ class Talk(NamedTuple):
 class Talker(Writer[Talk, Reply]):
     """The chat template of the model formats the last turns, and the decoder continues, as in `generate`."""
 
+    writes = "text"
     sample = ("Hi, how are you?",)
     read_ahead = 1024
 
     def __init__(self, writer: Generate, turns: TurnWriter, *, history: int | None, system: str | None = None) -> None:
         self.writer, self.turns, self.history, self.system = writer, turns, history, system
-        self.tokenizer = writer.tokenizer
+        self.tokenizer, self.settings = writer.tokenizer, writer.settings
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -139,12 +140,9 @@ class Talker(Writer[Talk, Reply]):
     def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
         return self._reply(example, self.writer.merge(example.prompt, found))
 
-    def stream(self, model: Transformer, example: Talk, *, fast: bool = False) -> Generator[str, None, Reply]:
-        """The characters of the reply as they are decided, without blanks around it; returns the `Reply`."""
-        words = self.writer.stream(model, example.prompt, fast=fast)
-        return self._words(example, words)
-
-    def _words(self, example: Talk, words: Generator[str, None, Generation]) -> Generator[str, None, Reply]:
+    def words(self, model: Transformer, example: Talk, *, fast: bool) -> Generator[str, None, Reply]:
+        """Without blanks around it."""
+        words = self.writer.words(model, example.prompt, fast=fast)
         blanks, begun = "", False
         while True:
             try:

@@ -13,7 +13,7 @@ import numpy as np
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Integers
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram, share
 from glassformer.scoring.verdict import QUOTES, WORST, quoted
 from glassformer.tasks.writing.pair_source import PairSource, TargetLosses
 
@@ -131,10 +131,10 @@ def bleu(sums: Reals) -> Reals:
     right, total = sums[..., 2 : 2 + _ORDERS], sums[..., 2 + _ORDERS :]  # [..., N]
     missed = (right == 0) & (total > 0)
     smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), right)  # [..., N]
-    precisions = _divided(smoothed, total)  # [..., N]
+    precisions = share(smoothed, total)  # [..., N]
     possible = np.asarray((precisions > 0).all(axis=-1) & (right > 0).any(axis=-1))
     logs = np.log(np.where(possible[..., None], precisions, 1.0)).mean(axis=-1)
-    brevity = np.minimum(0.0, 1 - _divided(expected, words))
+    brevity = np.minimum(0.0, 1 - share(expected, words))
     return np.where(possible, 100 * np.exp(brevity + logs), 0.0)
 
 
@@ -144,15 +144,15 @@ def chrf(sums: Reals) -> Reals:
     """
     found, expected, matching = (sums[..., place::3] for place in range(3))  # [..., N]
     orders = ((found > 0) & (expected > 0)).sum(axis=-1)
-    precision = _divided(_divided(matching, found).sum(axis=-1), orders)
-    recall = _divided(_divided(matching, expected).sum(axis=-1), orders)
-    return 100 * _divided((1 + _BETA**2) * precision * recall, _BETA**2 * precision + recall)
+    precision = share(share(matching, found).sum(axis=-1), orders)
+    recall = share(share(matching, expected).sum(axis=-1), orders)
+    return 100 * share((1 + _BETA**2) * precision * recall, _BETA**2 * precision + recall)
 
 
 def ter(sums: Reals) -> Reals:
     """The translation edit rate (Snover et al. 2006) from edits and mean reference words [..., 2]. [...]"""
     edits, expected = sums[..., 0], sums[..., 1]
-    return 100 * np.where(expected > 0, _divided(edits, expected), (edits > 0).astype(np.float64))
+    return 100 * np.where(expected > 0, share(edits, expected), (edits > 0).astype(np.float64))
 
 
 def _loss(sums: Reals) -> Mapping[str, Reals]:
@@ -161,11 +161,6 @@ def _loss(sums: Reals) -> Mapping[str, Reals]:
 
 
 _FROM_SUMS = {"bleu": bleu, "chrf": chrf, "ter": ter}
-
-
-def _divided(above: Any, below: Any) -> Reals:
-    below = np.asarray(below, np.float64)
-    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
 
 
 @dataclass(frozen=True)
@@ -197,7 +192,7 @@ def translation_scores(
 def bleu_parts(sums: Reals) -> str:
     """The precisions of BLEU by order, its brevity penalty and the lengths, from its sums [2 + 2N], in words."""
     words, expected = sums[:2]
-    precisions = 100 * _divided(sums[2 : 2 + _ORDERS], sums[2 + _ORDERS : 2 + 2 * _ORDERS])
+    precisions = 100 * share(sums[2 : 2 + _ORDERS], sums[2 + _ORDERS : 2 + 2 * _ORDERS])
     penalty = float(np.exp(min(0.0, 1 - expected / words))) if words else 0.0
     shown = "/".join(f"{each:.1f}" for each in precisions)
     return f"precisions {shown}, brevity penalty {penalty:.3f}, words {words:,.0f} of {expected:,.0f}"
