@@ -17,13 +17,11 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.decode.beam_search import Search, TextOf
+from glassformer.decode.beam_search import Search
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
-from glassformer.decode.record import Recorder
 from glassformer.decode.request import Finished, Request, check_request
-from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.decode.step import Step, Wanted
-from glassformer.decode.words import IdsOf, forbidden_ids, forced_words
+from glassformer.decode.words import forbidden_ids, forced_words
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.models.weights import Weights, all_weights, cross_weights
@@ -36,29 +34,10 @@ LAID_OUT_AFTER = 16
 TOGETHER = 32
 
 
-def decode(
-    model: Transformer,
-    requests: Iterable[Request],
-    settings: DecodeSettings,
-    *,
-    ids: SpecialIds,
-    slots: int = 64,
-    attention: Collection[int] = (),
-    head: int | None = None,
-    text_of: TextOf | None = None,
-    ids_of: IdsOf | None = None,
-    forced: bool = False,
-    recorder: Recorder | None = None,
-) -> Iterator[Step]:
-    """Answer requests in the order in which they finish, `slots` at a time; yields after each token.
-
-    With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
-    `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
-    which forced and forbidden words need. `forced`: requests may have such words of their own beside the settings'. A
-    `recorder` keeps what the search looked at.
-    Raises ConfigError for a request that no answer can satisfy; requests are taken up to `slots` ahead.
+def decode(model: Transformer, requests: Iterable[Request], wanted: Wanted) -> Iterator[Step]:
+    """Answer requests in the order in which they finish; yields after each token. Raises ConfigError for a request that
+    no answer can satisfy; requests are taken up to `wanted.slots` ahead.
     """
-    wanted = Wanted(settings, ids, attention, head, slots, text_of, ids_of, forced, recorder)
     return model.loop(requests, wanted, partial(own_loop, model, wanted))
 
 

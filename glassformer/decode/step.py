@@ -43,7 +43,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What `decode` is asked for: as its own arguments of these names."""
+    """What `decode` is asked for: `slots` requests are answered at a time.
+
+    With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
+    `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
+    which forced and forbidden words need. `forced`: requests may have such words of their own beside the settings'. A
+    `recorder` keeps what the search looked at.
+    """
 
     settings: DecodeSettings
     ids: SpecialIds

@@ -1,15 +1,7 @@
-"""What a verb asks of the decoding loop, and whether CTranslate2 can search so."""
+"""Whether CTranslate2 can search as a verb asks the decoding loop to."""
 
-import copy
-from collections.abc import Iterable
-from typing import Any, NoReturn
-
-from glassformer.decode.request import Request
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Wanted
-from glassformer.models.transformer import Answered, Transformer
-from glassformer.tasks.predictor import Predictor
-from glassformer.tasks.rows import Row, collate
 
 # What only our own search has.
 _OURS = (
@@ -18,29 +10,6 @@ _OURS = (
 )
 # Its beams end at so many times `beams` complete answers, where ours end when no better one can follow.
 PATIENCE = {"exact": 1.6, "full": 1.0}
-
-
-class _Asked(Exception):  # noqa: N818 - it is no error
-    def __init__(self, wanted: Wanted) -> None:
-        super().__init__()
-        self.wanted = wanted
-
-
-def _stopped(requests: Iterable[Request], wanted: Wanted, own: Answered) -> NoReturn:
-    raise _Asked(wanted)
-
-
-def wanted_of(model: Transformer, predictor: Predictor[Any, Any], row: Row) -> Wanted | None:
-    """What the predictor of a verb asks of the decoding loop; None where it writes nothing."""
-    batch = collate([row], pad_id=predictor.tokenizer.pad_id or 0, axes=predictor.axes)
-    probe = copy.copy(model)
-    probe.loop = _stopped
-    try:
-        for _ in predictor.predict(probe, iter([batch])):
-            pass
-    except _Asked as asked:
-        return asked.wanted
-    return None
 
 
 def cannot_search(wanted: Wanted) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from glassformer.answering.engines.asked import PATIENCE, cannot_search, wanted_of
+from glassformer.answering.engines.asked import PATIENCE, cannot_search
 from glassformer.answering.engines.engine import Plan, Scores
 from glassformer.base.later import Later
 from glassformer.convert.ctranslate import cannot_convert, longest, write_ctranslate
@@ -28,6 +28,7 @@ from glassformer.models.transformer import Answered, Transformer
 from glassformer.models.weights import cross_weights
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row, collate
+from glassformer.tasks.writing.writers import Writer
 
 _INT8 = "ctranslate2-int8", False, "int8"
 # From so many rows on, it pays to import it, convert a model of 3 million weights and compare (docs/do/engines.md).
@@ -63,13 +64,11 @@ class CTranslate2:
         return rows * self.weights >= _OPENED
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
-        if predictor.in_one_pass:
+        if not isinstance(predictor, Writer):
             return "it only writes"
         if reason := cannot_convert(model.config):
             return reason
-        wanted = wanted_of(model, predictor, rows[0])
-        if wanted is None:
-            return "nothing is to be written"
+        wanted = predictor.wanted(model)
         if reason := cannot_search(wanted):
             return reason
         depends = json.dumps([wanted.ids.begin, wanted.ids.end, wanted.ids.never])

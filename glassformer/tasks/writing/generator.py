@@ -11,11 +11,9 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.decode.asked import search_settings
-from glassformer.decode.loop import decode
-from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, log_probability_of, score_of
 from glassformer.decode.settings import USUAL, DecodeSettings, SpecialIds
-from glassformer.decode.step import Step, stream
+from glassformer.decode.step import Wanted, stream
 from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -239,19 +237,8 @@ class Generate(writers.Writer[Prompt, Generation]):
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         return writers.answered(batches, self.request, lambda asked: self.steps(model, asked, slots=SLOTS))
 
-    def steps(
-        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
-    ) -> Iterator[Step]:
-        return decode(
-            model,
-            requests,
-            self.settings,
-            ids=self.ids,
-            slots=slots,
-            text_of=self.tokenizer.decode,
-            ids_of=self.tokenizer.ids,
-            recorder=recorder,
-        )
+    def wanted(self, model: Transformer) -> Wanted:
+        return Wanted(self.settings, self.ids, text_of=self.tokenizer.decode, ids_of=self.tokenizer.ids)
 
     def words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
         def text_of(ids: Sequence[int]) -> str:

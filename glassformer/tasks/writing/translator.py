@@ -13,12 +13,10 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Later
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, search_settings
-from glassformer.decode.loop import decode
 from glassformer.decode.options import WritingOptions
-from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request, log_probability_of, occurs, score_of
 from glassformer.decode.settings import DecodeSettings, SearchDefaults, SpecialIds
-from glassformer.decode.step import Step, StreamedText, stream
+from glassformer.decode.step import StreamedText, Wanted, stream
 from glassformer.decode.words import before_stop, forbidden_ids, forced_words
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
@@ -215,15 +213,10 @@ class Translator(writers.Writer[TextPair, Translation]):
         """Whether the search reads attention; the coverage penalty does, so showing it changes no answer."""
         return bool(self.aligned or self.settings.coverage_penalty)
 
-    def steps(
-        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
-    ) -> Iterator[Step]:
-        last = len(model.output_stack.blocks) - 1
-        return decode(
-            model, requests, self.settings, ids=self.ids, slots=slots, attention=(last,) if self.looks else (),
-            head=ALIGNMENT_HEAD if self.alignment_head else None, text_of=self.text_of, ids_of=self.target.ids,
-            recorder=recorder,
-        )  # fmt: skip
+    def wanted(self, model: Transformer) -> Wanted:
+        attention = (len(model.output_stack.blocks) - 1,) if self.looks else ()
+        head = ALIGNMENT_HEAD if self.alignment_head else None
+        return Wanted(self.settings, self.ids, attention, head, text_of=self.text_of, ids_of=self.target.ids)
 
     def text_of(self, ids: Sequence[int]) -> str:
         return self.target.decode(ids).lstrip()

@@ -6,15 +6,18 @@ import hashlib
 from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
+from glassformer.decode.loop import decode
+from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.settings import DecodeSettings, SearchDefaults, SpecialIds
-from glassformer.decode.step import Step, StreamedText
+from glassformer.decode.step import Step, StreamedText, Wanted
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.matrices import laid_out
@@ -45,6 +48,15 @@ class Writer(Predictor[Example, Prediction]):
                 do="leave n_best out",
             )
         return self.words(model, example, fast=fast)
+
+    @abstractmethod
+    def wanted(self, model: Transformer) -> Wanted:
+        """What it asks of the decoding loop."""
+
+    def steps(
+        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
+    ) -> Iterator[Step]:
+        return decode(model, requests, replace(self.wanted(model), slots=slots, recorder=recorder))
 
     @abstractmethod
     def words(self, model: Transformer, example: Example, *, fast: bool) -> Generator[str, None, Prediction]:

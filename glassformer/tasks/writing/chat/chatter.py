@@ -15,6 +15,7 @@ from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
 from glassformer.decode.asked import reply_search, search_settings
 from glassformer.decode.request import Hypothesis, log_probability_of, score_of
+from glassformer.decode.step import Wanted
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
@@ -161,6 +162,9 @@ class Chatter(Writer[Conversation, Reply]):
     def rows(self, example: Conversation) -> Iterator[Row]:
         before, after = self.tokenizer.frame_ids
         yield Row(ids=array("i", before) + array("i", example.ids) + array("i", after))
+
+    def wanted(self, model: Transformer) -> Wanted:
+        return self.translator.wanted(model)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         return self.translator.predict(model, batches)

@@ -14,6 +14,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Later
 from glassformer.decode.asked import reply_search
 from glassformer.decode.request import Hypothesis, log_probability_of, score_of
+from glassformer.decode.step import Wanted
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
@@ -133,6 +134,9 @@ class Talker(Writer[Talk, Reply]):
 
     def rows(self, example: Talk) -> Iterator[Row]:
         yield Row(ids=example.ids)
+
+    def wanted(self, model: Transformer) -> Wanted:
+        return self.writer.wanted(model)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         return self.writer.predict(model, batches)
