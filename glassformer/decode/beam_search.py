@@ -4,7 +4,7 @@ R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabula
 N sentences that begin, or answers that are complete · M memory tokens
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -14,13 +14,11 @@ from glassformer.decode.candidates import best_in_groups, repeated, with_forced
 from glassformer.decode.choose import Candidates, best_candidates, best_tokens, drawn, filtered, log_totals
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
-from glassformer.decode.record import Chosen, Recorder
+from glassformer.decode.record import Chosen
 from glassformer.decode.request import Finished, Hypothesis, Request
 from glassformer.decode.score import coverage_penalty, final_score, length_penalty, upper_bound
-from glassformer.decode.settings import DecodeSettings, SpecialIds
+from glassformer.decode.step import Wanted
 from glassformer.decode.words import before_stop, contains
-
-TextOf = Callable[[Sequence[int]], str]
 
 
 class Search:
@@ -30,21 +28,13 @@ class Search:
     words without being asked to.
     """
 
-    def __init__(
-        self,
-        settings: DecodeSettings,
-        ids: SpecialIds,
-        text_of: TextOf | None,
-        *,
-        forced: bool,
-        recorder: Recorder | None = None,
-    ) -> None:
-        self.settings, self.ids, self.text_of, self.forced = settings, ids, text_of, forced
-        self.recorder = recorder
+    def __init__(self, wanted: Wanted) -> None:
+        self.settings, self.ids, self.text_of, self.forced = wanted.settings, wanted.ids, wanted.text_of, wanted.forced
+        self.recorder, settings, forced = wanted.recorder, wanted.settings, wanted.forced
         self.beams, self.beam = settings.width, settings.method == "beam"
         self.groups = 2 if forced else settings.groups
         self.of_group = self.beams if forced else self.beams // settings.groups  # hypotheses of each
-        self.control = Control(settings, ids)
+        self.control = Control(settings, wanted.ids)
 
     def begin(self, requests: Sequence[Request], tokens: Tensor, lengths: Tensor, logits: Tensor) -> Hypotheses:
         """Sentences of which only the prompts [N, P] are known. A beam begins with one hypothesis."""

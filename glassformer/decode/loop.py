@@ -7,7 +7,7 @@ R rows, one for each sentence · B hypotheses of a row · T tokens · K columns 
 N sentences that begin · P tokens of their prompts · M memory tokens · C candidates
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -73,9 +73,8 @@ def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) ->
             raise ConfigError(f"a head of block {block} is one of 0 to {crossing.body.heads - 1}", got=str(head))
     if settings.coverage_penalty and not attention:
         attention = (len(model.output_stack.blocks) - 1,)
-    forced = wanted.forced or bool(settings.forced)
-    search = Search(settings, wanted.ids, wanted.text_of, forced=forced, recorder=wanted.recorder)
-    loop = Loop(model, iter(requests), search, wanted.slots, attention, head)
+    wanted = replace(wanted, attention=attention, forced=wanted.forced or bool(settings.forced))
+    loop = Loop(model, iter(requests), wanted)
     with ExitStack() as prepared:
         for number in count():
             with torch.inference_mode():
@@ -101,25 +100,17 @@ class Waiting:
 class Loop:
     """What the loop keeps from step to step."""
 
-    def __init__(
-        self,
-        model: Transformer,
-        requests: Iterator[Request],
-        search: Search,
-        slots: int,
-        attention: Collection[int],
-        head: int | None,
-    ) -> None:
-        first = list(islice(requests, slots))
-        self.model, self.requests, self.search = model, chain(first, requests), search
+    def __init__(self, model: Transformer, requests: Iterator[Request], wanted: Wanted) -> None:
+        first = list(islice(requests, wanted.slots))
+        self.model, self.requests, self.search = model, chain(first, requests), Search(wanted)
         self.slots = max(1, len(first))  # few requests need fewer rows
-        self.blocks, self.attention_head = attention, head
-        self.attention = None if search.recorder is None else search.recorder.attention
+        self.blocks, self.attention_head = wanted.attention, wanted.head
+        self.attention = None if wanted.recorder is None else wanted.recorder.attention
         assert model.head is not None
         self.head = model.head
         self.stack = model.output_stack
         self.device = model.word_table.device
-        never = search.ids.never
+        never = wanted.ids.never
         self.never = torch.tensor(never, device=self.device) if never else None
         self.waiting: Waiting | None = None
         self.exhausted = False

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeVar
 
-from glassformer.decode.beam_search import TextOf
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Finished
 from glassformer.decode.settings import DecodeSettings, SpecialIds
-from glassformer.decode.words import IdsOf, before_stop
+from glassformer.decode.words import IdsOf, TextOf, before_stop
 
 
 @dataclass(frozen=True)

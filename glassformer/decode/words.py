@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from glassformer.decode.request import ForcedWord
 
 IdsOf = Callable[[str], Sequence[int]]
+TextOf = Callable[[Sequence[int]], str]
 Sequences = tuple[tuple[int, ...], ...]
 
 

@@ -22,7 +22,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.settings import DataSection
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import DecodeSettings, SearchDefaults
-from glassformer.tasks.passes import equal, grouped, in_threads
+from glassformer.tasks.passes import in_threads, passes_of
 from glassformer.tasks.rows import Axis, Row, collate, located
 from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
@@ -305,7 +305,7 @@ def answer_rows(
         with torch.inference_mode(), precision(device, fast=fast):
             yield from predictor.predict(model, batches(passes))
 
-    passes = list(equal(lengths) if in_caches else grouped(lengths))
+    passes = list(passes_of(lengths, caches=in_caches))
     threads = torch.get_num_threads()
     alone = in_caches and len(passes) >= PASSES_OF_A_THREAD * threads > PASSES_OF_A_THREAD
     yield from in_threads(predicted, passes, threads) if alone else predicted(passes)

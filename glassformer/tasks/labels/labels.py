@@ -17,7 +17,7 @@ from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.config import ModelConfig
 from glassformer.scoring.score import Reals, widened
-from glassformer.tasks.answered import Answered, Guess, InWords, texts_of
+from glassformer.tasks.answered import Answered, Guess, InWords, likeliest, texts_of
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Row, located, text_of
@@ -110,11 +110,6 @@ class Labels(Answered):
             rows.append((f"{len(self.labels) - TOP:,} more", "", ""))
         yield Grid(("label", "probability", ""), tuple(rows))
 
-    def table(self, answers: int, *remarks: str) -> InWords:
-        kept = self.likeliest[: 2 * answers]
-        more = f"{len(self.labels) - len(kept):,} more labels" if len(self.labels) > len(kept) else ""
-        return InWords("", ("probability",), tuple((label, (chance,)) for label, chance in kept), (), more, remarks)
-
     def _with_probabilities(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
         probabilities = self.probabilities
@@ -128,16 +123,15 @@ class Labels(Answered):
 class Class(Labels):
     """The likeliest label, and how likely each of them is: together 1."""
 
+    said_by = "label"
+
     @property
     def label(self) -> str:
         return self.labels[self.logarithms.index(max(self.logarithms))]
 
-    @property
-    def says(self) -> str:
-        return self.label
-
     def in_words(self, words: int, answers: int) -> InWords:
-        return self.table(answers, f"The label: {self.label} ({self.probabilities[self.label]:.1%}).")
+        remark = f"The label: {self.label} ({self.probabilities[self.label]:.1%})."
+        return likeliest(self.likeliest, answers, "labels", remark)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON; of more than 100 labels the 100 likeliest."""
@@ -149,6 +143,7 @@ class Classes(Labels):
     """The labels whose probability is at least `threshold`, and how likely each label is, apart from the others."""
 
     threshold: float = 0.5
+    judged_by = "chosen"
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -159,17 +154,14 @@ class Classes(Labels):
     def says(self) -> str:
         return ", ".join(self.chosen)
 
-    @property
-    def verdict(self) -> object:
-        return self.chosen
-
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         yield from super().shown(values, width)
         yield line(", ".join(self.chosen) or f"no label reaches {self.threshold:.0%}", style="answer", after=True)
 
     def in_words(self, words: int, answers: int) -> InWords:
         labels = ", ".join(self.chosen)
-        return self.table(answers, f"The labels: {labels}." if labels else "None of the labels is likely enough.")
+        remark = f"The labels: {labels}." if labels else "None of the labels is likely enough."
+        return likeliest(self.likeliest, answers, "labels", remark)
 
     def to_dict(self) -> dict[str, Any]:
         return self._with_probabilities({"chosen": list(self.chosen)})

@@ -61,6 +61,7 @@ class Generation(Answered):
     ended: bool = True
     left_out: int = 0
     windows: int = 1
+    said_by = "text"
 
     @property
     def text(self) -> str:
@@ -72,10 +73,6 @@ class Generation(Answered):
         if not self.left_out:
             return ()
         return (f"the first {self.left_out:,} tokens are left out, as the model reads no more at once: {shown}",)
-
-    @property
-    def says(self) -> str:
-        return self.text
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         if not self.n_best:

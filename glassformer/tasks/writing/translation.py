@@ -74,6 +74,7 @@ class Translation(Answered):
     unknown: str = ""
     whole: bool = True
     empty: int = 0
+    said_by = "translation"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -90,10 +91,6 @@ class Translation(Answered):
             which = f"of {self.empty:,} sentences is" if self.translation.strip() else "is"
             found.append(f"the translation {which} empty: {shown}")
         return tuple(found)
-
-    @property
-    def says(self) -> str:
-        return self.translation
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         lines = "\n" in str(values["text"])  # else one text is one line

@@ -138,6 +138,7 @@ class Answer(Answered):
     windows: int = 1
     question_cut: int = 0
     place_names: ClassVar[list[str]] = ["answer"]
+    judged_by = "text"
 
     @property
     def best(self) -> Span | None:
@@ -156,10 +157,6 @@ class Answer(Answered):
         spans: list[Guess] = [(span.text, span.probability) for span in self.spans[:TOP]]
         none: list[Guess] = [] if self.no_answer_probability is None else [(NO_ANSWER, self.no_answer_probability)]
         return [[*spans, *none]]
-
-    @property
-    def verdict(self) -> object:
-        return self.text
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         yield line(self.question, style="dim")

@@ -147,6 +147,7 @@ class Tagging(Answered):
     tags: tuple[str, ...]
     windows: int = 1
     given: bool = False
+    judged_by = "tags"
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -166,10 +167,6 @@ class Tagging(Answered):
         for span in self.spans:
             likely |= {start: span.probability for start, _ in self.offsets if span.start <= start < span.end}
         return [[(tag, likely.get(start))] for tag, (start, _) in zip(self.tags, self.offsets, strict=True)]
-
-    @property
-    def verdict(self) -> object:
-        return self.tags
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         yield line(self.text, style="dim")

@@ -92,10 +92,7 @@ class Filled(Answered):
     masks: tuple[MaskedWord, ...]
     windows: int = 1
     expected: tuple[Expected, ...] = ()
-
-    @property
-    def says(self) -> str:
-        return self.filled
+    said_by = "filled"
 
     @property
     def place_names(self) -> list[str]:

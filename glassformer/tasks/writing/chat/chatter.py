@@ -54,16 +54,13 @@ class Reply(Answered):
     read: int = 1
     left_out: int = 0
     windows: int = 1
+    said_by = "reply"
 
     @property
     def notes(self) -> tuple[str, ...]:
         if not self.left_out:
             return ()
         return (f"{self.left_out:,} tokens at the beginning are left out: the model reads no more at once",)
-
-    @property
-    def says(self) -> str:
-        return self.reply
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         for each in self.n_best or (self,):
