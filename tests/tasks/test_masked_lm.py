@@ -22,8 +22,8 @@ from glassformer.models.families import bert
 from glassformer.models.inputs import Output
 from glassformer.models.transformer import Transformer, build
 from glassformer.scoring.score import Unigram
+from glassformer.tasks import task as tasks
 from glassformer.tasks.feed import TaskFeed
-from glassformer.tasks.words import masked_words
 from glassformer.tasks.words.corpus import MaskedRows
 from glassformer.tasks.words.masked_lm.task import MaskedLM, MaskedLMSection
 from glassformer.text.special import NONE
@@ -179,7 +179,7 @@ def test_scores_are_means_over_all_rows_and_no_batch_matters(
     model.train()
     by_size = []
     for size in (1, 4, 100):
-        monkeypatch.setattr(masked_words, "_ROWS", size)
+        monkeypatch.setattr(tasks, "_ROWS", size)
         by_size.append(make().evaluate(model))
     assert model.training
     assert by_size[2] == make().evaluate(model)
@@ -190,7 +190,7 @@ def test_scores_are_means_over_all_rows_and_no_batch_matters(
     assert 0 <= scores["accuracy"] <= 1
     some = []
     for size in (2, 7):
-        monkeypatch.setattr(masked_words, "_ROWS", size)
+        monkeypatch.setattr(tasks, "_ROWS", size)
         some.append(make().evaluate(model, limit=7))
     assert some[0]["targets"] < scores["targets"]
     assert some[0]["loss"] != pytest.approx(scores["loss"])

@@ -171,11 +171,6 @@ class Classes(Labels):
 _NUMBERS = 1 << 24
 
 
-class Texts(NamedTuple):
-    text: str
-    pair: str | None
-
-
 class HasTexts(Protocol):
     @property
     def text(self) -> str: ...
@@ -209,7 +204,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     def outputs(self) -> int:
         return 1
 
-    def texts(self, values: Mapping[str, object], where: str) -> Texts:
+    def texts(self, values: Mapping[str, object], where: str) -> tuple[str, str | None]:
         """The texts of a record; raises DataError for an empty one, and for a pair where single texts are known."""
         if self.pairs is not None and self.pairs != ("pair" in values):
             raise DataError(
@@ -218,7 +213,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
                 do="give the second text as its pair" if self.pairs else "leave the pair out",
             )
         pair = text_of(values["pair"], where, "pair") if "pair" in values else None
-        return Texts(text_of(values["text"], where), pair)
+        return text_of(values["text"], where), pair
 
     def rows_with(self, example: AnyTexts, labels: Mapping[str, Any], weight: float = 1.0) -> Iterator[Row]:
         cut = text_rows(self.tokenizer, example.text, example.pair, length=self.length)

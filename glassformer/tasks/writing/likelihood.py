@@ -115,8 +115,7 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         check_translates(model.config)
-        ids = None if context.search is None else context.search.ids
-        return cls(tokenizer, ids=ids or special_ids(tokenizer.target), most=model.output_stack.max_length)
+        return cls(tokenizer, ids=special_ids(tokenizer.target, context.search), most=model.output_stack.max_length)
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
         if values.get(TARGET) is None:

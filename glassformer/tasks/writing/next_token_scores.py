@@ -5,23 +5,19 @@ B rows · S tokens of a row · N = B·S · V vocabulary · W width · R measured
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Mapping
 
 import numpy as np
 
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared_in_parts
 from glassformer.scoring.score import THIS_MODEL, Integers, Measure, Reals, Scores, Unigram
 from glassformer.tasks.predictor import evaluating
-from glassformer.tasks.rows import Shape
+from glassformer.tasks.task import Source, measured_batches
 
 NEXT = "next_tokens"
-# Rows of one forward pass in evaluation.
-_ROWS = 32
 MOST_COUNTED = 20_000_000
 """Trigrams are counted in memory, about 60 bytes each at most."""
 
@@ -75,39 +71,28 @@ def _of(keys: Integers, wanted: Integers, values: Integers) -> Integers:
     return np.where(keys[place] == wanted, values[place], 0)
 
 
-class NextTokenRows(Protocol):
-    """Rows of one length, with the token after each token as its label, where that is learned."""
-
-    fingerprint: str
-
-    @property
-    def lengths(self) -> int: ...
-
-    def __len__(self) -> int: ...
-
-    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch: ...
-
-
 class NextTokenScores:
     """Loss, perplexity, accuracy and, where `bytes_of` has the bytes of each token, bits per byte."""
 
     def __init__(self, unigram: Unigram, bytes_of: Integers | None) -> None:
         self.unigram, self.bytes_of = unigram, bytes_of
 
-    def measured(self, model: Transformer, source: NextTokenRows, limit: int | None) -> Scores:
+    def measured(self, model: Transformer, source: Source, limit: int | None) -> Scores:
         """Compared with the tokens' frequencies, on all rows or always the same `limit`; intervals over rows."""
         mine, unigram = [], []
-        for batch in _batches(source, limit):
+        for batch in measured_batches(source, limit):
             mine.append(self._sums(batch, *_compared(model, batch)))
             unigram.append(self._sums(batch, *self._by_frequency(batch)))
         known = self.bytes_of is not None
         own, other = (scores_of_sums(np.concatenate(rows), sizes=known) for rows in (mine, unigram))
         return own.beside(self.unigram.name, other)
 
-    def beside_trigram(self, scores: Scores, stream: Integers, source: NextTokenRows, limit: int | None) -> Scores:
+    def beside_trigram(self, scores: Scores, stream: Integers, source: Source, limit: int | None) -> Scores:
         """With those of the same rows by which token followed which two in a stream of training tokens."""
         trigram = Trigram(stream, len(self.unigram.counts))
-        rows = np.concatenate([self._sums(batch, *_after_two(trigram, batch)) for batch in _batches(source, limit)])
+        rows = np.concatenate(
+            [self._sums(batch, *_after_two(trigram, batch)) for batch in measured_batches(source, limit)]
+        )
         return scores.beside(trigram.name, scores_of_sums(rows, sizes=self.bytes_of is not None, guesses=False))
 
     def _by_frequency(self, batch: Batch) -> tuple[Reals, Reals]:
@@ -141,13 +126,6 @@ def scores_of_sums(rows: Reals, *, sizes: bool = True, guesses: bool = True) -> 
 
     measure = Measure(rows, scores)
     return Scores.measured("tokens", {THIS_MODEL: measure}, count=int(measure.sums[2]))
-
-
-def _batches(source: NextTokenRows, limit: int | None) -> Iterator[Batch]:
-    order, count = Order(len(source), _ROWS, source.fingerprint, 0), min(limit or len(source), len(source))
-    for number in range(math.ceil(count / _ROWS)):
-        numbers = order.of_epoch(0, number)[: count - number * _ROWS]
-        yield source.batch(numbers, np.zeros_like(numbers), shape=(len(numbers), source.lengths))
 
 
 def _compared(model: Transformer, batch: Batch) -> tuple[Reals, Reals]:

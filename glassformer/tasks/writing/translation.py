@@ -6,7 +6,9 @@ T tokens of the translation · M tokens of the source
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
+
+import tokenizers
 
 from glassformer.base.later import Due
 from glassformer.base.shown import Grid, Part, Share, Written
@@ -14,20 +16,11 @@ from glassformer.data.readers.paragraphs import Sentence
 from glassformer.decode.request import Hypothesis
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.writing.alignment import Link, align
-from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.words import Span, find_words
 
 # Characters of a text, and of those that are unknown, that a note shows.
 _SHOWN = 40
-
-
-class _Encoded(Protocol):
-    """A text as tokens: ours, or the library's own."""
-
-    @property
-    def ids(self) -> list[int]: ...
-    @property
-    def offsets(self) -> list[Span]: ...
 
 
 @dataclass(frozen=True)
@@ -190,7 +183,7 @@ def unknown_characters(tokenizer: Tokenizer, text: str) -> str:
     return unknown_of(tokenizer, text, tokenizer.encode(text, special=False))
 
 
-def unknown_of(tokenizer: Tokenizer, text: str, encoding: _Encoded) -> str:
+def unknown_of(tokenizer: Tokenizer, text: str, encoding: Encoding | tokenizers.Encoding) -> str:
     """The same of a text that is already cut into tokens."""
     unknown, ids = tokenizer.unknown_id, encoding.ids
     if text.isascii() and (unknown is None or unknown not in ids):

@@ -15,7 +15,7 @@ from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_
 from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, search_settings
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.request import Hypothesis, Request, log_probability_of, occurs, score_of
-from glassformer.decode.settings import DecodeSettings, SearchDefaults, SpecialIds
+from glassformer.decode.settings import DecodeSettings, SearchDefaults
 from glassformer.decode.step import StreamedText, Wanted, stream
 from glassformer.decode.words import before_stop, forbidden_ids, forced_words
 from glassformer.models.inputs import Batch
@@ -63,14 +63,14 @@ class Translator(writers.Writer[TextPair, Translation]):
         tokenizer: Tokenizer,
         *,
         length: int | None,
-        ids: SpecialIds,
         search: DecodeSettings,
         options: WritingOptions | None = None,
         default: SearchDefaults | None = None,
         alignment_head: bool = False,
     ) -> None:
         """Of the options those that no search has: the prefix, paragraphs and alignment."""
-        self.tokenizer, self.target, self.length, self.ids = tokenizer, tokenizer.target, length, ids
+        self.tokenizer, self.target, self.length = tokenizer, tokenizer.target, length
+        self.ids = writers.special_ids(self.target, default)
         options = options or WritingOptions()
         self.settings, self.paragraphs = search, options.paragraphs
         self.aligned, self.alignment_head = bool(options.alignment), alignment_head
@@ -83,7 +83,7 @@ class Translator(writers.Writer[TextPair, Translation]):
         # A blank at the end belongs to the next word: alone it would be a token that the model has hardly ever seen.
         blank = typed[len(typed.rstrip()) :][:1]
         words = beginning_with(blank, self.target) if blank and typed.strip() else ()
-        self.following = (*words, *ids.end) if words else ()
+        self.following = (*words, *self.ids.end) if words else ()
         if blanks := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
             raise ConfigError("a text to force or to forbid must not be blank", got=repr(blanks[0]))
         self.forced = tuple(word.inside for word in forced_words(self.settings.forced, self.target.ids))
@@ -104,11 +104,9 @@ class Translator(writers.Writer[TextPair, Translation]):
             default=None if default is None else default.settings,
             where="translate",
         )
-        ids = None if default is None else default.ids
         return cls(
             tokenizer,
             length=context.length,
-            ids=ids or writers.special_ids(tokenizer.target),
             search=search,
             options=options,
             default=default,

@@ -81,8 +81,12 @@ def check_translates(model: ModelConfig) -> None:
         )
 
 
-def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """The tokens with which a decoder starts and stops, and padding, which is never written; raises ConfigError."""
+def special_ids(tokenizer: Tokenizer, default: SearchDefaults | None = None) -> SpecialIds:
+    """The tokens with which the decoder of an encoder–decoder starts and stops, and padding, which is never written:
+    the imported model's, else the vocabulary's. Raises ConfigError.
+    """
+    if default is not None and default.ids is not None:
+        return default.ids
     start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
     _, after = tokenizer.frame_ids
     if start is None or not after:

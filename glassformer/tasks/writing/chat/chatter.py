@@ -23,7 +23,7 @@ from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.generator import GeneratedToken, generated
 from glassformer.tasks.writing.translator import Translator
-from glassformer.tasks.writing.writers import Writer, of_sentence, special_ids
+from glassformer.tasks.writing.writers import Writer, of_sentence
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
@@ -122,10 +122,7 @@ class Chatter(Writer[Conversation, Reply]):
             )
         usual = reply_search(options) if default is None else default.settings
         search = search_settings(options, default=usual, where="chat")
-        ids = None if default is None else default.ids
-        translator = Translator(
-            tokenizer, length=context.length, ids=ids or special_ids(tokenizer.target), search=search, default=default
-        )
+        translator = Translator(tokenizer, length=context.length, search=search, default=default)
         learned: int | None = getattr(context.data, "history", None)
         return cls(translator, history=options.history or learned or HISTORY)
 

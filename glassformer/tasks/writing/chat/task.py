@@ -36,7 +36,6 @@ from glassformer.tasks.writing.pair_source import (
 )
 from glassformer.tasks.writing.target_task import TargetTask
 from glassformer.tasks.writing.translator import Translator
-from glassformer.tasks.writing.writers import special_ids
 from glassformer.text.words import find_words
 
 WRITTEN = 200
@@ -155,8 +154,7 @@ class Chat(TargetTask):
 
     def searching(self, beams: int) -> Translator:
         search = DecodeSettings(max_tokens=MOST) if beams == 1 else DecodeSettings(method="beam", beams=beams)
-        ids = special_ids(self.tokenizer.target)
-        return Translator(self.tokenizer, length=self.length, ids=ids, search=search)
+        return Translator(self.tokenizer, length=self.length, search=search)
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:

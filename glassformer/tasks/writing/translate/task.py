@@ -37,7 +37,6 @@ from glassformer.tasks.writing.translate.scores import (
 )
 from glassformer.tasks.writing.translate.settings import TranslateData, TranslateSection
 from glassformer.tasks.writing.translator import Translator
-from glassformer.tasks.writing.writers import special_ids
 
 
 def table_told(data: TranslateData, path: Path) -> str:
@@ -104,12 +103,11 @@ class Translate(TargetTask):
     def searching(self, beams: int) -> Translator:
         """The translator, with this many beams; an imported model with its own search settings."""
         if self.search is not None:
-            search, ids = self.search.settings, self.search.ids
+            search = self.search.settings
         else:
             penalty = None if beams == 1 else self.section.length_penalty
-            search, ids = search_settings(WritingOptions(beams=beams, length_penalty=penalty)), None
-        ids = ids or special_ids(self.tokenizer.target)
-        return Translator(self.tokenizer, length=self.length, ids=ids, search=search, default=self.search)
+            search = search_settings(WritingOptions(beams=beams, length_penalty=penalty))
+        return Translator(self.tokenizer, length=self.length, search=search, default=self.search)
 
     @classmethod
     def columns_in(cls, data: TranslateData, path: Path) -> Mapping[str, Columns]:
