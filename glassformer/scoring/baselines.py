@@ -133,66 +133,61 @@ def repeated(known_by: Callable[[Any], str | None], train: Sequence[Any], measur
     return shared(np.array(hashes[0], np.uint64), np.array(hashes[1], np.uint64))
 
 
-class _Classes:
-    """Multinomial logistic regression; labels it has not seen share what add-one smoothing leaves them."""
+Fitted = Callable[[Any], Reals]
+"""The outputs of a head for features, [E, F] -> [E, L]."""
 
-    def __init__(self, features: Any, targets: Sequence[int] | Integers, labels: int, strength: float) -> None:
-        from sklearn.linear_model import LogisticRegression
 
-        self._seen, self._labels = np.unique(np.asarray(targets)), labels
-        self._model = None
-        if len(self._seen) > 1:
-            self._model = LogisticRegression(C=strength, max_iter=_STEPS).fit(features, targets)
-        unseen = labels - len(self._seen)
-        self._rest = unseen / (len(targets) + labels)
+def _classes(features: Any, targets: Sequence[int] | Integers, labels: int, strength: float) -> Fitted:
+    """Log-probabilities of multinomial logistic regression; labels that it has not seen share what add-one smoothing
+    leaves them.
+    """
+    from sklearn.linear_model import LogisticRegression
 
-    def __call__(self, features: Any) -> Reals:
-        """[E, F] -> [E, L], log-probabilities."""
+    seen, model = np.unique(np.asarray(targets)), None
+    if len(seen) > 1:
+        model = LogisticRegression(C=strength, max_iter=_STEPS).fit(features, targets)
+    unseen = labels - len(seen)
+    rest = unseen / (len(targets) + labels)
+
+    def guess(features: Any) -> Reals:
         count = features.shape[0]
-        unseen = max(1, self._labels - len(self._seen))
-        found = np.full((count, self._labels), math.log(self._rest / unseen) if self._rest else -math.inf)
-        seen = np.zeros((count, 1)) if self._model is None else self._model.predict_log_proba(features)
-        found[:, self._seen] = np.maximum(seen, -700.0) + math.log1p(-self._rest)
+        found = np.full((count, labels), math.log(rest / max(1, unseen)) if rest else -math.inf)
+        of_seen = np.zeros((count, 1)) if model is None else model.predict_log_proba(features)
+        found[:, seen] = np.maximum(of_seen, -700.0) + math.log1p(-rest)
         return found
 
+    return guess
 
-class _Several:
-    """A logistic regression for each label; one that all examples or none have is answered by its frequency."""
 
-    def __init__(self, features: Any, targets: Sequence[tuple[int, ...]], labels: int) -> None:
-        from sklearn.linear_model import LogisticRegression
+def _several(features: Any, targets: Sequence[tuple[int, ...]], labels: int) -> Fitted:
+    """Logits, of a logistic regression for each label; of one that all examples or none have, by its frequency."""
+    from sklearn.linear_model import LogisticRegression
 
-        has = np.zeros((len(targets), labels), bool)  # [E, L]
-        for row, target in enumerate(targets):
-            has[row, list(target)] = True
-        share = (has.sum(axis=0) + 0.5) / (len(targets) + 1)  # [L]
-        self._constant = np.log(share / (1 - share))  # [L]
-        frequent = np.argsort(-has.sum(axis=0), kind="stable")[:_LABELS]
-        self._models = {
-            int(label): LogisticRegression(max_iter=_STEPS).fit(features, has[:, label])
-            for label in frequent
-            if 0 < has[:, label].sum() < len(targets)
-        }
+    has = np.zeros((len(targets), labels), bool)  # [E, L]
+    for row, target in enumerate(targets):
+        has[row, list(target)] = True
+    share = (has.sum(axis=0) + 0.5) / (len(targets) + 1)  # [L]
+    constant = np.log(share / (1 - share))  # [L]
+    models = {
+        int(label): LogisticRegression(max_iter=_STEPS).fit(features, has[:, label])
+        for label in np.argsort(-has.sum(axis=0), kind="stable")[:_LABELS]
+        if 0 < has[:, label].sum() < len(targets)
+    }
 
-    def __call__(self, features: Any) -> Reals:
-        """[E, F] -> [E, L], logits."""
-        found = np.tile(self._constant, (features.shape[0], 1))  # [E, L]
-        for label, model in self._models.items():
+    def guess(features: Any) -> Reals:
+        found = np.tile(constant, (features.shape[0], 1))  # [E, L]
+        for label, model in models.items():
             found[:, label] = model.decision_function(features)
         return found
 
+    return guess
 
-class _Number:
-    """Ridge regression."""
 
-    def __init__(self, features: Any, targets: Sequence[float]) -> None:
-        from sklearn.linear_model import Ridge
+def _number(features: Any, targets: Sequence[float]) -> Fitted:
+    from sklearn.linear_model import Ridge
 
-        self._model = Ridge(alpha=1.0, solver="sparse_cg", max_iter=_STEPS).fit(features, np.asarray(targets, float))
-
-    def __call__(self, features: Any) -> Reals:
-        """[E, F] -> [E, 1]."""
-        return np.asarray(self._model.predict(features))[:, None]
+    model = Ridge(alpha=1.0, solver="sparse_cg", max_iter=_STEPS).fit(features, np.asarray(targets, float))
+    return lambda features: np.asarray(model.predict(features))[:, None]
 
 
 def _strength(features: Any, lessons: Sequence[Lesson]) -> float:
@@ -202,18 +197,18 @@ def _strength(features: Any, lessons: Sequence[Lesson]) -> float:
     _, groups = np.unique(hashes, return_inverse=True)  # [E]
 
     def guess(kept: Integers, tried: Integers, strength: float) -> Integers:
-        scores = _Classes(features[kept], of[kept], int(of.max()) + 1, strength)(features[tried])  # [T, L]
+        scores = _classes(features[kept], of[kept], int(of.max()) + 1, strength)(features[tried])  # [T, L]
         return scores.argmax(axis=1)
 
     return chosen_strength(STRENGTHS_OF_WORDS, of, groups, ACCURACY, guess)
 
 
-def _fitted(features: Any, targets: Sequence[Any], labels: int, strength: float) -> Any:
+def _fitted(features: Any, targets: Sequence[Any], labels: int, strength: float) -> Fitted:
     if isinstance(targets[0], tuple):
-        return _Several(features, targets, labels)
+        return _several(features, targets, labels)
     if isinstance(targets[0], float):
-        return _Number(features, targets)
-    return _Classes(features, targets, labels, strength)
+        return _number(features, targets)
+    return _classes(features, targets, labels, strength)
 
 
 def _sample(lessons: Sequence[Lesson]) -> list[Lesson]:

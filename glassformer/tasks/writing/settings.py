@@ -16,7 +16,6 @@ class TargetSection(TaskSection):
     together, λ of Garg et al. (2019, §4.2); 0 = none does.
     """
 
-    found: ClassVar[tuple[str, ...]] = ()
     greedy: ClassVar[bool] = False  # answers are found without beams, unless these are asked for
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     """The share of the probability that all tokens get alike."""
