@@ -47,7 +47,7 @@ _LARGE = 50_000_000
 _NO_PENALTY = 1e-9
 
 # What only our own search has.
-_OURS = ("groups", "coverage_penalty", "repetition_penalty", "no_repeat_ngram")
+_OURS: tuple[str, ...] = ("groups", "coverage_penalty", "repetition_penalty", "no_repeat_ngram")
 _OURS += ("min_tokens", "forced", "forbidden", "stop")
 # Its beams end at so many times `beams` complete answers, where ours end when no better one can follow.
 PATIENCE = {"exact": 1.6, "full": 1.0}
