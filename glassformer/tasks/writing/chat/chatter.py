@@ -21,7 +21,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.generator import GeneratedToken, generated
+from glassformer.tasks.writing.generator import GeneratedToken, Prompt, generated
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import Writer, of_sentence
 from glassformer.text.parts import ids_of
@@ -84,6 +84,10 @@ class Conversation(NamedTuple):
     read: int
     ids: tuple[int, ...]
     left_out: int
+
+    @property
+    def prompt(self) -> Prompt:
+        return Prompt("", self.ids, self.left_out)
 
 
 def check_replies(model: ModelConfig, context: Context) -> None:
