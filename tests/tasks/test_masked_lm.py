@@ -21,7 +21,6 @@ from glassformer.data.stores.store import TokenStore
 from glassformer.models.families import bert
 from glassformer.models.inputs import Output
 from glassformer.models.transformer import Transformer, build
-from glassformer.scoring.score import Unigram
 from glassformer.tasks import task as tasks
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.words.corpus import MaskedRows
@@ -36,13 +35,11 @@ from tests.data.made import build_store
 MakeFeed = Callable[..., TaskFeed]
 
 
-def feed_of(
-    rows: Any, tokenizer: Tokenizer, *, batch: int = 6, seed: int = 0, baselines: Any = (), **settings: Any
-) -> TaskFeed:
+def feed_of(rows: Any, tokenizer: Tokenizer, *, batch: int = 6, seed: int = 0, **settings: Any) -> TaskFeed:
     """Masked words over these rows; settings of the masks by keyword."""
     section = MaskedLMSection(**settings)
     masked = MaskedRows(rows, tokenizer, section, seed=seed, document_mask=getattr(rows, "document_mask", False))
-    return TaskFeed(MaskedLM(section, masked.unigram(), baselines), masked, batch=batch, seed=seed)
+    return TaskFeed(MaskedLM(section, masked.unigram()), masked, batch=batch, seed=seed)
 
 
 def masks_of(rows: Any, tokenizer: Tokenizer, **settings: Any) -> MaskedRows:
@@ -218,13 +215,12 @@ def test_a_perfect_model_scores_perfectly(make: MakeFeed) -> None:
 def test_baselines_are_measured_at_the_same_places(
     make: MakeFeed, model: Transformer, store: TokenStore, tokenizer: Tokenizer
 ) -> None:
-    unigram = Unigram.count(store.ids, tokenizer.vocabulary_size)
-    task = make(baselines=[unigram])
+    task = make()
     scores = task.evaluate(model)
     assert scores.keys() == {
         *("loss", "perplexity", "accuracy", "targets", "unigram_loss", "unigram_perplexity", "unigram_accuracy")
     }
-    baseline = make(rate=0.99, max_predictions=24, baselines=[unigram]).evaluate(model)
+    baseline = make(rate=0.99, max_predictions=24).evaluate(model)
     assert baseline["unigram_loss"] == pytest.approx(task.baseline_loss, rel=0.02)  # nearly all places of the same text
     most = int(np.bincount(store.ids).max())
     assert baseline["unigram_accuracy"] == pytest.approx(most / len(store), abs=0.01)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
@@ -40,6 +41,12 @@ def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Uni
     source = sources["train"]
     assert isinstance(source, MaskedRows)
     return source.unigram()
+
+
+def by_frequency(unigram: Unigram, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """What `compared` gives for labels [N], by the frequencies of tokens alone."""
+    losses, right = unigram.guess(labels[labels != IGNORED].numpy())
+    return torch.from_numpy(losses), torch.from_numpy(right)
 
 
 def check_encoder(body: ModelConfig) -> None:

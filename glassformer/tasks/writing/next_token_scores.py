@@ -97,9 +97,8 @@ class NextTokenScores:
 
     def _by_frequency(self, batch: Batch) -> tuple[Reals, Reals]:
         labels = batch.labels[NEXT].numpy()
-        labels = labels[labels != IGNORED]  # [n]
-        losses = -np.log(self.unigram.probability(labels))
-        return losses, (labels == self.unigram.counts.argmax()).astype(np.float64)
+        losses, right = self.unigram.guess(labels[labels != IGNORED])  # [n], [n]
+        return losses, right.astype(np.float64)
 
     def _sums(self, batch: Batch, losses: Reals, right: Reals) -> Reals:
         """For each row the sums of losses [n], right guesses [n], tokens and bytes: [B, 4]."""

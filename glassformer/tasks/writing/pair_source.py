@@ -210,7 +210,6 @@ def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limi
     """The losses after the right tokens, without smoothing; of all pairs, or always the same ones, about `limit`."""
     device = next(model.parameters()).device
     sums = np.zeros((4, len(source.examples)))  # tokens, losses, right, unigram
-    none = np.zeros(0, np.int64)
     with evaluating(model):
         for batch, pairs in _rows(source, limit):
             labels = batch.labels[TARGET].flatten()  # [B·T]
@@ -219,7 +218,7 @@ def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limi
             states = model(moved.inputs, moved.decoder_inputs, heads=()).states.flatten(0, 1)[asked.to(device)]
             its, right = pairs.reshape(-1)[asked.numpy()], labels[asked]  # [n], [n]
             found = compared_in_parts(model, states, right.to(device))
-            frequent, _ = unigram.guess(none, none, right.numpy())
+            frequent, _ = unigram.guess(right.numpy())
             each = [np.ones(len(right)), *(one.double().cpu().numpy() for one in found), frequent]
             for row, values in zip(sums, each, strict=True):
                 np.add.at(row, its, values)
