@@ -6,7 +6,6 @@ E sentences, or measured pairs · U different sources · K statistics of a sente
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -93,24 +92,26 @@ class References:
         for what, values in sides.items():
             if values is not None and len(values) != len(self):
                 raise ShapeError(f"{len(self):,} sentences have as many {what}", got=f"{len(values):,}")
-        parts: list[Reals] = []
-        scores: list[tuple[slice, Any]] = []
-        width = 0
+        parts: list[Reals] = [  # [E, K of this metric]
+            np.asarray(metric._extract_corpus_statistics(translations, None), np.float64)
+            for metric in self._metrics.values()
+        ]
+        known = losses is not None and tokens is not None
+        if known:
+            parts.append(np.stack([np.asarray(losses, np.float64), np.asarray(tokens, np.float64)], axis=1))  # [E, 2]
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
 
-        def add(statistics: Any, score: Any) -> None:
-            nonlocal width
-            parts.append(np.asarray(statistics, np.float64))  # [E, K of this metric]
-            scores.append((slice(width, width + parts[-1].shape[1]), score))
-            width += parts[-1].shape[1]
+        def scores(sums: Reals) -> Mapping[str, Reals]:
+            each = np.split(sums, ends, axis=-1)
+            found = {
+                name: _scores(metric, part) for (name, metric), part in zip(self._metrics.items(), each, strict=False)
+            }
+            if not known:
+                return found
+            loss = each[-1][..., 0] / each[-1][..., 1]
+            return {**found, "loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
 
-        for name, metric in self._metrics.items():
-            add(metric._extract_corpus_statistics(translations, None), partial(_named, name, metric))
-        if losses is not None and tokens is not None:
-            add(np.stack([np.asarray(losses, np.float64), np.asarray(tokens, np.float64)], axis=1), _loss)  # [E, 2]
-        return Measure(
-            np.concatenate(parts, axis=1),  # [E, K]
-            lambda sums: {key: value for where, each in scores for key, value in each(sums[..., where]).items()},
-        )
+        return Measure(np.concatenate(parts, axis=1), scores)  # [E, K]
 
     def of_each(self, translations: Sequence[str]) -> Reals:
         """The chrF of each sentence by itself. [E]"""
@@ -123,15 +124,6 @@ def _scores(metric: Any, sums: Reals) -> Reals:
     # Two methods of sacreBLEU are used here that are not public: from these sums it computes its own scores and
     # resamples. The tests hold what follows from them to the public corpus_score.
     return np.apply_along_axis(lambda each: metric._compute_score_from_stats(each.tolist()).score, -1, sums)
-
-
-def _named(name: str, metric: Any, sums: Reals) -> dict[str, Reals]:
-    return {name: _scores(metric, sums)}
-
-
-def _loss(sums: Reals) -> Mapping[str, Reals]:
-    loss = sums[..., 0] / sums[..., 1]
-    return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
 
 
 @dataclass(frozen=True)
