@@ -1,4 +1,4 @@
-"""One step of the search: from the logits of the next tokens to the hypotheses that go on.
+"""One step of the search: from the logits of the next tokens to the hypotheses that go on, and what these are worth.
 
 R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabulary · C candidates
 N sentences that begin, or answers that are complete · M memory tokens
@@ -15,10 +15,38 @@ from glassformer.decode.choose import Candidates, best_candidates, best_tokens, 
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.record import Chosen
-from glassformer.decode.request import Finished, Hypothesis, Request
-from glassformer.decode.score import coverage_penalty, final_score, length_penalty, upper_bound
+from glassformer.decode.request import Finished, Hypothesis, Request, before_stop, contains
+from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Wanted
-from glassformer.decode.words import before_stop, contains
+
+
+def length_penalty(tokens: Tensor, settings: DecodeSettings) -> Tensor:
+    """What the score of an answer of so many tokens is divided by (Wu et al. 2016, eq. 14)."""
+    tokens = tokens.double()
+    if settings.length_penalty_form == "power":
+        return tokens**settings.length_penalty
+    return ((5 + tokens) / 6) ** settings.length_penalty
+
+
+def final_score(score: Tensor, tokens: Tensor, settings: DecodeSettings) -> Tensor:
+    """The score of complete answers [R, B] of so many tokens [R, 1]."""
+    return score / length_penalty(tokens, settings).to(score.dtype)
+
+
+def coverage_penalty(coverage: Tensor, real: Tensor, settings: DecodeSettings) -> Tensor:
+    """What is added to the score of an answer that looked so much at each token of the memory (eq. 14 of the same).
+    `coverage` [R, B, M] and which tokens are no padding [R, M] to [R, B]; it is never above 0.
+    """
+    logarithms = coverage.clamp(max=1.0).log().masked_fill(~real[:, None], 0.0)  # [R, B, M]
+    return settings.coverage_penalty * logarithms.sum(dim=-1)  # [R, B]
+
+
+def upper_bound(score: Tensor, tokens: Tensor, most: Tensor, settings: DecodeSettings) -> Tensor:
+    """The best score that unfinished answers [R, B] of so many tokens [R, 1] can reach with at most `most` [R, 1]. Each
+    further token adds a logarithm of a probability, which is at most 0, and coverage adds nothing above 0. The penalty
+    rises or falls with the length: the best is at the shortest or at the longest answer.
+    """
+    return final_score(score, tokens + 1, settings).maximum(final_score(score, most.maximum(tokens + 1), settings))
 
 
 class Search:

@@ -19,9 +19,8 @@ from torch import Tensor
 from glassformer.base.errors import ConfigError
 from glassformer.decode.beam_search import Search
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
-from glassformer.decode.request import Finished, Request, check_request
+from glassformer.decode.request import Finished, Request, check_request, forbidden_ids, forced_words
 from glassformer.decode.step import Step, Wanted
-from glassformer.decode.words import forbidden_ids, forced_words
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.models.weights import Weights, all_weights, cross_weights

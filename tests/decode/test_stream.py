@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from glassformer.decode.loop import decode
+from glassformer.decode.request import before_stop
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Step, Wanted, settled, shared, stream
-from glassformer.decode.words import before_stop
 from tests.decode.sentences import BEAM, IDS, answers, named, requests
 
 LETTERS = "..|abcdefghijklmnopqrstuvwxyz"

@@ -4,10 +4,9 @@ import pytest
 
 from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
-from glassformer.decode.request import ForcedWord, occurs
+from glassformer.decode.request import ForcedWord, contains, forbidden_ids, forced_words, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Wanted
-from glassformer.decode.words import contains, forbidden_ids, forced_words
 from tests.decode.sentences import BEAM, IDS, answers, named, requests, words
 from tests.refusals import refused
 

@@ -19,8 +19,8 @@ from torch import Tensor
 from glassformer.answering.engines.engine import Plan, Scores
 from glassformer.base.later import Later
 from glassformer.convert.ctranslate import cannot_convert, longest, write_ctranslate
+from glassformer.decode.beam_search import length_penalty
 from glassformer.decode.request import Finished, Hypothesis, Request
-from glassformer.decode.score import length_penalty
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Step, Wanted
 from glassformer.models.inputs import Inputs

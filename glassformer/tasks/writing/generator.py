@@ -11,10 +11,9 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.decode.asked import search_settings
-from glassformer.decode.request import Hypothesis, Request, log_probability_of, score_of
+from glassformer.decode.request import Hypothesis, Request, before_stop, log_probability_of, score_of
 from glassformer.decode.settings import USUAL, DecodeSettings, SpecialIds
 from glassformer.decode.step import Wanted, stream
-from glassformer.decode.words import before_stop
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered

@@ -14,10 +14,18 @@ from glassformer.base.later import Later
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
 from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, search_settings
 from glassformer.decode.options import WritingOptions
-from glassformer.decode.request import Hypothesis, Request, log_probability_of, occurs, score_of
+from glassformer.decode.request import (
+    Hypothesis,
+    Request,
+    before_stop,
+    forbidden_ids,
+    forced_words,
+    log_probability_of,
+    occurs,
+    score_of,
+)
 from glassformer.decode.settings import DecodeSettings, SearchDefaults
 from glassformer.decode.step import StreamedText, Wanted, stream
-from glassformer.decode.words import before_stop, forbidden_ids, forced_words
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.models.weights import ALIGNMENT_HEAD
