@@ -216,19 +216,16 @@ def predict(
     examples: Iterable[Example],
     *,
     fast: bool = False,
-    read_ahead: int | None = None,
     within: Within = lambda done, total: None,
     merge: Callable[[Example, Sequence[Any]], Any] | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Prediction]:
-    """A prediction for each example, in order, in bfloat16 when `fast`. At most `read_ahead` rows are in memory.
-    `within` hears how far a long example is; `merge` takes the place of the predictor's; `engine` answers the rows, by
-    default the model.
+    """A prediction for each example, in order, in bfloat16 when `fast`. `within` hears how far a long example is;
+    `merge` takes the place of the predictor's; `engine` answers the rows, by default the model.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
     tokens, answered = 0, False
-    read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
     engine = engine or answer_rows
     merged = predictor.merged if merge is None else partial(starmap, merge)
 
@@ -241,7 +238,7 @@ def predict(
             entry.missing += 1
             entry.rows += 1
             tokens += len(row.ids)
-            if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
+            if len(ahead) >= predictor.read_ahead or tokens >= predictor.read_ahead_tokens:
                 _answer(predictor, model, ahead, within, fast=fast, engine=engine)
                 ahead, tokens, answered = [], 0, True
                 yield from merged(_finished(waiting))

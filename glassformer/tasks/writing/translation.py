@@ -142,12 +142,14 @@ def translated_links(
     answers: Sequence[Hypothesis],
     texts: Sequence[str],
 ) -> Iterator[Link]:
-    """Which words of a text those of its translation belong to, given the same."""
+    """Which words of a text those of its translation belong to, given the same, by the attention of its tokens."""
     for before, sentence, answer, written in zip(_begins(sentences, texts), sentences, answers, texts, strict=True):
         if answer.attention is not None:
-            part, spans = text[sentence.start : sentence.end], _spans(tokenizer.target, answer, written)
-            for link in links_of(tokenizer, part, spans, written, answer):
-                yield link.moved(sentence.start, before)
+            part = text[sentence.start : sentence.end]
+            table = answer.attention.cpu().double().numpy()  # [T, M]
+            target = [*_spans(tokenizer.target, answer, written), *[(0, 0)] * len(table)][: len(table)]
+            found = align(table, source_spans(tokenizer, part), target, find_words(part), find_words(written))
+            yield from (link.moved(sentence.start, before) for link in found)
 
 
 def _spans(target: Tokenizer, answer: Hypothesis, text: str) -> list[Span]:
@@ -196,11 +198,3 @@ def unknown_of(tokenizer: Tokenizer, text: str, encoding: Encoding | tokenizers.
             found |= dict.fromkeys(text[start:end].strip())
         before = (start, end)
     return "".join(found)
-
-
-def links_of(tokenizer: Tokenizer, text: str, spans: Sequence[Span], translation: str, best: Hypothesis) -> list[Link]:
-    """Which words of a sentence the words of its translation belong to, from the attention [T, M] of its tokens."""
-    assert best.attention is not None
-    table = best.attention.cpu().double().numpy()  # [T, M]
-    target = [*spans, *[(0, 0)] * len(table)][: len(table)]
-    return align(table, source_spans(tokenizer, text), target, find_words(text), find_words(translation))

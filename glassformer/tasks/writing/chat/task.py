@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.batch import Flat, Integers, Texts
+from glassformer.data.batches.batch import Integers, Texts
 from glassformer.data.batches.order import Order
 from glassformer.data.readers.dialogues import read_dialogues
 from glassformer.data.readers.lines import OnBad
@@ -111,7 +111,9 @@ def scores_of_replies(of: TargetLosses, source: PairSource, baseline: str) -> Sc
 
 def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary: int, limit: int | None) -> Scores:
     """The scores of the same replies by trigrams of the training replies, without the turns before them."""
-    counted = Trigram(_one_after_another(train.targets, start)[:MOST_COUNTED], vocabulary)
+    # All tokens that are learned, each reply behind the token that it begins with.
+    learned = np.insert(train.targets.values.astype(np.int64), train.targets.offsets[:-1], start)
+    counted = Trigram(learned[:MOST_COUNTED], vocabulary)
     pairs = measured_pairs(source, limit)
     ids, of, place = source.targets.joined(pairs)  # [n], [n], [n]
     stream = np.insert(ids.astype(np.int64), np.flatnonzero(place == 0), start)  # [n + E]
@@ -127,11 +129,6 @@ def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary:
 def _bytes(source: PairSource, pairs: Integers) -> Reals:
     targets = source.examples.targets
     return np.array([len(targets[pair].encode("utf-8", "surrogatepass")) for pair in pairs.tolist()], np.float64)
-
-
-def _one_after_another(replies: Flat, start: int) -> Integers:
-    """All tokens, each reply behind the token that it begins with. [N]"""
-    return np.insert(replies.values.astype(np.int64), replies.offsets[:-1], start)
 
 
 MOST = 40

@@ -148,7 +148,8 @@ class Translate(TargetTask):
                         log(table_told(data, path))
         tell = silent if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
-        task.frequent = frequent_words(preparation, found["train"])
+        facts = preparation.facts.get("target_words")
+        task.frequent = TargetWords(facts) if facts else TargetWords.of(zip(*found["train"].sides, strict=True))
         return task, task._sources(found, preparation, "pairs", tell)
 
     def facts(self) -> dict[str, Any]:
@@ -175,8 +176,3 @@ class Translate(TargetTask):
         accuracy = float(losses.right.sum() / losses.tokens.sum())
         of = {**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}}
         return replace(scores, of=of, report={**scores.report, "pairs_left_out": source.left_out})
-
-
-def frequent_words(preparation: Preparation, pairs: TextPairs) -> TargetWords:
-    facts = preparation.facts.get("target_words")
-    return TargetWords(facts) if facts is not None else TargetWords.of(zip(*pairs.sides, strict=True))
