@@ -20,7 +20,6 @@ import numpy as np
 
 from glassformer.base.errors import DataError
 from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.order import Order
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.stores.split import Split, shared, text_hash
@@ -29,7 +28,7 @@ from glassformer.scoring.score import Scores
 from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating, predict
 from glassformer.tasks.rows import Row, Shape, collate, count_of
 from glassformer.tasks.tables import Record, TableTask
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, Source, drawn_examples
 
 if TYPE_CHECKING:
     from glassformer.models.inputs import Batch
@@ -204,8 +203,7 @@ def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Exam
     """All examples of a source, or `limit` of them, always the same ones."""
     if limit is None or limit >= len(source.examples):
         return source.examples
-    order = Order(len(source.examples), limit, source.fingerprint, 0)
-    return [source.examples[number] for number in order.of_epoch(0, 0).tolist()]
+    return drawn_examples(source, limit)
 
 
 def _log_records(

@@ -84,6 +84,12 @@ def measured_batches(source: Source, limit: int | None, *, epoch: int = 0) -> It
         yield source.batch(numbers, np.full_like(numbers, epoch), shape=(len(numbers), length))
 
 
+def drawn_examples(source: Any, count: int) -> list[Any]:
+    """So many of the `examples` of a source, always the same ones."""
+    order = Order(len(source.examples), count, source.fingerprint, 0)
+    return [source.examples[number] for number in order.of_epoch(0, 0).tolist()]
+
+
 class Both(NamedTuple):
     """A student and its teacher, what both answered for a batch, and the temperature of their probabilities."""
 

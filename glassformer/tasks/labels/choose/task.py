@@ -18,8 +18,6 @@ import numpy.typing as npt
 from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.rows import Columns
-from glassformer.data.settings import DataSection
-from glassformer.data.stores.corpus import on_bad
 from glassformer.scoring.calibration import log_mean, log_softmax
 from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares, widened
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
@@ -120,12 +118,10 @@ class Choose(RecordTask[Question, Choice]):
         return check_columns({"text": data.text, "choices": choices, "label": data.label})
 
     @classmethod
-    def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
-        for split, record in cls._split(data, shares, on_bad(data)):
-            if split == "train":
-                text, choices = record.values["text"], record.values["choices"]
-                texts = [text, *choices] if isinstance(choices, list | tuple) else [text]
-                yield from (each for each in texts if isinstance(each, str) and each)
+    def texts_of(cls, record: Record) -> tuple[str, ...]:
+        text, choices = record.values["text"], record.values["choices"]
+        texts = [text, *choices] if isinstance(choices, list | tuple) else [text]
+        return tuple(each for each in texts if isinstance(each, str) and each)
 
     def example(self, values: Mapping[str, object], where: str) -> Question:
         text, choices = text_of(values["text"], where), candidates_of(values.get("choices"), where)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.order import Order
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
 from glassformer.scoring.score import Reals, Scores, widened
@@ -25,7 +24,7 @@ from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
 from glassformer.tasks.tables import Record
-from glassformer.tasks.task import Preparation, SoftLoss
+from glassformer.tasks.task import Preparation, SoftLoss, drawn_examples
 from glassformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -194,8 +193,7 @@ class Classify(TextPairTask[Labelled, Any]):
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """With the temperature of the least log loss plus `log_prior`; 1 where all are right: there is no minimum."""
         limit = min(len(source.examples), _FITTED, max(_LOGITS // self.outputs, 1))
-        order = Order(len(source.examples), limit, source.fingerprint, 0)
-        examples = [source.examples[number] for number in order.of_epoch(0, 0)[:limit].tolist()]
+        examples = drawn_examples(source, limit)
         with evaluating(model):
             logits = list(predict(self, model, examples, merge=lambda _, found: np.stack(found)))  # [W, L] each
         known = [(each, example.numbers) for each, example in zip(logits, examples, strict=True)]

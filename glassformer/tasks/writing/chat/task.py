@@ -6,13 +6,12 @@ B rows · S tokens of the turns · T tokens of the reply · R, E replies · n to
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from glassformer.base.errors import DataError
 from glassformer.data.batches.batch import Integers, Texts
-from glassformer.data.batches.order import Order
 from glassformer.data.readers.dialogues import read_dialogues
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import RecordSection
@@ -23,7 +22,7 @@ from glassformer.scoring.score import THIS_MODEL, Reals, Scores
 from glassformer.tasks.predictor import Engine, Predictor, evaluating, predict
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.tables import Record
-from glassformer.tasks.task import Preparation, Source, silent
+from glassformer.tasks.task import Preparation, Source, drawn_examples, silent
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, Reply, joined
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, Trigram, scores_of_sums
@@ -61,18 +60,9 @@ def reply_scores(replies: Sequence[str]) -> dict[str, float]:
     }
 
 
-class Replies(Protocol):
-    fingerprint: str
-
-    @property
-    def examples(self) -> Sequence[Any]: ...
-
-
-def replies_to_write(source: Replies, limit: int | None) -> list[Any]:
+def replies_to_write(source: Any, limit: int | None) -> list[Any]:
     """The examples of a source to which replies are written to measure them, always the same ones."""
-    count = min(WRITTEN, len(source.examples), limit or WRITTEN)
-    order = Order(len(source.examples), count, source.fingerprint, 0)
-    return [source.examples[number] for number in order.of_epoch(0, 0).tolist()]
+    return drawn_examples(source, min(WRITTEN, len(source.examples), limit or WRITTEN))
 
 
 def with_replies(
