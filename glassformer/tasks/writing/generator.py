@@ -67,6 +67,10 @@ class Generation(Answered):
         return self.prompt + self.generated
 
     @property
+    def wrote(self) -> str:
+        return self.generated
+
+    @property
     def notes(self) -> tuple[str, ...]:
         shown = self.prompt if len(self.prompt) <= _SHOWN else f"{self.prompt[:_SHOWN]}…"
         if not self.left_out:

@@ -57,6 +57,10 @@ class Reply(Answered):
     said_by = "reply"
 
     @property
+    def wrote(self) -> str:
+        return self.reply
+
+    @property
     def notes(self) -> tuple[str, ...]:
         if not self.left_out:
             return ()
