@@ -33,8 +33,9 @@ from bench.engines.row import agreement
 from bench.gpu_checks import decoding, parity, resumed
 from experiments import results
 from glassformer.decode.loop import decode
-from glassformer.decode.request import Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
+from glassformer.decode.step import Wanted
 from glassformer.runtime.device import has_fast_bfloat16
 from glassformer.saved.foreign import write_foreign
 from glassformer.training.progress import NoProgress
@@ -170,7 +171,7 @@ def written(model: gf.Model, exported: Path, size: Size, device: torch.device) -
     def ours() -> list[list[int]]:
         asked = [Request(number, prompt=row) for number, row in enumerate(prompts.tolist())]
         settings = DecodeSettings(max_tokens=new, min_tokens=new)
-        steps = decode(model.module, asked, settings, ids=ids, slots=count)
+        steps = decode(model.module, asked, Wanted(settings, ids=ids, slots=count))
         found = {each.number: list(each.hypotheses[0].ids[:new]) for step in steps for each in step.finished}
         return [found[number] for number in range(count)]
 

@@ -29,7 +29,7 @@ from glassformer.data.stores.corpus import prepare, training_texts
 from glassformer.data.stores.store import TokenStore
 from glassformer.saved.recipe import resolve
 from glassformer.saved.sections import TokenizerSection
-from glassformer.scoring.score import Baseline, Unigram
+from glassformer.scoring.score import Unigram
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer
@@ -304,16 +304,14 @@ def baseline(kind: str) -> dict[str, Any]:
     """A guess by counting: the most frequent token, or the tokens seen between both neighbours."""
     tokenizer = learned_tokenizer()
     text = store("train", tokenizer)
-    guess: Baseline = (
-        Unigram.count(text.ids, tokenizer.vocabulary_size)
-        if kind == "unigram"
-        else TrigramBaseline.count(text, tokenizer)
-    )
+    guess = Unigram.count(text.ids, tokenizer.vocabulary_size) if kind == "unigram" else None
+    between = TrigramBaseline.count(text, tokenizer)
     scores = {}
     for name in ("books", "wikitext2"):
         losses, right = [], []
         for ids, places, answers in held_out(name, tokenizer):
-            loss, hit = guess.guess(ids.numpy(), places.numpy(), answers.numpy())
+            labels = answers.numpy()
+            loss, hit = guess.guess(labels) if guess else between.guess(ids.numpy(), places.numpy(), labels)
             losses.append(loss)
             right.append(hit)
         every = np.concatenate(right)

@@ -56,7 +56,7 @@ def module(folder: Path) -> Any:
 
 
 def _ids() -> Any:
-    from glassformer.decode.request import SpecialIds
+    from glassformer.decode.settings import SpecialIds
 
     return SpecialIds(begin=END, end=(END,))
 
@@ -69,6 +69,7 @@ def ours(engine: str) -> Callable[[Path, int], Answer]:
         from glassformer.decode.loop import decode
         from glassformer.decode.request import Request
         from glassformer.decode.settings import DecodeSettings
+        from glassformer.decode.step import Wanted
         from glassformer.runtime.matrices import to_int8
 
         model = module(folder)
@@ -82,7 +83,7 @@ def ours(engine: str) -> Callable[[Path, int], Answer]:
             given = prompts(case).tolist()
             requests = [Request(number, prompt=row) for number, row in enumerate(given)]
             answers: dict[int, Any] = {}
-            for step in decode(model, requests, settings, ids=_ids(), slots=len(given)):
+            for step in decode(model, requests, Wanted(settings, ids=_ids(), slots=len(given))):
                 answers |= {each.number: each.hypotheses[0].ids for each in step.finished}
             return np.array([answers[number] for number in range(len(given))])  # [B, N]
 

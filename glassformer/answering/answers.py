@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.decode.options import WritingOptions
-from glassformer.tasks import VERBS, VerbEntry, predictor_of
+from glassformer.tasks import predictor_of, verb_named
 from glassformer.tasks.predictor import Engine, Options, Predictor, predict
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> li
     """Records of a text, or of several, with what belongs to each by its role; what is None is not given. Raises
     ConfigError for a role that the verb does not read, DataError where texts lack their own.
     """
-    entry = _verb(verb)
+    entry = verb_named(verb)
     records = texts_of(text)
     for role, given in roles.items():
         if given is None:
@@ -125,7 +125,7 @@ def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> li
 
 def options_for(verb: str, options: Mapping[str, Any]) -> Options:
     """The options of a verb as its predictor takes them; raises ConfigError for one that it does not have."""
-    entry = _verb(verb)
+    entry = verb_named(verb)
     own = [name for name, has in (("top", entry.top), ("expect", entry.masks)) if has]
     known = [each.name for each in fields(WritingOptions)] if entry.writes else own
     for name in options:
@@ -133,12 +133,6 @@ def options_for(verb: str, options: Mapping[str, Any]) -> Options:
             near = did_you_mean(name, known) if known else "leave it out"
             raise ConfigError(f"{verb} has no option {name!r}", do=near)
     return WritingOptions(**options) if entry.writes else options
-
-
-def _verb(name: str) -> VerbEntry:
-    if name not in VERBS:
-        raise ConfigError(f"there is no verb {name!r}", do=did_you_mean(name, VERBS))
-    return VERBS[name]
 
 
 def _listed(given: object) -> object:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from glassformer.config import AttentionConfig, BlockConfig, ModelConfig, StackConfig, SublayerConfig
 from glassformer.config.parts import LinearStretch
-from glassformer.decode.request import SpecialIds
+from glassformer.decode.settings import SpecialIds
 from glassformer.models.stack import Stack
 from glassformer.models.transformer import Transformer
 

@@ -5,9 +5,7 @@ from typing import Any
 
 from glassformer.base.errors import CheckpointError
 from glassformer.base.settings import MOST_TOKENS, read_settings
-from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.request import SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import DecodeSettings, SearchDefaults, SpecialIds
 
 # What has no counterpart, with the values that change nothing.
 _NEUTRAL: dict[str, tuple[object, ...]] = {

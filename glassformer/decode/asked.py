@@ -27,13 +27,21 @@ def search_settings(
     called: Mapping[str, str] = MappingProxyType({}),
     where: str = "decoding",
 ) -> DecodeSettings:
-    """The settings of the search that options ask for, else those of `default`, or so many beams with this length
-    penalty; one beam, and nothing that needs beams, is greedy search. Where no beams are asked for, there are as many
-    as the other options need. Raises ConfigError for options that exclude each other; `called` is what they are called
-    where they are not keywords: `--beams`; `where` is the verb.
+    """The search that options ask for: their `search`, all settings at once, else `default` with the settings that are
+    asked for, or so many beams with this length penalty; one beam, and nothing that needs beams, is greedy search.
+    Where no beams are asked for, there are as many as the other options need. Raises ConfigError for options that
+    exclude each other; `called` is what they are called where they are not keywords: `--beams`; `where` is the verb.
     """
+    search, asked = options.search, _asked(options)
+    if search is not None:
+        if not isinstance(search, DecodeSettings):
+            raise ConfigError("search must be a DecodeSettings", got=repr(search)[:60])
+        for name, value in asked.items():
+            raise ConfigError(
+                "search must hold all search settings", got=f"{name} = {value!r} outside it", do=f"set {name} in search"
+            )
+        return search
     beams = beams if default is None else default.beams
-    asked = _asked(options)
     if options.sample or any(name in asked for name in _SAMPLING):
         asked["method"] = "sample"
     else:
@@ -56,29 +64,6 @@ def reply_search(options: WritingOptions) -> DecodeSettings:
     """The default search for a reply: greedy, or sampling where one of its options is given."""
     sampling = options.sample or any(getattr(options, name) is not None for name in (*_SAMPLING, "seed"))
     return USUAL if sampling else DecodeSettings()
-
-
-def asked_search(
-    options: WritingOptions,
-    *,
-    beams: int = BEAMS,
-    length_penalty: float = LENGTH_PENALTY,
-    default: DecodeSettings | None = None,
-    where: str = "decoding",
-) -> DecodeSettings:
-    """The option `search`, all settings at once, or those that the other options ask for: see `search_settings`. Raises
-    ConfigError for another value, for other options of a search beside it, and as `search_settings` does.
-    """
-    search = options.search
-    if search is None:
-        return search_settings(options, beams=beams, length_penalty=length_penalty, default=default, where=where)
-    if not isinstance(search, DecodeSettings):
-        raise ConfigError("search must be a DecodeSettings", got=repr(search)[:60])
-    for name, value in _asked(options).items():
-        raise ConfigError(
-            "search must hold all search settings", got=f"{name} = {value!r} outside it", do=f"set {name} in search"
-        )
-    return search
 
 
 def _asked(options: WritingOptions) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""One step of the search: from the logits of the next tokens to the hypotheses that go on.
+"""One step of the search: from the logits of the next tokens to the hypotheses that go on, and what these are worth.
 
 R rows, one for each sentence · B hypotheses of a row · T tokens · V vocabulary · C candidates
 N sentences that begin, or answers that are complete · M memory tokens
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -14,13 +14,39 @@ from glassformer.decode.candidates import best_in_groups, repeated, with_forced
 from glassformer.decode.choose import Candidates, best_candidates, best_tokens, drawn, filtered, log_totals
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
-from glassformer.decode.record import Chosen, Recorder
-from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
-from glassformer.decode.score import coverage_penalty, final_score, length_penalty, upper_bound
+from glassformer.decode.record import Chosen
+from glassformer.decode.request import Finished, Hypothesis, Request, before_stop, contains
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.words import before_stop, contains
+from glassformer.decode.step import Wanted
 
-TextOf = Callable[[Sequence[int]], str]
+
+def length_penalty(tokens: Tensor, settings: DecodeSettings) -> Tensor:
+    """What the score of an answer of so many tokens is divided by (Wu et al. 2016, eq. 14)."""
+    tokens = tokens.double()
+    if settings.length_penalty_form == "power":
+        return tokens**settings.length_penalty
+    return ((5 + tokens) / 6) ** settings.length_penalty
+
+
+def final_score(score: Tensor, tokens: Tensor, settings: DecodeSettings) -> Tensor:
+    """The score of complete answers [R, B] of so many tokens [R, 1]."""
+    return score / length_penalty(tokens, settings).to(score.dtype)
+
+
+def coverage_penalty(coverage: Tensor, real: Tensor, settings: DecodeSettings) -> Tensor:
+    """What is added to the score of an answer that looked so much at each token of the memory (eq. 14 of the same).
+    `coverage` [R, B, M] and which tokens are no padding [R, M] to [R, B]; it is never above 0.
+    """
+    logarithms = coverage.clamp(max=1.0).log().masked_fill(~real[:, None], 0.0)  # [R, B, M]
+    return settings.coverage_penalty * logarithms.sum(dim=-1)  # [R, B]
+
+
+def upper_bound(score: Tensor, tokens: Tensor, most: Tensor, settings: DecodeSettings) -> Tensor:
+    """The best score that unfinished answers [R, B] of so many tokens [R, 1] can reach with at most `most` [R, 1]. Each
+    further token adds a logarithm of a probability, which is at most 0, and coverage adds nothing above 0. The penalty
+    rises or falls with the length: the best is at the shortest or at the longest answer.
+    """
+    return final_score(score, tokens + 1, settings).maximum(final_score(score, most.maximum(tokens + 1), settings))
 
 
 class Search:
@@ -30,21 +56,13 @@ class Search:
     words without being asked to.
     """
 
-    def __init__(
-        self,
-        settings: DecodeSettings,
-        ids: SpecialIds,
-        text_of: TextOf | None,
-        *,
-        forced: bool,
-        recorder: Recorder | None = None,
-    ) -> None:
-        self.settings, self.ids, self.text_of, self.forced = settings, ids, text_of, forced
-        self.recorder = recorder
+    def __init__(self, wanted: Wanted) -> None:
+        self.settings, self.ids, self.text_of, self.forced = wanted.settings, wanted.ids, wanted.text_of, wanted.forced
+        self.recorder, settings, forced = wanted.recorder, wanted.settings, wanted.forced
         self.beams, self.beam = settings.width, settings.method == "beam"
         self.groups = 2 if forced else settings.groups
         self.of_group = self.beams if forced else self.beams // settings.groups  # hypotheses of each
-        self.control = Control(settings, ids)
+        self.control = Control(settings, wanted.ids)
 
     def begin(self, requests: Sequence[Request], tokens: Tensor, lengths: Tensor, logits: Tensor) -> Hypotheses:
         """Sentences of which only the prompts [N, P] are known. A beam begins with one hypothesis."""

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from glassformer.decode.choose import log_totals
 from glassformer.decode.hypotheses import Hypotheses
-from glassformer.decode.request import SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 
 Sequences = Sequence[Sequence[int]]
 # In the table of forbidden sequences: any token, or none.

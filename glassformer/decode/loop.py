@@ -7,7 +7,7 @@ R rows, one for each sentence · B hypotheses of a row · T tokens · K columns 
 N sentences that begin · P tokens of their prompts · M memory tokens · C candidates
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,13 +17,10 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.decode.beam_search import Search, TextOf
+from glassformer.decode.beam_search import Search
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
-from glassformer.decode.record import Recorder
-from glassformer.decode.request import Finished, Request, SpecialIds, check_request
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Finished, Request, check_request, forbidden_ids, forced_words
 from glassformer.decode.step import Step, Wanted
-from glassformer.decode.words import IdsOf, forbidden_ids, forced_words
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.models.weights import Weights, all_weights, cross_weights
@@ -36,29 +33,10 @@ LAID_OUT_AFTER = 16
 TOGETHER = 32
 
 
-def decode(
-    model: Transformer,
-    requests: Iterable[Request],
-    settings: DecodeSettings,
-    *,
-    ids: SpecialIds,
-    slots: int = 64,
-    attention: Collection[int] = (),
-    head: int | None = None,
-    text_of: TextOf | None = None,
-    ids_of: IdsOf | None = None,
-    forced: bool = False,
-    recorder: Recorder | None = None,
-) -> Iterator[Step]:
-    """Answer requests in the order in which they finish, `slots` at a time; yields after each token.
-
-    With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
-    `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
-    which forced and forbidden words need. `forced`: requests may have such words of their own beside the settings'. A
-    `recorder` keeps what the search looked at.
-    Raises ConfigError for a request that no answer can satisfy; requests are taken up to `slots` ahead.
+def decode(model: Transformer, requests: Iterable[Request], wanted: Wanted) -> Iterator[Step]:
+    """Answer requests in the order in which they finish; yields after each token. Raises ConfigError for a request that
+    no answer can satisfy; requests are taken up to `wanted.slots` ahead.
     """
-    wanted = Wanted(settings, ids, attention, head, slots, text_of, ids_of, forced, recorder)
     return model.loop(requests, wanted, partial(own_loop, model, wanted))
 
 
@@ -94,9 +72,8 @@ def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) ->
             raise ConfigError(f"a head of block {block} is one of 0 to {crossing.body.heads - 1}", got=str(head))
     if settings.coverage_penalty and not attention:
         attention = (len(model.output_stack.blocks) - 1,)
-    forced = wanted.forced or bool(settings.forced)
-    search = Search(settings, wanted.ids, wanted.text_of, forced=forced, recorder=wanted.recorder)
-    loop = Loop(model, iter(requests), search, wanted.slots, attention, head)
+    wanted = replace(wanted, attention=attention, forced=wanted.forced or bool(settings.forced))
+    loop = Loop(model, iter(requests), wanted)
     with ExitStack() as prepared:
         for number in count():
             with torch.inference_mode():
@@ -122,25 +99,17 @@ class Waiting:
 class Loop:
     """What the loop keeps from step to step."""
 
-    def __init__(
-        self,
-        model: Transformer,
-        requests: Iterator[Request],
-        search: Search,
-        slots: int,
-        attention: Collection[int],
-        head: int | None,
-    ) -> None:
-        first = list(islice(requests, slots))
-        self.model, self.requests, self.search = model, chain(first, requests), search
+    def __init__(self, model: Transformer, requests: Iterator[Request], wanted: Wanted) -> None:
+        first = list(islice(requests, wanted.slots))
+        self.model, self.requests, self.search = model, chain(first, requests), Search(wanted)
         self.slots = max(1, len(first))  # few requests need fewer rows
-        self.blocks, self.attention_head = attention, head
-        self.attention = None if search.recorder is None else search.recorder.attention
+        self.blocks, self.attention_head = wanted.attention, wanted.head
+        self.attention = None if wanted.recorder is None else wanted.recorder.attention
         assert model.head is not None
         self.head = model.head
         self.stack = model.output_stack
         self.device = model.word_table.device
-        never = search.ids.never
+        never = wanted.ids.never
         self.never = torch.tensor(never, device=self.device) if never else None
         self.waiting: Waiting | None = None
         self.exhausted = False

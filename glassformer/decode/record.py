@@ -7,7 +7,7 @@ R rows, one for each sentence · B hypotheses of a row · V vocabulary · C cand
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Literal, NamedTuple
 
@@ -41,7 +41,7 @@ SHOWN = 8
 """Without beams: so many of the likeliest tokens are recorded beside the one that was chosen."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Node:
     """A token behind its parent, as the search saw it.
 
@@ -49,22 +49,23 @@ class Node:
     in them, and `score` what it is worth as an answer that is complete here: total / `penalty` + `coverage`. `rank`
     counts the candidates of its step from 1, in the order of their totals. `share` is the probability with which it is
     drawn, after temperature and cuts, and `start` where its part of 0 to 1 begins; `draw` is, of the token that was
-    drawn, the number and the part [from, to) that it lies in. All are None where nothing is drawn.
+    drawn, the number and the part [from, to) that it lies in. All are None where nothing is drawn. Until it has its
+    `number`, its `parent` is the place of a hypothesis in its row.
     """
 
-    number: int
-    step: int
+    number: int = 0
+    step: int = 0
     parent: int | None
     token: int
     log_probability: float
     total: float
-    score: float
-    penalty: float
-    coverage: float
-    rank: int
+    score: float = 0.0
+    penalty: float = 1.0
+    coverage: float = 0.0
+    rank: int = 0
     hypothesis: int
     fate: Fate
-    finished: bool
+    finished: bool = False
     share: float | None = None
     draw: tuple[float, float, float] | None = None
     start: float | None = None
@@ -98,19 +99,6 @@ class Chosen(NamedTuple):
         return "kept" if self.alive[self.going_on.index(place)] else "hopeless"
 
 
-@dataclass(frozen=True)
-class Beside:
-    """A token that was not among the candidates of the search, and why."""
-
-    parent: int
-    token: int
-    log_probability: float
-    total: float
-    fate: Fate
-    share: float | None = None
-    start: float | None = None
-
-
 class Recorder:
     """Keeps the nodes of each request, by its number; with `attention` what each step looked at, too."""
 
@@ -118,7 +106,8 @@ class Recorder:
         self.nodes: dict[int, list[Node]] = {}
         self.tips: dict[int, list[int | None]] = {}  # the node of each hypothesis of a row
         self.steps: dict[int, int] = {}
-        self.beside: dict[int, list[Beside]] = {}  # of the step that is being made, by row
+        # Of the step that is being made, by row, the tokens that are not among the candidates of the search.
+        self.beside: dict[int, list[Node]] = {}
         self.shares: tuple[Tensor, Tensor, Tensor] | None = None
         self.attention = AttentionKeeper(self.tips) if attention else None
 
@@ -137,7 +126,7 @@ class Recorder:
         for at, place in lost.nonzero().tolist():
             origin, which = int(parent[at, place]), int(token[at, place])
             of_token = float(logits[at, origin, which] - log_total[at, origin])
-            self.beside.setdefault(at, []).append(Beside(origin, which, of_token, float(score[at, place]), "forbidden"))
+            self._add_beside(at, origin, which, of_token, float(score[at, place]), "forbidden")
 
     def drawing(
         self,
@@ -174,67 +163,51 @@ class Recorder:
                     if controlled[row, beam, each] == -inf:
                         fate = "forbidden"
                     total = float(hypotheses.score[row, beam]) + of_token
-                    self.beside.setdefault(row, []).append(Beside(beam, each, of_token, total, fate, part, start))
+                    self._add_beside(row, beam, each, of_token, total, fate, part, start)
+
+    def _add_beside(
+        self, row: int, parent: int, token: int, log_probability: float, total: float, fate: Fate,
+        share: float | None = None, start: float | None = None,
+    ) -> None:  # fmt: skip
+        node = Node(
+            parent=parent, token=token, log_probability=log_probability, total=total, hypothesis=parent, fate=fate,
+            share=share, start=start,
+        )  # fmt: skip
+        self.beside.setdefault(row, []).append(node)
 
     def record(self, chosen: Chosen, sentences: Sequence[Sentence | None]) -> None:
         for row, sentence in enumerate(sentences):
             of_row = Chosen(*(each[row].tolist() for each in chosen))
             if sentence is None or all(each == -inf for each in of_row.total):
                 continue
-            number = sentence.request.number
+            number, penalty = sentence.request.number, of_row.penalty[0]
             nodes = self.nodes.setdefault(number, [])
             tips = self.tips.get(number) or [None] * len(of_row.total)
             step = self.steps.get(number, 0)
             self.steps[number] = step + 1
-            first = len(nodes)
             made = [place for place, value in enumerate(of_row.total) if value > -inf]
-            numbers: dict[int, int] = {}
-            for rank, place in enumerate(made, start=1):
-                numbers[place] = len(nodes)
-                nodes.append(self._node(of_row, place, len(nodes), step, tips, rank, row))
-            for each in sorted(self.beside.get(row, ()), key=lambda each: -each.total):
-                penalty = of_row.penalty[0]
-                nodes.append(
-                    Node(
-                        number=len(nodes),
-                        step=step,
-                        parent=tips[each.parent],
-                        token=each.token,
-                        log_probability=each.log_probability,
-                        total=each.total,
-                        score=each.total / penalty,
-                        penalty=penalty,
-                        coverage=0.0,
-                        rank=len(nodes) - first + 1,
-                        hypothesis=each.parent,
-                        fate=each.fate,
-                        finished=False,
-                        share=each.share,
-                        start=each.start,
-                    )
-                )
+            numbers = {place: len(nodes) + rank for rank, place in enumerate(made)}
+            beside = sorted(self.beside.get(row, ()), key=lambda each: -each.total)
+            found = [self._node(of_row, place, row) for place in made]
+            found += [replace(each, score=each.total / penalty) for each in beside]
+            for rank, each in enumerate(found, start=1):
+                parent = tips[each.parent or 0]
+                nodes.append(replace(each, number=len(nodes), step=step, parent=parent, penalty=penalty, rank=rank))
             self.tips[number] = [numbers.get(place) for place in of_row.going_on]
         self.beside, self.shares = {}, None
 
-    def _node(
-        self, of: Chosen, place: int, number: int, step: int, tips: Sequence[int | None], rank: int, row: int
-    ) -> Node:
-        parent, penalty = of.parent[place], of.penalty[0]
+    def _node(self, of: Chosen, place: int, row: int) -> Node:
         share = draw = None
         if self.shares is not None:
-            share, end, chance = (float(each[row, parent]) for each in self.shares)
+            share, end, chance = (float(each[row, of.parent[place]]) for each in self.shares)
             draw = (chance, end - share, end)
         return Node(
-            number=number,
-            step=step,
-            parent=tips[parent],
+            parent=of.parent[place],
             token=of.token[place],
             log_probability=of.log_probability[place],
             total=of.total[place],
             score=of.score[place],
-            penalty=penalty,
             coverage=of.coverage[place],
-            rank=rank,
             hypothesis=of.going_on.index(place) if place in of.going_on else place,
             fate=of.fate(place),
             finished=of.over[place],

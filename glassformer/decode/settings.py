@@ -1,6 +1,7 @@
-"""How the tokens of an answer are chosen."""
+"""How the tokens of an answer are chosen, and how a model is searched where nobody asks for anything else."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
@@ -163,3 +164,28 @@ def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> N
 
 # How a decoder alone writes on: drawn, as the likeliest tokens soon repeat themselves (Holtzman et al. 2020).
 USUAL = DecodeSettings(method="sample", temperature=0.8, top_p=0.9)
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """A decoder's first token, the tokens that end an answer, and those that are never written (probability 0)."""
+
+    begin: int
+    end: tuple[int, ...]
+    never: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SearchDefaults:
+    """The settings that came with a model. Each answer begins with `prefix` and contains none of `forbidden`, as
+    sequences of tokens; `ids` is None where nothing says how an answer begins and ends. `whole`: the most tokens of a
+    prompt and its answer together. `aside`, of a decoder alone, are its settings that the decoding loop does not have,
+    each with the reason.
+    """
+
+    settings: DecodeSettings
+    ids: SpecialIds | None = None
+    prefix: tuple[int, ...] = ()
+    forbidden: tuple[tuple[int, ...], ...] = ()
+    whole: int | None = None
+    aside: Mapping[str, str] = field(default_factory=dict)

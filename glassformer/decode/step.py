@@ -1,18 +1,17 @@
-"""A step of the decoding loop, and what it is asked for.
+"""A step of the decoding loop, what it is asked for, and answers as text while they are being written.
 
 R rows, one for each sentence · B hypotheses of a row · T tokens
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TypeVar
 
-from glassformer.decode.beam_search import TextOf
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Finished, SpecialIds
-from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.words import IdsOf
+from glassformer.decode.request import Finished, IdsOf, TextOf, before_stop
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What `decode` is asked for: as its own arguments of these names."""
+    """What `decode` is asked for: `slots` requests are answered at a time.
+
+    With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
+    `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
+    which forced and forbidden words need. `forced`: requests may have such words of their own beside the settings'. A
+    `recorder` keeps what the search looked at.
+    """
 
     settings: DecodeSettings
     ids: SpecialIds
@@ -53,3 +58,54 @@ class Wanted:
     ids_of: IdsOf | None = field(default=None, repr=False)
     forced: bool = field(default=False, repr=False)
     recorder: Recorder | None = field(default=None, repr=False)
+
+
+# What a tokenizer gives for bytes that are no whole character yet.
+INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class StreamedText:
+    """The next characters of the answer to a request; with the last of them come its answers."""
+
+    number: int
+    text: str
+    finished: Finished | None = None
+
+
+def stream(steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = ()) -> Iterator[StreamedText]:
+    """The text of each request's best answer as soon as no later token can change it.
+
+    That is what all hypotheses that may still be the best have in common, up to a character that is not yet whole and
+    to what may be the beginning of a stop string. The text of the last token is held back too: the next one may change
+    a blank before it. A stop string and what follows it are left out. Joined, the texts of a request are its answer.
+    """
+    sent: dict[int, str] = {}
+    for step in steps:
+        for number, hypotheses in step.contenders():
+            tokens = shared(hypotheses)
+            text = settled("".join(shared([text_of(tokens[:-1]), text_of(tokens)])), stop)
+            before = sent.get(number, "")
+            if len(text) > len(before):
+                sent[number] = text
+                yield StreamedText(number, text[len(before) :])
+        for finished in step.finished:
+            whole = before_stop(text_of(finished.hypotheses[0].ids), stop) if finished.hypotheses else ""
+            yield StreamedText(finished.number, whole[len(sent.pop(finished.number, "")) :], finished)
+
+
+def shared(sequences: Sequence[Sequence[Item]]) -> list[Item]:
+    items: list[Item] = []
+    for same in zip(*sequences, strict=False):
+        if len(set(same)) > 1:
+            break
+        items.append(same[0])
+    return items
+
+
+def settled(text: str, stop: Sequence[str]) -> str:
+    """The text without what a later token may still change: an incomplete character, the beginning of a stop string."""
+    text = before_stop(text, stop).rstrip(INCOMPLETE)
+    begun = (size for each in stop for size in range(1, len(each)) if text.endswith(each[:size]))
+    return text[: len(text) - max(begun, default=0)]

@@ -21,7 +21,7 @@ from glassformer.features.strategies import WORD, Feature
 from glassformer.models.inputs import Batch
 from glassformer.models.stack import Stack
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import widened
+from glassformer.scoring.score import widened
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of
 from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Axis, Row, located

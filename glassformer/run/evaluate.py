@@ -167,7 +167,7 @@ def _training_source(model: Artefact, asked: Preparation, progress: Progress) ->
 
 
 def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> None:
-    if count := repeated(task, train.examples, source.examples):
+    if count := repeated(task.known_by, train.examples, source.examples):
         progress.note(
             f"{count:,} of the {len(source.examples):,} records have the text of a training record: "
             "their scores are too high"

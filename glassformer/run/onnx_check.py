@@ -26,7 +26,7 @@ from glassformer.scoring.score import THIS_MODEL, Interval, Scores, interval
 from glassformer.scoring.verdict import Difference, differences, intervals
 from glassformer.tasks import task_named, task_where, verb_of
 from glassformer.tasks.labels.labels import two_segments
-from glassformer.tasks.passes import grouped
+from glassformer.tasks.passes import passes_of
 from glassformer.tasks.predictor import SENTENCES, Predictor, predict
 from glassformer.tasks.rows import Row, collate
 from glassformer.text.windows import text_rows
@@ -133,7 +133,7 @@ class Check:
         rows = sorted(rows, key=lambda row: -len(row.ids))
         for row in rows:
             yield collate([row], pad_id=pad).inputs
-        for chosen in grouped([len(row.ids) for row in rows]):
+        for chosen in passes_of([len(row.ids) for row in rows], caches=False):
             yield collate([rows[place] for place in chosen], pad_id=pad).inputs
 
     def checked(self, session: Session) -> Checked:

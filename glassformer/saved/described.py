@@ -13,8 +13,8 @@ from glassformer.base.errors import TokenizerError
 from glassformer.base.pickles import NeverPickled
 from glassformer.config import ModelConfig
 from glassformer.data.settings import DataSection
-from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
+from glassformer.decode.settings import SearchDefaults
 from glassformer.tasks import predictor_of, task_named, task_where, verb_of
 from glassformer.tasks.predictor import Context, Engine, Options
 from glassformer.tasks.settings import TaskSection

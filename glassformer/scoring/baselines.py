@@ -6,16 +6,13 @@ E examples · L labels · F features
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from glassformer.data.stores.split import shared, text_hash
-from glassformer.scoring.score import Integers, Reals, Scores
-
-Example = TypeVar("Example", contravariant=True)
-Prediction = TypeVar("Prediction")
+from glassformer.scoring.score import Integers, Reals
 
 TFIDF = "TF-IDF"
 
@@ -128,119 +125,69 @@ def chosen_strength(
     return sorted(strengths)[int(np.argmax(found))]
 
 
-class Knowing(Protocol[Example]):
-    """A task that knows its examples again."""
-
-    def known_by(self, example: Example) -> str | None:
-        """The text by which an example is known again; None where it has no label."""
-
-
-class Learner(Protocol[Example, Prediction]):
-    """A task that says what the baseline learns, and how its output becomes a prediction."""
-
-    @property
-    def section(self) -> Any:
-        """The settings of a task, of which `head_outputs.labels` are the names of the labels where there are any."""
-
-    def lesson(self, example: Example) -> Lesson | None:
-        """What is learned of an example; None where it has no label."""
-
-    def guessed(self, example: Example, values: list[float]) -> Prediction:
-        """A prediction from `TfIdf.guess`."""
-
-    def scores_of_stream(self, pairs: Iterable[tuple[Example, Prediction]]) -> Scores:
-        """The scores of predictions as they come."""
-
-
-def beside_tfidf(
-    task: Learner[Example, Prediction],
-    scores: Scores,
-    train: Sequence[Example],
-    measured: Sequence[Example],
-    log: Callable[[str], None],
-) -> Scores:
-    """The scores with those of the baseline on the same examples; unchanged if the task gives it nothing to learn."""
-    learned = [lesson for example in train if (lesson := task.lesson(example)) is not None]
-    labelled = [(one, lesson) for one in measured if (lesson := task.lesson(one)) is not None]
-    if not learned or not labelled:
-        return scores
-    log(f"fitting the {TFIDF} baseline on {len(learned):,} training records")
-    baseline = TfIdf(learned, len(task.section.head_outputs.labels))
-    if baseline.note:
-        log(baseline.note)
-    values = baseline.guess([lesson for _, lesson in labelled])
-    pairs = ((example, task.guessed(example, each)) for (example, _), each in zip(labelled, values, strict=True))
-    return scores.beside(TFIDF, task.scores_of_stream(pairs))
-
-
-def repeated(task: Knowing[Example], train: Sequence[Example], measured: Sequence[Example]) -> int:
+def repeated(known_by: Callable[[Any], str | None], train: Sequence[Any], measured: Sequence[Any]) -> int:
+    """How many examples that are measured have the text of a training example, by which it is `known_by`."""
     hashes = [
-        [text_hash(text) for each in examples if (text := task.known_by(each)) is not None]
-        for examples in (train, measured)
+        [text_hash(text) for each in examples if (text := known_by(each)) is not None] for examples in (train, measured)
     ]
     return shared(np.array(hashes[0], np.uint64), np.array(hashes[1], np.uint64))
 
 
-class _Classes:
-    """Multinomial logistic regression; labels it has not seen share what add-one smoothing leaves them."""
+Fitted = Callable[[Any], Reals]
+"""The outputs of a head for features, [E, F] -> [E, L]."""
 
-    def __init__(self, features: Any, targets: Sequence[int] | Integers, labels: int, strength: float) -> None:
-        from sklearn.linear_model import LogisticRegression
 
-        self._seen, self._labels = np.unique(np.asarray(targets)), labels
-        self._model = None
-        if len(self._seen) > 1:
-            self._model = LogisticRegression(C=strength, max_iter=_STEPS).fit(features, targets)
-        unseen = labels - len(self._seen)
-        self._rest = unseen / (len(targets) + labels)
+def _classes(features: Any, targets: Sequence[int] | Integers, labels: int, strength: float) -> Fitted:
+    """Log-probabilities of multinomial logistic regression; labels that it has not seen share what add-one smoothing
+    leaves them.
+    """
+    from sklearn.linear_model import LogisticRegression
 
-    def __call__(self, features: Any) -> Reals:
-        """[E, F] -> [E, L], log-probabilities."""
+    seen, model = np.unique(np.asarray(targets)), None
+    if len(seen) > 1:
+        model = LogisticRegression(C=strength, max_iter=_STEPS).fit(features, targets)
+    unseen = labels - len(seen)
+    rest = unseen / (len(targets) + labels)
+
+    def guess(features: Any) -> Reals:
         count = features.shape[0]
-        unseen = max(1, self._labels - len(self._seen))
-        found = np.full((count, self._labels), math.log(self._rest / unseen) if self._rest else -math.inf)
-        seen = np.zeros((count, 1)) if self._model is None else self._model.predict_log_proba(features)
-        found[:, self._seen] = np.maximum(seen, -700.0) + math.log1p(-self._rest)
+        found = np.full((count, labels), math.log(rest / max(1, unseen)) if rest else -math.inf)
+        of_seen = np.zeros((count, 1)) if model is None else model.predict_log_proba(features)
+        found[:, seen] = np.maximum(of_seen, -700.0) + math.log1p(-rest)
         return found
 
+    return guess
 
-class _Several:
-    """A logistic regression for each label; one that all examples or none have is answered by its frequency."""
 
-    def __init__(self, features: Any, targets: Sequence[tuple[int, ...]], labels: int) -> None:
-        from sklearn.linear_model import LogisticRegression
+def _several(features: Any, targets: Sequence[tuple[int, ...]], labels: int) -> Fitted:
+    """Logits, of a logistic regression for each label; of one that all examples or none have, by its frequency."""
+    from sklearn.linear_model import LogisticRegression
 
-        has = np.zeros((len(targets), labels), bool)  # [E, L]
-        for row, target in enumerate(targets):
-            has[row, list(target)] = True
-        share = (has.sum(axis=0) + 0.5) / (len(targets) + 1)  # [L]
-        self._constant = np.log(share / (1 - share))  # [L]
-        frequent = np.argsort(-has.sum(axis=0), kind="stable")[:_LABELS]
-        self._models = {
-            int(label): LogisticRegression(max_iter=_STEPS).fit(features, has[:, label])
-            for label in frequent
-            if 0 < has[:, label].sum() < len(targets)
-        }
+    has = np.zeros((len(targets), labels), bool)  # [E, L]
+    for row, target in enumerate(targets):
+        has[row, list(target)] = True
+    share = (has.sum(axis=0) + 0.5) / (len(targets) + 1)  # [L]
+    constant = np.log(share / (1 - share))  # [L]
+    models = {
+        int(label): LogisticRegression(max_iter=_STEPS).fit(features, has[:, label])
+        for label in np.argsort(-has.sum(axis=0), kind="stable")[:_LABELS]
+        if 0 < has[:, label].sum() < len(targets)
+    }
 
-    def __call__(self, features: Any) -> Reals:
-        """[E, F] -> [E, L], logits."""
-        found = np.tile(self._constant, (features.shape[0], 1))  # [E, L]
-        for label, model in self._models.items():
+    def guess(features: Any) -> Reals:
+        found = np.tile(constant, (features.shape[0], 1))  # [E, L]
+        for label, model in models.items():
             found[:, label] = model.decision_function(features)
         return found
 
+    return guess
 
-class _Number:
-    """Ridge regression."""
 
-    def __init__(self, features: Any, targets: Sequence[float]) -> None:
-        from sklearn.linear_model import Ridge
+def _number(features: Any, targets: Sequence[float]) -> Fitted:
+    from sklearn.linear_model import Ridge
 
-        self._model = Ridge(alpha=1.0, solver="sparse_cg", max_iter=_STEPS).fit(features, np.asarray(targets, float))
-
-    def __call__(self, features: Any) -> Reals:
-        """[E, F] -> [E, 1]."""
-        return np.asarray(self._model.predict(features))[:, None]
+    model = Ridge(alpha=1.0, solver="sparse_cg", max_iter=_STEPS).fit(features, np.asarray(targets, float))
+    return lambda features: np.asarray(model.predict(features))[:, None]
 
 
 def _strength(features: Any, lessons: Sequence[Lesson]) -> float:
@@ -250,18 +197,18 @@ def _strength(features: Any, lessons: Sequence[Lesson]) -> float:
     _, groups = np.unique(hashes, return_inverse=True)  # [E]
 
     def guess(kept: Integers, tried: Integers, strength: float) -> Integers:
-        scores = _Classes(features[kept], of[kept], int(of.max()) + 1, strength)(features[tried])  # [T, L]
+        scores = _classes(features[kept], of[kept], int(of.max()) + 1, strength)(features[tried])  # [T, L]
         return scores.argmax(axis=1)
 
     return chosen_strength(STRENGTHS_OF_WORDS, of, groups, ACCURACY, guess)
 
 
-def _fitted(features: Any, targets: Sequence[Any], labels: int, strength: float) -> Any:
+def _fitted(features: Any, targets: Sequence[Any], labels: int, strength: float) -> Fitted:
     if isinstance(targets[0], tuple):
-        return _Several(features, targets, labels)
+        return _several(features, targets, labels)
     if isinstance(targets[0], float):
-        return _Number(features, targets)
-    return _Classes(features, targets, labels, strength)
+        return _number(features, targets)
+    return _classes(features, targets, labels, strength)
 
 
 def _sample(lessons: Sequence[Lesson]) -> list[Lesson]:

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.transformer import Transformer
+from glassformer.scoring.score import widened
 
 
 def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -47,11 +48,6 @@ def binary_cross_entropy(
     more = None if factors is None else torch.tensor(factors, dtype=logits.dtype, device=logits.device)
     each = F.binary_cross_entropy_with_logits(logits, having.to(logits.dtype), pos_weight=more, reduction="none")
     return (each.mean(dim=1) * weights.to(each.dtype)).sum()
-
-
-def widened(logits: Tensor) -> Tensor:
-    """At least float32: bfloat16 is too imprecise for a sum over a vocabulary."""
-    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 class _Compiled(torch.autograd.Function):

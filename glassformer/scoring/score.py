@@ -10,19 +10,17 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Flags
-from glassformer.data.batches.corrupt import IGNORED
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from glassformer.models.inputs import Batch
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -31,6 +29,12 @@ Integers = npt.NDArray[np.int64]
 SAMPLES = 2000
 # Examples that are drawn at once: with more the arrays leave the cache, with fewer most of the time is Python's.
 _DRAWN = 1 << 15
+
+
+def widened(logits: Tensor | None) -> Tensor:
+    """What a head answers, at least in float32: bfloat16 is too imprecise for a sum over a vocabulary."""
+    assert logits is not None
+    return logits if logits.dtype.itemsize >= 4 else logits.float()
 
 
 class Interval(NamedTuple):
@@ -96,6 +100,12 @@ class Measure:
         theirs = other.scores(resampled(other.statistics, samples, seed))
         own, others = self.values(), other.values()
         return {name: spread(own[name] - others[name], mine[name] - theirs[name]) for name in own if name in others}
+
+
+def share(part: Any, whole: Any) -> Reals:
+    """A part of a whole, 0 of nothing."""
+    whole = np.asarray(whole, np.float64)
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
 def spread(value: float, drawn: Reals) -> Interval:
@@ -254,27 +264,6 @@ class Tally:
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": self.right / self.targets}
 
 
-class Baseline(Protocol):
-    """A prediction without a network, measured at the same tokens as the model."""
-
-    name: str
-
-    def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
-        """Loss of each label [N] and whether it was predicted [N], from what the model sees: `ids` [B, S]."""
-
-
-def guessed(baseline: Baseline, batch: Batch, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """What `compared` gives, for a baseline: the labels [N] of the scored tokens of a batch."""
-    import torch
-
-    ids, scored_at = batch.inputs.ids, batch.scored_at
-    assert ids is not None
-    assert scored_at is not None
-    asked = labels.numpy() != IGNORED
-    losses, right = baseline.guess(ids.numpy(), scored_at.flatten().numpy()[asked], labels.numpy()[asked])
-    return torch.from_numpy(losses), torch.from_numpy(right)
-
-
 class Unigram:
     """Ignores the context: the probability of a token is its frequency in the training text, with add-one smoothing."""
 
@@ -319,5 +308,6 @@ class Unigram:
         seen = np.where(labels < len(self.counts), self.counts[np.minimum(labels, len(self.counts) - 1)], 0)
         return (seen + 1) / (self.counts.sum() + len(self.counts) + 1)
 
-    def guess(self, ids: Integers, places: Integers, labels: Integers) -> tuple[Reals, Flags]:
+    def guess(self, labels: Integers) -> tuple[Reals, Flags]:
+        """The loss of each label [N], and whether it was predicted [N]."""
         return -np.log(self.probability(labels)), labels == self.counts.argmax()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -116,8 +115,7 @@ def _folders() -> Iterator[str]:
             yield f"{__name__}.{clan}.{entry.parent.name}"
 
 
-@cache
-def _tables() -> tuple[dict[str, TaskEntry], dict[str, VerbEntry]]:
+def _tables() -> tuple[Mapping[str, TaskEntry], Mapping[str, VerbEntry]]:
     tasks: dict[str, TaskEntry] = {}
     verbs: dict[str, VerbEntry] = {}
     for folder in _folders():
@@ -131,27 +129,7 @@ def _tables() -> tuple[dict[str, TaskEntry], dict[str, VerbEntry]]:
     return tasks, verbs
 
 
-class _Table(Mapping[str, Entry]):
-    """Entries by name, read from their folders when they are first asked for."""
-
-    def __init__(self, which: int) -> None:
-        self._which = which
-
-    def _entries(self) -> Mapping[str, Entry]:
-        return cast("Mapping[str, Entry]", _tables()[self._which])
-
-    def __getitem__(self, name: str) -> Entry:
-        return self._entries()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries())
-
-    def __len__(self) -> int:
-        return len(self._entries())
-
-
-TASKS: Mapping[str, TaskEntry] = _Table(0)
-VERBS: Mapping[str, VerbEntry] = _Table(1)
+TASKS, VERBS = _tables()
 
 
 def task_named(name: str) -> type[Task]:
@@ -191,6 +169,11 @@ def verb_where(fits: Callable[[VerbEntry], bool]) -> str:
     return next(name for name, entry in VERBS.items() if fits(entry))
 
 
+def verb_named(name: str) -> VerbEntry:
+    """The verb of this name; raises ConfigError with the nearest one, or the list."""
+    return _entry(VERBS, name, "verb")
+
+
 def watch_of(verb: str) -> WatchEntry | None:
     """How sentences are watched while a model for this verb trains; None where they are not."""
     return VERBS[verb].watched if verb in VERBS else None
@@ -207,7 +190,7 @@ def is_alone(model: ModelConfig) -> bool:
 
 def predictor_of(verb: str, task: str | None = None, model: ModelConfig | None = None) -> type[Predictor[Any, Any]]:
     """The predictor of a verb, for models of this task, or such a model; raises ConfigError for an unknown verb."""
-    entry = _entry(VERBS, verb, "verb")
+    entry = verb_named(verb)
     its, learned = (entry.predictor, entry.folder), TASKS.get(task or "")
     if entry.alone and model is not None and is_alone(model):
         its = entry.alone, entry.folder

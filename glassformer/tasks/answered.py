@@ -1,8 +1,8 @@
 """What a verb answers about one record: as JSON, on a screen, in words, and as what is watched while a model trains."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from glassformer.base.shown import Grid, Part, line
 
@@ -24,9 +24,21 @@ class InWords:
     remarks: tuple[str, ...] = ()
 
 
-class Answered:
-    """An answer. A task's own says what differs from these: a row for each field of its JSON, and the JSON's words."""
+def likeliest(found: Sequence[tuple[str, float]], answers: int, what: str, remark: str) -> InWords:
+    """Labels or candidates with their probabilities, the likeliest first, as a table; `what` they are called."""
+    kept = found[: 2 * answers]
+    more = f"{len(found) - len(kept):,} more {what}" if len(found) > len(kept) else ""
+    rows = tuple((name, (chance,)) for name, chance in kept)
+    return InWords("", ("probability",), rows, (), more, (remark,))
 
+
+class Answered:
+    """An answer. A task's own says what differs from these: a row for each field of its JSON, and the JSON's words.
+    `said_by` names the attribute that is the answer in words, `judged_by` that by which two models are compared.
+    """
+
+    said_by: ClassVar[str] = ""
+    judged_by: ClassVar[str] = "says"
     windows: int = 1
 
     @property
@@ -49,6 +61,8 @@ class Answered:
 
     @property
     def says(self) -> str:
+        if self.said_by:
+            return str(getattr(self, self.said_by))
         return ", ".join(in_short(value) for value in self.to_dict().values())
 
     @property
@@ -64,7 +78,7 @@ class Answered:
     @property
     def verdict(self) -> object:
         """What the answer comes down to, where two models are compared; None where it is a number."""
-        return self.says
+        return getattr(self, self.judged_by)
 
 
 def texts_of(values: Mapping[str, object]) -> Iterable[Part]:

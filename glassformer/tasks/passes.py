@@ -1,5 +1,6 @@
 """Which rows go through a model together, and in which thread."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -98,28 +99,22 @@ def own_threads_are_faster(width: int) -> bool:
     return fastest(f"{_OF_A_STEP} vectors of {width} through the products of steps", ways) == "alone"
 
 
-def grouped(lengths: Sequence[int]) -> Iterator[range]:
-    """Cut rows of decreasing lengths into batches of at least one row and at most BATCH_TOKENS tokens with padding."""
-    start = 0
-    while start < len(lengths):
-        end = min(len(lengths), start + max(1, BATCH_TOKENS // max(lengths[start], 1)))
-        yield range(start, end)
-        start = end
-
-
-def equal(lengths: Sequence[int]) -> Iterator[range]:
-    """The same for a processor: rows of about one length, as long as padding costs less than another pass."""
+def passes_of(lengths: Sequence[int], *, caches: bool) -> Iterator[range]:
+    """Cut rows of decreasing lengths into batches of at least one row and at most BATCH_TOKENS tokens with padding; for
+    the `caches` of a processor rows of about one length, as long as padding costs less than another pass.
+    """
+    tokens, least = (CPU_BATCH_TOKENS, CPU_PASS_TOKENS) if caches else (BATCH_TOKENS, math.inf)
     start = 0
     while start < len(lengths):
         longest = max(lengths[start], 1)
-        most = min(len(lengths), start + max(1, CPU_BATCH_TOKENS // longest))
+        most = min(len(lengths), start + max(1, tokens // longest))
         end, padding = start, 0
         while end < most:
             of_one_length = end
             while of_one_length < most and lengths[of_one_length] == lengths[end]:
                 of_one_length += 1
             padding += (longest - lengths[end]) * (of_one_length - end)
-            if padding > CPU_PASS_TOKENS:
+            if padding > least:
                 break
             end = of_one_length
         yield range(start, end)

@@ -20,10 +20,9 @@ import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.settings import DataSection
-from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.options import WritingOptions
-from glassformer.decode.settings import DecodeSettings
-from glassformer.tasks.passes import equal, grouped, in_threads
+from glassformer.decode.settings import DecodeSettings, SearchDefaults
+from glassformer.tasks.passes import in_threads, passes_of
 from glassformer.tasks.rows import Axis, Row, collate, located
 from glassformer.tasks.settings import TaskSection
 from glassformer.text.chat_template import ChatTemplates
@@ -199,12 +198,6 @@ Within = Callable[[int, int | None], None]
 Engine = Callable[["Predictor[Any, Any]", "Transformer", Sequence[Row], bool], Generator[tuple[int, Any], None, None]]
 
 
-def itself(
-    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool
-) -> Generator[tuple[int, Any], None, None]:
-    return answer_rows(predictor, model, rows, fast=fast)
-
-
 @dataclass
 class _Waiting(Generic[Example]):
     """An example with the predictions for its rows so far: `rows` were made, of `total` (None: not known)."""
@@ -223,20 +216,17 @@ def predict(
     examples: Iterable[Example],
     *,
     fast: bool = False,
-    read_ahead: int | None = None,
     within: Within = lambda done, total: None,
     merge: Callable[[Example, Sequence[Any]], Any] | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Prediction]:
-    """A prediction for each example, in order, in bfloat16 when `fast`. At most `read_ahead` rows are in memory.
-    `within` hears how far a long example is; `merge` takes the place of the predictor's; `engine` answers the rows, by
-    default the model.
+    """A prediction for each example, in order, in bfloat16 when `fast`. `within` hears how far a long example is;
+    `merge` takes the place of the predictor's; `engine` answers the rows, by default the model.
     """
     waiting: deque[_Waiting[Example]] = deque()
     ahead: list[tuple[_Waiting[Example], int, Row]] = []
     tokens, answered = 0, False
-    read_ahead = predictor.read_ahead if read_ahead is None else read_ahead
-    engine = engine or itself
+    engine = engine or answer_rows
     merged = predictor.merged if merge is None else partial(starmap, merge)
 
     for example, rows in predictor.cut(examples):
@@ -248,7 +238,7 @@ def predict(
             entry.missing += 1
             entry.rows += 1
             tokens += len(row.ids)
-            if len(ahead) >= read_ahead or tokens >= predictor.read_ahead_tokens:
+            if len(ahead) >= predictor.read_ahead or tokens >= predictor.read_ahead_tokens:
                 _answer(predictor, model, ahead, within, fast=fast, engine=engine)
                 ahead, tokens, answered = [], 0, True
                 yield from merged(_finished(waiting))
@@ -290,7 +280,7 @@ def _answer(
 
 
 def answer_rows(
-    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], *, fast: bool
+    predictor: Predictor[Any, Any], model: Transformer, rows: Sequence[Row], fast: bool
 ) -> Generator[tuple[int, Any], None, None]:
     """What is found for each row, with its place, in any order: rows of about one length go together."""
     import torch
@@ -312,7 +302,7 @@ def answer_rows(
         with torch.inference_mode(), precision(device, fast=fast):
             yield from predictor.predict(model, batches(passes))
 
-    passes = list(equal(lengths) if in_caches else grouped(lengths))
+    passes = list(passes_of(lengths, caches=in_caches))
     threads = torch.get_num_threads()
     alone = in_caches and len(passes) >= PASSES_OF_A_THREAD * threads > PASSES_OF_A_THREAD
     yield from in_threads(predicted, passes, threads) if alone else predicted(passes)

@@ -20,16 +20,15 @@ import numpy as np
 
 from glassformer.base.errors import DataError
 from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.order import Order
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.stores.split import Split, shared, text_hash
-from glassformer.scoring.baselines import Lesson, beside_tfidf
+from glassformer.scoring.baselines import TFIDF, Lesson, TfIdf
 from glassformer.scoring.score import Scores
 from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating, predict
 from glassformer.tasks.rows import Row, Shape, collate, count_of
 from glassformer.tasks.tables import Record, TableTask
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, Source, drawn_examples
 
 if TYPE_CHECKING:
     from glassformer.models.inputs import Batch
@@ -186,15 +185,25 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
     def beside(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
     ) -> Scores:
-        return beside_tfidf(self, scores, train.examples, _measured(source, limit), log)
+        """With the scores of the TF-IDF baseline on the same examples, where it has something to learn."""
+        learned = [lesson for example in train.examples if (lesson := self.lesson(example)) is not None]
+        labelled = [(one, lesson) for one in _measured(source, limit) if (lesson := self.lesson(one)) is not None]
+        if not learned or not labelled:
+            return scores
+        log(f"fitting the {TFIDF} baseline on {len(learned):,} training records")
+        baseline = TfIdf(learned, len(self.section.head_outputs.labels))
+        if baseline.note:
+            log(baseline.note)
+        values = baseline.guess([lesson for _, lesson in labelled])
+        pairs = ((example, self.guessed(example, each)) for (example, _), each in zip(labelled, values, strict=True))
+        return scores.beside(TFIDF, self.scores_of_stream(pairs))
 
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:
     """All examples of a source, or `limit` of them, always the same ones."""
     if limit is None or limit >= len(source.examples):
         return source.examples
-    order = Order(len(source.examples), limit, source.fingerprint, 0)
-    return [source.examples[number] for number in order.of_epoch(0, 0).tolist()]
+    return drawn_examples(source, limit)
 
 
 def _log_records(

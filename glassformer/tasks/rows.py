@@ -203,20 +203,14 @@ def text_of(value: object, where: str, role: str = "text") -> str:
     raise DataError(located(where, f"the {role} must hold words"), got=repr(value)[:60])
 
 
-def check_columns(columns: Mapping[str, str | None]) -> dict[str, str]:
+def check_columns(columns: Mapping[str, Columns | None]) -> dict[str, Columns]:
     """The columns that are asked for; raises ConfigError when two roles name the same one."""
     named = {role: column for role, column in columns.items() if column is not None}
-    check_different(named)
-    return named
-
-
-def check_different(columns: Mapping[str, Columns]) -> None:
-    names = names_of(columns)
+    names = names_of(named)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        roles = [
-            role for role, of in columns.items() for name in ([of] if isinstance(of, str) else of) if name == twice
-        ]
+        roles = [role for role, of in named.items() for name in ([of] if isinstance(of, str) else of) if name == twice]
         raise ConfigError(
             "each column has one role", got=f"column {twice!r} as {' and '.join(roles)}", do="name different columns"
         )
+    return named

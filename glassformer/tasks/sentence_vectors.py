@@ -22,7 +22,7 @@ from glassformer.models.heads import mean_of_real
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.parts.dropout import DropoutKey
-from glassformer.scoring.cross_entropy import widened
+from glassformer.scoring.score import widened
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.passes import most_tokens
 from glassformer.tasks.task import Source, Task
@@ -133,9 +133,7 @@ class SentenceVectorsFeed(TaskFeed):
         if key is not None:
             rows = torch.arange(sentences.shape[0], dtype=torch.int32, device=key.seed.device)
             sentences = replace(sentences, dropout_key=DropoutKey(key.seed, rows))
-        vectors = model(sentences, heads=("sentence_head",)).sentence_logits  # [B, T]
-        assert vectors is not None
-        own = widened(vectors)  # [B, T]
+        own = widened(model(sentences, heads=("sentence_head",)).sentence_logits)  # [B, T]
         labels = batch.labels[VECTORS].to(own.dtype)  # [B, T]
         apart = (1 - F.cosine_similarity(own, labels, dim=-1)) * labels.any(dim=-1)  # [B]
         return {name: loss for name, loss in {**found, VECTORS: apart.sum()}.items() if name in self.weights}

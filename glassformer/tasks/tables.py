@@ -48,6 +48,11 @@ class TableTask(Task):
         """The column of each role, by name or by number from 0; several for a role whose value is a list."""
         return check_columns({role: getattr(data, role) for role in cls.roles})
 
+    @classmethod
+    def columns_in(cls, data: Any, path: Path) -> Mapping[str, Columns]:
+        """The same for one table."""
+        return cls.columns(data)
+
     @abstractmethod
     def known_by(self, example: Any) -> str | None:
         """The text by which an example is known again in another file; None without a label."""
@@ -63,7 +68,7 @@ class TableTask(Task):
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:
-        columns = cls.columns(data)
+        columns = cls.columns_in(data, path)
         found = cls.format_of(data, path)
         for row in read_table(path, names_of(columns), format=found, bad=bad):
             yield Record(by_role(row.values, columns), row.where, data.kept(row.own))
@@ -71,7 +76,7 @@ class TableTask(Task):
     @classmethod
     def format_of(cls, data: Any, path: Any) -> TableFormat:
         """How a table is written: detected, but with the header as in the settings."""
-        return find_format(path, columns=names_of(cls.columns(data)), header=data.has_header)
+        return find_format(path, columns=names_of(cls.columns_in(data, path)), header=data.has_header)
 
     @classmethod
     def resolve_shares(cls, data: DataSection) -> dict[str, float]:

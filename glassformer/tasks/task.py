@@ -5,8 +5,9 @@ B rows · S tokens of a row · N tokens whose vocabulary scores are asked for
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, field
@@ -14,12 +15,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
+import numpy as np
+
 from glassformer.base.errors import ConfigError
 from glassformer.config import HeadUse, ModelConfig
 from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.order import Order
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
-from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.settings import SearchDefaults
 from glassformer.scoring.score import Scores
 from glassformer.tasks.rows import Shape
 from glassformer.tasks.settings import TaskSection
@@ -64,6 +68,26 @@ class Source(Protocol):
 
     def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch:
         """These examples in these epochs as a batch of a shape, padded with rows of weight 0."""
+
+
+# Rows of a batch that is measured.
+_ROWS = 32
+
+
+def measured_batches(source: Source, limit: int | None, *, epoch: int = 0) -> Iterator[Batch]:
+    """All rows of a source as in this epoch, or always the same `limit` of them."""
+    order, lengths = Order(len(source), _ROWS, source.fingerprint, 0), source.lengths
+    count = min(limit or len(source), len(source))
+    for number in range(math.ceil(count / _ROWS)):
+        numbers = order.of_epoch(epoch, number)[: count - number * _ROWS]
+        length = lengths if isinstance(lengths, int) else int(lengths[numbers].max())
+        yield source.batch(numbers, np.full_like(numbers, epoch), shape=(len(numbers), length))
+
+
+def drawn_examples(source: Any, count: int) -> list[Any]:
+    """So many of the `examples` of a source, always the same ones."""
+    order = Order(len(source.examples), count, source.fingerprint, 0)
+    return [source.examples[number] for number in order.of_epoch(0, 0).tolist()]
 
 
 class Both(NamedTuple):

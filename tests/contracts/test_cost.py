@@ -90,8 +90,8 @@ def test_any_number_of_records_streams() -> None:
             read += 1
             yield task.example({"text": "word " * (1 + number % 40)}, "")
 
-    ahead = 0
-    for done, _ in enumerate(predict(task, model, examples(), read_ahead=200), start=1):
+    ahead, task.read_ahead = 0, 200
+    for done, _ in enumerate(predict(task, model, examples()), start=1):
         ahead = max(ahead, read - done)
     assert done == 3000
     assert ahead <= 200

@@ -82,8 +82,8 @@ def test_what_was_learned_is_known_again_when_it_is_measured(row: Row, made: Mad
         pytest.skip("only records are compared with those of training")
     source: Any = prepared.feed.source
     examples = list(source.examples)
-    assert repeated(prepared.task, examples, examples[:3]) == 3
-    assert repeated(prepared.task, [], examples[:3]) == 0
+    assert repeated(prepared.task.known_by, examples, examples[:3]) == 3
+    assert repeated(prepared.task.known_by, [], examples[:3]) == 0
 
 
 # --------------------------------------------------------------------------- training

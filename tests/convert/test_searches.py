@@ -12,9 +12,7 @@ from torch import Tensor
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.convert.search_settings import search_of
-from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.request import SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import DecodeSettings, SearchDefaults, SpecialIds
 from glassformer.saved.foreign import read_foreign
 from tests.convert.sources import change_tensors, save
 from tests.convert.translators import answered, generated

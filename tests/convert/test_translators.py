@@ -17,7 +17,7 @@ from glassformer.api.model import Model
 from glassformer.convert.search_settings import search_of
 from glassformer.data.batches.batch import Texts
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.decode.request import SpecialIds
+from glassformer.decode.settings import SpecialIds
 from glassformer.models.inputs import Inputs
 from glassformer.run.compare import compare
 from glassformer.run.evaluate import evaluate

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 
 from glassformer.api.model import Model
-from glassformer.decode.defaults import SearchDefaults
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Request
+from glassformer.decode.settings import SearchDefaults
+from glassformer.decode.step import Wanted
 from glassformer.models.families import marian
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.writing.translate.settings import TranslateSection
@@ -57,7 +58,7 @@ def answered(model: Transformer, sources: Sequence[Sequence[int]], search: Searc
         for number, source in enumerate(sources)
     ]
     found: dict[int, list[list[int]]] = {}
-    for step in decode(model, asked, search.settings, ids=search.ids, slots=3):
+    for step in decode(model, asked, Wanted(search.settings, ids=search.ids, slots=3)):
         for each in step.finished:
             found[each.number] = [
                 [*answer.ids, search.ids.end[0]] if answer.ended else [*answer.ids] for answer in each.hypotheses

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from glassformer.decode.loop import decode
-from glassformer.decode.request import ForcedWord, Hypothesis, Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import ForcedWord, Hypothesis, Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
+from glassformer.decode.step import Wanted
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from tests.contracts.families import FAMILIES, Row
@@ -47,7 +48,7 @@ def answers(
 ) -> dict[int, list[Hypothesis]]:
     """The answers to each request by its number, each answered once."""
     found: dict[int, list[Hypothesis]] = {}
-    for step in decode(model, asked, settings, **{"ids": IDS, **more}):
+    for step in decode(model, asked, Wanted(settings, **{"ids": IDS, **more})):
         for each in step.finished:
             assert each.number not in found
             found[each.number] = each.hypotheses

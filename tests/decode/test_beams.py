@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from glassformer.base.errors import ConfigError
-from glassformer.decode.forced import Option, options, progress, shared_out
+from glassformer.decode.candidates import Option, options, progress, shared_out
 from glassformer.decode.hypotheses import Sentence
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Hypothesis, Request, occurs
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.step import Wanted
 from tests.decode.reference import searched
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole, words
 from tests.refusals import refused
@@ -139,13 +140,13 @@ IMPOSSIBLE: dict[str, tuple[Request, str, str]] = {
 def test_impossible_requests_are_refused(name: str) -> None:
     request, wanted, got = IMPOSSIBLE[name]
     with refused(ConfigError, wanted=("request 7", wanted), got=got):
-        list(decode(named("marian").model(), [request], BEAM, ids=IDS))
+        list(decode(named("marian").model(), [request], Wanted(BEAM, ids=IDS)))
 
 
 def test_forced_words_need_beams() -> None:
     asked = [Request(0, source=(5,), forced=words((3,)))]
     with refused(ConfigError, wanted="beam", got="greedy"):
-        list(decode(named("marian").model(), asked, DecodeSettings(), ids=IDS))
+        list(decode(named("marian").model(), asked, Wanted(DecodeSettings(), ids=IDS)))
 
 
 def test_where_nothing_is_allowed_there_is_no_answer() -> None:

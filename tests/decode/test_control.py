@@ -9,8 +9,7 @@ from torch import Tensor
 
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses
-from glassformer.decode.request import SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 
 VOCABULARY, END = 12, 2
 # Prompts of one and of two tokens, answers of different lengths: two hypotheses of each row.

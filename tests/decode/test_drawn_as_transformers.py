@@ -14,8 +14,8 @@ import transformers
 
 from glassformer.convert import read_huggingface, write_huggingface
 from glassformer.data.batches.order import uniform
-from glassformer.decode.request import Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.models.transformer import Transformer
 from tests.contracts.families import Row
 from tests.convert.sources import save

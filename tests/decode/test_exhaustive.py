@@ -9,6 +9,7 @@ import torch
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Request
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.step import Wanted
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, named, requests, whole, words
@@ -95,7 +96,7 @@ def test_a_large_limit_costs_nothing_where_answers_are_likely_to_be_short() -> N
     for most, likely in ((12, None), (100_000, 12), (100_000, None)):
         asked = requests(model, 4, max_tokens=most, likely=likely)
         found, count = dict[int, tuple[int, ...]](), 0
-        for step in decode(model, asked, settings, ids=IDS):
+        for step in decode(model, asked, Wanted(settings, ids=IDS)):
             found |= {each.number: each.hypotheses[0].ids for each in step.finished}
             count += 1
             if count > 60:

@@ -9,6 +9,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
 from glassformer.decode.request import ForcedWord, Request, occurs
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.step import Wanted
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, log_probabilities, named, requests, whole, words
 from tests.refusals import refused
 
@@ -72,10 +73,10 @@ def test_a_word_may_stand_at_the_beginning_or_in_other_tokens(written: tuple[int
 def test_the_words_of_requests_are_announced() -> None:
     asked = [Request(0, source=(5,), forced=words((3,)))]
     with refused(ConfigError, wanted="forced", got="False"):
-        list(decode(named("marian").model(), asked, BEAM, ids=IDS))
+        list(decode(named("marian").model(), asked, Wanted(BEAM, ids=IDS)))
     groups = BEAM.model_copy(update={"beams": 4, "groups": 2})
     with refused(ConfigError, wanted="one group", got="groups = 2"):
-        list(decode(named("marian").model(), asked, groups, ids=IDS, forced=True))
+        list(decode(named("marian").model(), asked, Wanted(groups, ids=IDS, forced=True)))
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam", "sample"])

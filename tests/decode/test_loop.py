@@ -9,7 +9,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.step import Step
+from glassformer.decode.step import Step, Wanted
 from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import OF_ANY_LENGTH, Row
@@ -90,7 +90,7 @@ def test_an_answer_leaves_in_the_step_in_which_another_enters() -> None:
     model = named("marian").model()
     asked = [Request(each.number, source=each.source, max_tokens=2 + each.number % 4) for each in requests(model, 9)]
     full = DecodeSettings(max_tokens=7, min_tokens=7)
-    steps = list(decode(model, asked, full, ids=IDS, slots=2))
+    steps = list(decode(model, asked, Wanted(full, ids=IDS, slots=2)))
     at_work = [sum(row is not None for row in step.rows) + len(step.finished) for step in steps]
     assert at_work[:-3] == [2] * len(at_work[:-3])
     # The first token of each comes with its prompt.
@@ -101,7 +101,7 @@ def test_a_step_tells_the_tokens_so_far() -> None:
     model = named("gpt2").model()
     asked = requests(model, 3)
     seen: dict[int, list[list[int]]] = {request.number: [] for request in asked}
-    for step in decode(model, asked, GREEDY, ids=IDS):
+    for step in decode(model, asked, Wanted(GREEDY, ids=IDS)):
         for number, hypotheses in step.unfinished():
             seen[number] += hypotheses
         for finished in step.finished:
@@ -167,7 +167,7 @@ def test_in_bf16_probabilities_and_scores_are_float32(method: str) -> None:
 
 
 def test_no_requests_no_steps() -> None:
-    assert list(decode(named("gpt2").model(), [], GREEDY, ids=IDS)) == []
+    assert list(decode(named("gpt2").model(), [], Wanted(GREEDY, ids=IDS))) == []
 
 
 def test_an_empty_source_is_answered() -> None:
@@ -183,19 +183,19 @@ def test_what_a_model_cannot_do_is_refused() -> None:
     headless = Row("bert, pooler alone", "bert", {"sentence_labels": 0, "vocabulary_head": False}).model()
     impossible: list[tuple[Iterator[Step], tuple[str, ...], str]] = [
         (
-            decode(model, asked, BEAM.model_copy(update={"coverage_penalty": 0.2}), ids=IDS),
+            decode(model, asked, Wanted(BEAM.model_copy(update={"coverage_penalty": 0.2}), ids=IDS)),
             ("coverage_penalty",),
             "gpt2",
         ),
-        (decode(model, asked, GREEDY.model_copy(update={"stop": (".",)}), ids=IDS), ("text_of",), "None"),
-        (decode(model, [Request(0, prompt=(5,) * 17)], GREEDY, ids=IDS), ("request 0", "16"), "17"),
-        (decode(model, asked, GREEDY, ids=IDS, slots=0), ("slot",), "0"),
-        (decode(model, asked, GREEDY, ids=IDS, attention=(0,)), ("encoder",), "gpt2"),
-        (decode(named("marian").model(), asked, GREEDY, ids=IDS, attention=(3,)), ("0", "2"), "3"),
-        (decode(named("marian").model(), asked, GREEDY, ids=IDS, attention=(2,), head=9), ("0",), "9"),
-        (decode(headless, asked, GREEDY, ids=IDS), ("head",), "bert"),
-        (decode(named("bert").model(), asked, GREEDY, ids=IDS), ("causal",), "bert"),
-        (decode(named("gpt2").model().train(), asked, GREEDY, ids=IDS), ("eval",), "training"),
+        (decode(model, asked, Wanted(GREEDY.model_copy(update={"stop": (".",)}), ids=IDS)), ("text_of",), "None"),
+        (decode(model, [Request(0, prompt=(5,) * 17)], Wanted(GREEDY, ids=IDS)), ("request 0", "16"), "17"),
+        (decode(model, asked, Wanted(GREEDY, ids=IDS, slots=0)), ("slot",), "0"),
+        (decode(model, asked, Wanted(GREEDY, ids=IDS, attention=(0,))), ("encoder",), "gpt2"),
+        (decode(named("marian").model(), asked, Wanted(GREEDY, ids=IDS, attention=(3,))), ("0", "2"), "3"),
+        (decode(named("marian").model(), asked, Wanted(GREEDY, ids=IDS, attention=(2,), head=9)), ("0",), "9"),
+        (decode(headless, asked, Wanted(GREEDY, ids=IDS)), ("head",), "bert"),
+        (decode(named("bert").model(), asked, Wanted(GREEDY, ids=IDS)), ("causal",), "bert"),
+        (decode(named("gpt2").model().train(), asked, Wanted(GREEDY, ids=IDS)), ("eval",), "training"),
     ]
     for steps, wanted, got in impossible:
         with refused(ConfigError, wanted=wanted, got=got):

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from glassformer.decode.request import SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
 from tests.convert.translators import TEXTS, translator

@@ -9,7 +9,7 @@ import pytest
 import glassformer as gf
 from glassformer.api import writing
 from glassformer.base.errors import ConfigError
-from glassformer.decode.asked import asked_search, reply_search
+from glassformer.decode.asked import reply_search, search_settings
 from glassformer.decode.options import OPTIONS, WritingOptions
 from tests.refusals import refused
 from tests.translators import translating
@@ -52,10 +52,10 @@ def test_a_keyword_of_another_verb_is_refused() -> None:
 
 def test_a_reply_is_greedy_unless_sampling_is_asked_for() -> None:
     drawn: list[dict[str, Any]] = [{"sample": True}, {"seed": 0}, {"temperature": 0.5}, {"top_k": 2}, {"top_p": 0.5}]
-    found = [asked_search(o, default=reply_search(o)) for o in (WritingOptions(**each) for each in ({}, *drawn))]
+    found = [search_settings(o, default=reply_search(o)) for o in (WritingOptions(**each) for each in ({}, *drawn))]
     assert [each.method for each in found] == ["greedy"] + ["sample"] * 5
     assert [each.temperature for each in found[1:]] == [0.8, 0.8, 0.5, 0.8, 0.8]
-    several = asked_search(WritingOptions(n_best=3), default=reply_search(WritingOptions(n_best=3)))
+    several = search_settings(WritingOptions(n_best=3), default=reply_search(WritingOptions(n_best=3)))
     assert (several.method, several.beams) == ("beam", 3)
 
 

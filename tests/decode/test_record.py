@@ -8,6 +8,7 @@ from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
 from glassformer.decode.request import Hypothesis, Request
 from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.step import Wanted
 from glassformer.look.texts.tree import SearchTree, tree_lines
 from glassformer.look.texts.tree import recorded as kept
 from glassformer.models.transformer import Transformer
@@ -21,7 +22,7 @@ def recorded(
     model: Transformer, request: Request, settings: DecodeSettings, **more: object
 ) -> tuple[SearchTree, list[Hypothesis]]:
     recorder, found = Recorder(), list[Hypothesis]()
-    for step in decode(model, [request], settings, ids=IDS, recorder=recorder, **more):  # type: ignore[arg-type]  # passed on
+    for step in decode(model, [request], Wanted(settings, ids=IDS, recorder=recorder, **more)):  # type: ignore[arg-type]  # passed on
         found = next((each.hypotheses for each in step.finished), found)
     prompt = [*(request.prompt or (IDS.begin,)), *request.prefix]
     nodes, texts, _ = kept(recorder, request.number)
@@ -113,7 +114,7 @@ def test_a_tree_has_the_answers_of_the_search_to_the_bit(name: str, more: dict[s
 def test_several_requests_at_once_have_trees_of_their_own() -> None:
     model = named("marian").model()
     asked, recorder = requests(model, 7), Recorder()
-    for _ in decode(model, asked, BEAM, ids=IDS, slots=3, recorder=recorder):
+    for _ in decode(model, asked, Wanted(BEAM, ids=IDS, slots=3, recorder=recorder)):
         pass
     for request in asked:
         alone, _ = recorded(model, request, BEAM)

@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from glassformer.decode.loop import decode
+from glassformer.decode.request import before_stop
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.step import Step
-from glassformer.decode.stream import settled, shared, stream
-from glassformer.decode.words import before_stop
+from glassformer.decode.step import Step, Wanted, settled, shared, stream
 from tests.decode.sentences import BEAM, IDS, answers, named, requests
 
 LETTERS = "..|abcdefghijklmnopqrstuvwxyz"
@@ -25,7 +24,7 @@ def text_of(tokens: Sequence[int]) -> str:
 def test_the_pieces_make_the_answer(name: str, search: str) -> None:
     model, settings = named(name).model(), SEARCHES[search]
     asked = requests(model, 5)
-    parts = list(stream(decode(model, asked, settings, ids=IDS, slots=2), text_of))
+    parts = list(stream(decode(model, asked, Wanted(settings, ids=IDS, slots=2)), text_of))
     for number, found in answers(model, asked, settings).items():
         of_it = [part for part in parts if part.number == number]
         assert "".join(part.text for part in of_it) == text_of(found[0].ids)
@@ -46,7 +45,7 @@ def test_nothing_is_taken_back_where_one_answer_is_complete_and_others_are_not()
     texts, alone = [""] * len(asked), [[""]] * len(asked)
 
     def seen() -> Iterator[Step]:
-        for step in decode(model, asked, settings, ids=IDS):
+        for step in decode(model, asked, Wanted(settings, ids=IDS)):
             for number, hypotheses in step.unfinished():
                 alone[number] = [*alone[number], text_of(shared(hypotheses))]
             yield step
@@ -68,7 +67,7 @@ def test_a_blank_that_the_next_token_takes_away_is_not_sent() -> None:
         def joined(tokens: Sequence[int], joining: str = joining) -> str:
             return " ".join(text_of(tokens)).replace(f" {joining} ", joining)
 
-        parts = [part.text for part in stream(decode(model, [asked[number]], settings, ids=IDS), joined)]
+        parts = [part.text for part in stream(decode(model, [asked[number]], Wanted(settings, ids=IDS)), joined)]
         assert "".join(parts) == joined(found[0].ids)
         assert len(parts) > 4
 
@@ -85,7 +84,7 @@ def test_an_answer_ends_with_its_stop_string(method: str) -> None:
         if method != "beam":  # where an earlier end lets another hypothesis win
             assert text_of(found.ids) == before_stop(text_of(found.ids), (string,)) + string
             assert not found.ended
-        steps = decode(model, [asked[number]], settings, ids=IDS, text_of=text_of)
+        steps = decode(model, [asked[number]], Wanted(settings, ids=IDS, text_of=text_of))
         parts = [part.text for part in stream(steps, text_of, stop=settings.stop)]
         assert "".join(parts) == before_stop(text_of(found.ids), settings.stop)
         assert text_of(found.ids).count(string) <= 1

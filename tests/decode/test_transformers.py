@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from glassformer.convert import read_huggingface
-from glassformer.decode.request import Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.models.transformer import Transformer
 from tests.convert.sources import save
 from tests.decode.sentences import answers

@@ -4,9 +4,9 @@ import pytest
 
 from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
-from glassformer.decode.request import ForcedWord, occurs
+from glassformer.decode.request import ForcedWord, contains, forbidden_ids, forced_words, occurs
 from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.words import contains, forbidden_ids, forced_words
+from glassformer.decode.step import Wanted
 from tests.decode.sentences import BEAM, IDS, answers, named, requests, words
 from tests.refusals import refused
 
@@ -64,4 +64,4 @@ def test_words_of_the_settings_hold_for_every_request() -> None:
 def test_words_without_a_tokenizer_are_refused(words: str) -> None:
     settings = DecodeSettings.model_validate({"method": "beam", "beams": 2, words: ("cat",)})
     with refused(ConfigError, wanted="ids_of", got="None"):
-        list(decode(named("gpt2").model(), [], settings, ids=IDS))
+        list(decode(named("gpt2").model(), [], Wanted(settings, ids=IDS)))

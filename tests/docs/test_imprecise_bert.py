@@ -20,8 +20,7 @@ from glassformer.models.families import bert, distilbert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer, build
 from glassformer.scoring.bio import legal_steps, spans_of
-from glassformer.tasks.labels.answer.answers import best_spans
-from glassformer.tasks.labels.answer.passage import encode
+from glassformer.tasks.labels.answer.answers import best_spans, encode
 from glassformer.tasks.labels.answer.settings import AnswerSection
 from glassformer.tasks.labels.tag.settings import TagSection
 from glassformer.tasks.labels.tag.task import Tag

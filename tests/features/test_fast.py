@@ -16,7 +16,7 @@ from glassformer.features.vectors import VectorsOf
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.saved import artefact
-from glassformer.tasks.passes import CPU_BATCH_TOKENS, CPU_PASS_TOKENS, equal
+from glassformer.tasks.passes import CPU_BATCH_TOKENS, CPU_PASS_TOKENS, passes_of
 from tests.contracts.tasks import SENTENCES
 
 WORDS = " ".join(SENTENCES).split()
@@ -119,14 +119,14 @@ def test_texts_that_are_tokenized_together_have_the_rows_of_each(model: Model) -
 def test_batches_hold_each_row_once_and_little_padding(seed: int) -> None:
     drawn = np.random.default_rng(seed)
     lengths = sorted((int(x) for x in np.clip(drawn.lognormal(3, 0.7, 1500), 1, 4000)), reverse=True)
-    ranges = list(equal(lengths))
+    ranges = list(passes_of(lengths, caches=True))
     assert [number for each in ranges for number in each] == list(range(len(lengths)))
     for each in ranges:
         longest = lengths[each.start]
         assert len(each) == 1 or longest * len(each) <= CPU_BATCH_TOKENS
         assert sum(longest - lengths[number] for number in each) <= CPU_PASS_TOKENS
-    assert list(equal([])) == []
-    assert list(equal([0, 0])) == [range(2)]
+    assert list(passes_of([], caches=True)) == []
+    assert list(passes_of([0, 0], caches=True)) == [range(2)]
 
 
 def test_ten_thousand_texts_and_an_endless_one_in_bounded_memory(model: Model) -> None:

@@ -34,8 +34,8 @@ from glassformer.data.readers.parallel import read_parallel
 from glassformer.data.readers.read import read
 from glassformer.decode.asked import search_settings
 from glassformer.decode.options import WritingOptions
-from glassformer.decode.request import ForcedWord, Request, SpecialIds, check_request
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import ForcedWord, Request, check_request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.features.embed import same_word
 from glassformer.features.rank import check_labels
 from glassformer.features.search.index import SearchIndex

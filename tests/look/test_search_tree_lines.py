@@ -14,7 +14,10 @@ DEEP = 60
 
 def node(number: int, step: int, parent: int | None, token: int, fate: Fate) -> Node:
     total = -float(step + 1)
-    return Node(number, step, parent, token, -1.0, total, total, 1.0, 0.0, 1, 0, fate, fate == "answer")
+    return Node(
+        number=number, step=step, parent=parent, token=token, log_probability=-1.0, total=total, score=total, rank=1,
+        hypothesis=0, fate=fate, finished=fate == "answer",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -55,8 +55,8 @@ MUTATIONS = (
     Mutation(
         "recall-is-precision",
         "glassformer/tasks/labels/tag/answers.py",
-        "_share(hits, hits + missed), _share(2",
-        "_share(hits, hits + extra), _share(2",
+        "share(hits, hits + missed), share(2",
+        "share(hits, hits + extra), share(2",
         ("tests/tasks/test_bio.py::test_scores_are_those_of_seqeval",),
     ),
     Mutation(
@@ -103,7 +103,7 @@ MUTATIONS = (
     ),
     Mutation(
         "trigram-of-the-other-order",
-        "glassformer/scoring/trigram.py",
+        "glassformer/tasks/writing/next_token_scores.py",
         "before * self._base + last, tokens, lower",
         "last * self._base + before, tokens, lower",
         ("tests/tasks/test_language_model.py::test_the_trigrams_probabilities_add_up_to_one_and_follow_its_formula",),

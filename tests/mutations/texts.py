@@ -96,7 +96,7 @@ MUTATIONS = (
     ),
     Mutation(
         "offsets-without-the-part",
-        "glassformer/tasks/labels/answer/passage.py",
+        "glassformer/tasks/labels/answer/answers.py",
         "np.array(raw.offsets, np.int32).reshape(-1, 2) + np.int32(begin)",
         "np.array(raw.offsets, np.int32).reshape(-1, 2)",
         ("tests/tasks/test_answer.py::test_in_parts_a_passage_has_the_tokens_and_characters_of_the_whole",),

@@ -15,8 +15,9 @@ from glassformer.convert import read_huggingface
 from glassformer.decode import attention
 from glassformer.decode.loop import decode
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
+from glassformer.decode.step import Wanted
 from glassformer.look.texts import search_tree as module
 from glassformer.look.texts.written import Looks, stepwise
 from glassformer.models.transformer import Transformer
@@ -102,7 +103,7 @@ def test_the_attention_of_each_step_is_that_of_transformers(name: str, tmp_path:
     )  # fmt: skip
     recorder = Recorder(attention=True)
     settings, request = DecodeSettings(max_tokens=most), Request(7, prompt=ids)
-    for _ in decode(ours.double().eval(), [request], settings, ids=SpecialIds(2, ()), recorder=recorder):
+    for _ in decode(ours.double().eval(), [request], Wanted(settings, ids=SpecialIds(2, ()), recorder=recorder)):
         pass
     assert recorder.attention is not None
     kept = recorder.attention.kept[7]

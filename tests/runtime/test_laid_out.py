@@ -9,8 +9,9 @@ from torch.nn import functional as F
 
 from glassformer.decode import loop
 from glassformer.decode.loop import decode
-from glassformer.decode.request import Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
+from glassformer.decode.request import Request
+from glassformer.decode.settings import DecodeSettings, SpecialIds
+from glassformer.decode.step import Wanted
 from glassformer.models.families import gpt2
 from glassformer.models.transformer import Transformer, build
 from glassformer.parts.projection import Projection
@@ -133,7 +134,7 @@ def test_a_text_is_written_as_without(model: Transformer, monkeypatch: pytest.Mo
         monkeypatch.setattr(loop, "LAID_OUT_AFTER", after)
         settings = DecodeSettings(method="beam" if beams > 1 else "greedy", beams=beams, max_tokens=30, min_tokens=30)
         requests = [Request(number, prompt=[5 + number, 9, 2]) for number in range(2)]
-        steps = decode(model, requests, settings, ids=SpecialIds(begin=399, end=(399,)))
+        steps = decode(model, requests, Wanted(settings, ids=SpecialIds(begin=399, end=(399,))))
         answers = [each.hypotheses[0] for step in steps for each in step.finished]
         return [(list(each.ids), each.score) for each in answers]
 

@@ -15,9 +15,8 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.recipe import resolve
 from glassformer.scoring.exact_match import exact_and_f1
-from glassformer.tasks.labels.answer import passage as passages
-from glassformer.tasks.labels.answer.answers import BEST, best_spans, merged
-from glassformer.tasks.labels.answer.passage import Passage, encode
+from glassformer.tasks.labels.answer import answers as passages
+from glassformer.tasks.labels.answer.answers import BEST, Passage, best_spans, encode, merged
 from glassformer.tasks.labels.answer.settings import AnswerSection
 from glassformer.tasks.labels.answer.task import AnswerQuestions, Question
 from glassformer.text import parts as text_parts

@@ -17,8 +17,7 @@ from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.models.inputs import Inputs
 from glassformer.scoring.score import THIS_MODEL, Unigram
 from glassformer.tasks.tables import TableTask
-from glassformer.tasks.writing.chat.alone import ChatAlone
-from glassformer.tasks.writing.chat.records import DialogueSource, Exchanges
+from glassformer.tasks.writing.chat.alone import ChatAlone, DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.task import Chat
 from glassformer.tasks.writing.chat.turns import TurnWriter, lessons, messages_of, told_apart

@@ -11,7 +11,7 @@ import glassformer as gf
 from glassformer.base.errors import ConfigError
 from glassformer.decode.step import Step
 from glassformer.tasks import passes
-from glassformer.tasks.writing import translator, writers
+from glassformer.tasks.writing import writers
 
 NOUNS = ("dog", "cat", "train", "house", "child")
 SENTENCES = [f"A {one} {verb} the {other}." for one, verb, other in itertools.product(NOUNS, ("sees", "is in"), NOUNS)]
@@ -78,7 +78,7 @@ def test_an_error_of_a_thread_is_that_of_the_call(
         yield Step([])
         raise ConfigError("a thread must be able to fail", got="nothing")
 
-    monkeypatch.setattr(translator, "decode", failing)
+    monkeypatch.setattr(writers, "decode", failing)
     with pytest.raises(ConfigError, match="a thread must"):
         model.translate(SENTENCES, beams=1)
     assert ran == [7]

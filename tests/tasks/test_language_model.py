@@ -15,9 +15,8 @@ from glassformer.data.settings import CorpusSection
 from glassformer.models.families import bert, gpt2, llama, marian
 from glassformer.models.inputs import Inputs
 from glassformer.scoring.score import Unigram
-from glassformer.scoring.trigram import Trigram
 from glassformer.tasks.writing.language_model.task import LanguageModel, LanguageModelSection, NextTokens, stream_of
-from glassformer.tasks.writing.next_token_scores import NEXT, NextTokenScores
+from glassformer.tasks.writing.next_token_scores import NEXT, Trigram, scores_of_sums
 from glassformer.tasks.writing.writers import check_writes
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import windows
@@ -135,8 +134,7 @@ def test_loss_and_scores_are_those_of_an_independent_computation(
 
 
 def test_a_row_of_ends_alone_has_no_bytes_and_no_warning(recwarn: pytest.WarningsRecorder) -> None:
-    scoring = NextTokenScores(Unigram(np.ones(300, np.int64)), np.ones(300, np.int64))
-    (measure,) = scoring.of_sums(np.array([[1.0, 0, 1, 0], [math.log(2), 1, 1, 1]])).measures.values()
+    (measure,) = scores_of_sums(np.array([[1.0, 0, 1, 0], [math.log(2), 1, 1, 1]])).measures.values()
     low, high = measure.intervals()["bits_per_byte"][1:]
     assert measure.values()["bits_per_byte"] == pytest.approx(1 + 1 / math.log(2))
     assert 1 <= low <= high <= 1 + 1 / math.log(2) + ORDER

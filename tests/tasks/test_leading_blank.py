@@ -9,7 +9,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, TokenizerError
-from glassformer.decode.words import forbidden_ids
+from glassformer.decode.request import forbidden_ids
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.foreign import read_foreign, write_foreign
 from glassformer.saved.recipe import resolve

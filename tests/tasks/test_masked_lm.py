@@ -21,9 +21,8 @@ from glassformer.data.stores.store import TokenStore
 from glassformer.models.families import bert
 from glassformer.models.inputs import Output
 from glassformer.models.transformer import Transformer, build
-from glassformer.scoring.score import Unigram
+from glassformer.tasks import task as tasks
 from glassformer.tasks.feed import TaskFeed
-from glassformer.tasks.words import masked_words
 from glassformer.tasks.words.corpus import MaskedRows
 from glassformer.tasks.words.masked_lm.task import MaskedLM, MaskedLMSection
 from glassformer.text.special import NONE
@@ -36,13 +35,11 @@ from tests.data.made import build_store
 MakeFeed = Callable[..., TaskFeed]
 
 
-def feed_of(
-    rows: Any, tokenizer: Tokenizer, *, batch: int = 6, seed: int = 0, baselines: Any = (), **settings: Any
-) -> TaskFeed:
+def feed_of(rows: Any, tokenizer: Tokenizer, *, batch: int = 6, seed: int = 0, **settings: Any) -> TaskFeed:
     """Masked words over these rows; settings of the masks by keyword."""
     section = MaskedLMSection(**settings)
     masked = MaskedRows(rows, tokenizer, section, seed=seed, document_mask=getattr(rows, "document_mask", False))
-    return TaskFeed(MaskedLM(section, masked.unigram(), baselines), masked, batch=batch, seed=seed)
+    return TaskFeed(MaskedLM(section, masked.unigram()), masked, batch=batch, seed=seed)
 
 
 def masks_of(rows: Any, tokenizer: Tokenizer, **settings: Any) -> MaskedRows:
@@ -179,7 +176,7 @@ def test_scores_are_means_over_all_rows_and_no_batch_matters(
     model.train()
     by_size = []
     for size in (1, 4, 100):
-        monkeypatch.setattr(masked_words, "_ROWS", size)
+        monkeypatch.setattr(tasks, "_ROWS", size)
         by_size.append(make().evaluate(model))
     assert model.training
     assert by_size[2] == make().evaluate(model)
@@ -190,7 +187,7 @@ def test_scores_are_means_over_all_rows_and_no_batch_matters(
     assert 0 <= scores["accuracy"] <= 1
     some = []
     for size in (2, 7):
-        monkeypatch.setattr(masked_words, "_ROWS", size)
+        monkeypatch.setattr(tasks, "_ROWS", size)
         some.append(make().evaluate(model, limit=7))
     assert some[0]["targets"] < scores["targets"]
     assert some[0]["loss"] != pytest.approx(scores["loss"])
@@ -218,13 +215,12 @@ def test_a_perfect_model_scores_perfectly(make: MakeFeed) -> None:
 def test_baselines_are_measured_at_the_same_places(
     make: MakeFeed, model: Transformer, store: TokenStore, tokenizer: Tokenizer
 ) -> None:
-    unigram = Unigram.count(store.ids, tokenizer.vocabulary_size)
-    task = make(baselines=[unigram])
+    task = make()
     scores = task.evaluate(model)
     assert scores.keys() == {
         *("loss", "perplexity", "accuracy", "targets", "unigram_loss", "unigram_perplexity", "unigram_accuracy")
     }
-    baseline = make(rate=0.99, max_predictions=24, baselines=[unigram]).evaluate(model)
+    baseline = make(rate=0.99, max_predictions=24).evaluate(model)
     assert baseline["unigram_loss"] == pytest.approx(task.baseline_loss, rel=0.02)  # nearly all places of the same text
     most = int(np.bincount(store.ids).max())
     assert baseline["unigram_accuracy"] == pytest.approx(most / len(store), abs=0.01)

@@ -67,8 +67,8 @@ def test_the_trigram_of_replies_is_counted_as_by_hand(tokenizer: Tokenizer) -> N
     sums = found.measures[THIS_MODEL].statistics
     assert isinstance(sums, np.ndarray)
     assert sums[1:, 0] == pytest.approx(by_hand[1:], rel=1e-9)
-    assert sums[:, 1].tolist() == [len(ids) for ids in asked]
-    assert found["perplexity"] == pytest.approx(math.exp(sums[:, 0].sum() / sums[:, 1].sum()))
+    assert sums[:, 2].tolist() == [len(ids) for ids in asked]
+    assert found["perplexity"] == pytest.approx(math.exp(sums[:, 0].sum() / sums[:, 2].sum()))
 
 
 def test_replies_that_are_too_long_are_measured_by_nobody(tokenizer: Tokenizer) -> None:

@@ -97,9 +97,8 @@ def test_beams_that_write_one_text_in_other_tokens_give_it_once(model: gf.Model,
         for parts in (["aime"], "aime")
     )
     assert len(whole) < len(letters)
-    ids = special_ids(model.tokenizer)
     search = gf.DecodeSettings(method=method, n_best=3, beams=3 if method == "beam" else 1)
-    translator = Translator(model.tokenizer, length=24, ids=ids, search=search)
+    translator = Translator(model.tokenizer, length=24, search=search)
     answers = [Hypothesis(each, (), True, -n, -n) for n, each in enumerate((whole, letters, (*whole, *whole)), start=1)]
     found = translator.merge(TextPair("He"), [answers])
     assert len(found.n_best) == count

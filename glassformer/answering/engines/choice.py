@@ -12,10 +12,9 @@ from typing import Any
 
 import torch
 
-from glassformer.answering.engines.compared import agreement, equal
+from glassformer.answering.engines.compared import State, Watched, agreement, equal
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, Scores, StandIn, missing, version
 from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
-from glassformer.answering.engines.watched import State, Watched
 from glassformer.base.cache import not_kept
 from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraError, did_you_mean
 from glassformer.base.machine import processor
@@ -94,7 +93,7 @@ def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
         known_of(model).count(verb, rows, module)
         known_of(model).answered = TORCH
         if not engines:
-            return answer_rows(predictor, module, rows, fast=fast)
+            return answer_rows(predictor, module, rows, fast)
         known, key = current(model, module), (*verb, model.engine, len(rows) == 1, fast)
         chosen = known.reading.get(key)
         if chosen is None:
@@ -114,10 +113,10 @@ def answered_by(
 ) -> Generator[tuple[int, Any], None, None]:
     """As `answer_rows`, by an engine or by torch; a row that comes alone in the shortest way that the engine has."""
     if stand_in is None:
-        return answer_rows(predictor, module, rows, fast=fast)
+        return answer_rows(predictor, module, rows, fast)
     found = stand_in.alone(predictor, rows[0]) if stand_in.alone is not None and len(rows) == 1 else None
     if found is None:
-        return answer_rows(predictor, stand_in.model, rows, fast=fast)
+        return answer_rows(predictor, stand_in.model, rows, fast)
     return (each for each in ((0, found),))
 
 

@@ -1,13 +1,14 @@
-"""Whether an engine gives what our own stack gives."""
+"""Whether an engine gives what our own stack gives, and whether the weights are still those that it was made from."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from math import hypot, isclose
-from operator import eq
+from operator import attrgetter, eq, is_
 from typing import Any
 
 import numpy as np
-from torch import Tensor
+from torch import Tensor, nn
 
 from glassformer.decode.request import Hypothesis
 
@@ -72,3 +73,36 @@ def _arrays(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     if one.dtype.kind != "f":
         return bool(np.array_equal(one, other))
     return bool(np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True))
+
+
+_version = attrgetter("_version")
+
+State = tuple[list[int], list[int]]
+"""Where the numbers of each weight are, and how often they were changed there."""
+
+
+class Watched:
+    """A model's parts and weights as first seen; comparing them is ten times as fast as walking over all parts."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        self._look()
+
+    def state(self) -> State:
+        """Another one where a weight was changed or replaced."""
+        now = self._parts()
+        if len(now) != len(self._seen) or not all(map(is_, now, self._seen)):
+            self._look()
+        return list(map(Tensor.data_ptr, self._weights)), list(map(_version, self._counted))
+
+    def _look(self) -> None:
+        self._slots: list[dict[str, Any]] = [
+            slots for part in self.module.modules() for slots in (part._modules, part._parameters) if slots
+        ]
+        self._seen = self._parts()
+        self._weights = [each for each in self._seen if isinstance(each, Tensor)]
+        # One that was made for inference alone counts no changes.
+        self._counted = [each for each in self._weights if not each.is_inference()]
+
+    def _parts(self) -> list[Any]:
+        return list(chain.from_iterable(map(dict.values, self._slots)))

@@ -8,7 +8,7 @@ from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Predictor
@@ -35,7 +35,6 @@ class Scores(IntEnum):
     TOKENS = 2
 
 
-@runtime_checkable
 class StandIn(Protocol):
     """A model that the engine of this `name` computes, how often it has, and which scores it computes as it goes.
     `alone` gives what a predictor finds for a row that comes by itself; None where it needs the model for that, as

@@ -16,18 +16,19 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from glassformer.answering.engines.asked import PATIENCE, cannot_search, wanted_of
 from glassformer.answering.engines.engine import Plan, Scores
 from glassformer.base.later import Later
 from glassformer.convert.ctranslate import cannot_convert, longest, write_ctranslate
+from glassformer.decode.beam_search import length_penalty
 from glassformer.decode.request import Finished, Hypothesis, Request
-from glassformer.decode.score import length_penalty
+from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Step, Wanted
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Answered, Transformer
 from glassformer.models.weights import cross_weights
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row, collate
+from glassformer.tasks.writing.writers import Writer
 
 _INT8 = "ctranslate2-int8", False, "int8"
 # From so many rows on, it pays to import it, convert a model of 3 million weights and compare (docs/do/engines.md).
@@ -44,6 +45,12 @@ _SCORED = 32
 _LARGE = 50_000_000
 # It leaves a search early where the penalty is exactly 0; this one changes no score by more than 1e-8 of it.
 _NO_PENALTY = 1e-9
+
+# What only our own search has.
+_OURS: tuple[str, ...] = ("groups", "coverage_penalty", "repetition_penalty", "no_repeat_ngram")
+_OURS += ("min_tokens", "forced", "forbidden", "stop")
+# Its beams end at so many times `beams` complete answers, where ours end when no better one can follow.
+PATIENCE = {"exact": 1.6, "full": 1.0}
 
 
 class CTranslate2:
@@ -63,21 +70,32 @@ class CTranslate2:
         return rows * self.weights >= _OPENED
 
     def plan(self, model: Transformer, predictor: Predictor[Any, Any], rows: Sequence[Row]) -> Plan | str:
-        if predictor.in_one_pass:
+        if not isinstance(predictor, Writer):
             return "it only writes"
         if reason := cannot_convert(model.config):
             return reason
-        wanted = wanted_of(model, predictor, rows[0])
-        if wanted is None:
-            return "nothing is to be written"
+        wanted = predictor.wanted(model)
         if reason := cannot_search(wanted):
             return reason
-        depends = json.dumps([wanted.ids.begin, wanted.ids.end, wanted.ids.never])
+        return Plan(
+            json.dumps([wanted.ids.begin, wanted.ids.end, wanted.ids.never]),
+            convert=lambda folder: write_ctranslate(folder, model, wanted.ids),
+            opened=lambda folder: CTranslated(model, folder, self.numbers),
+            asked=repr(wanted),
+        )
 
-        def convert(folder: Path) -> None:
-            write_ctranslate(folder, model, wanted.ids)
 
-        return Plan(depends, convert, lambda folder: CTranslated(model, folder, self.numbers), repr(wanted))
+def cannot_search(wanted: Wanted) -> str:
+    """Why CTranslate2 cannot search so, as the end of a sentence; "" where it can."""
+    settings, usual = wanted.settings, DecodeSettings.model_fields
+    if settings.method == "sample":
+        return "samples follow our own seeds"
+    if settings.method == "beam" and (settings.beams < 2 or settings.early_stopping not in PATIENCE):
+        return "its beams stop in another way"
+    name = next((name for name in _OURS if getattr(settings, name) != usual[name].default), None)
+    if name is not None:
+        return f"only our own search has {name}"
+    return "" if wanted.ids.end else "the model has no token that ends a text"
 
 
 class _Batch(NamedTuple):
@@ -272,7 +290,7 @@ def _best(
     """The best answers to a request, ranked by our penalties; None where one was cut before its own limit."""
     limit, settings = _limit(request, wanted), wanted.settings
     beam, ends = settings.method == "beam", {str(each) for each in wanted.ids.end}
-    found: list[tuple[float | None, float | None, list[str], bool]] = []
+    found: list[_Answer] = []
     rows = getattr(result, "hypotheses", None) or result.sequences
     for tokens, total in zip(rows, result.scores or repeat(None, len(rows)), strict=True):
         whole = beam or len(tokens) <= limit
@@ -282,12 +300,8 @@ def _best(
         if len(tokens) > limit or (not ended and (settings.forced_end or cut_by_it)):
             return None
         score = total / penalties[len(tokens)] if beam else None
-        found.append((score, total if whole else None, tokens, ended))
-    found.sort(key=lambda each: -(each[0] or 0.0))
-    return [
-        _Answer(request, tuple(map(int, tokens)), score, total, ended)
-        for score, total, tokens, ended in found[: settings.n_best]
-    ]
+        found.append(_Answer(request, tuple(map(int, tokens)), score, total if whole else None, ended))
+    return sorted(found, key=lambda each: -(each.score or 0.0))[: settings.n_best]
 
 
 def _reread(

@@ -125,7 +125,7 @@ def asked_of(predictor: Any, text: str | Sequence[str], *, limit: int | None) ->
     writer = getattr(predictor, "writer", None)
     if isinstance(writer, Generate):  # a decoder alone, which reads the turns as its template writes them
         talk = predictor.example({"turns": text if isinstance(text, str) else list(text)}, "")
-        turns = tuple(each.content for each in talk.messages if each.role != "system")[-talk.read :]
+        turns = talk.turns[-talk.read :]
         request, said = writer.request(talk.ids), joined(turns)
         return Asked(writer, request, PROMPTS, said, lambda found: str(predictor.merge(talk, [found]).reply), turns)
     if not isinstance(predictor, Translator):

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.config import ModelConfig
-from glassformer.scoring.score import Reals
-from glassformer.tasks.answered import Answered, Guess, InWords, texts_of
+from glassformer.scoring.score import Reals, widened
+from glassformer.tasks.answered import Answered, Guess, InWords, likeliest, texts_of
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Row, located, text_of
@@ -110,11 +110,6 @@ class Labels(Answered):
             rows.append((f"{len(self.labels) - TOP:,} more", "", ""))
         yield Grid(("label", "probability", ""), tuple(rows))
 
-    def table(self, answers: int, *remarks: str) -> InWords:
-        kept = self.likeliest[: 2 * answers]
-        more = f"{len(self.labels) - len(kept):,} more labels" if len(self.labels) > len(kept) else ""
-        return InWords("", ("probability",), tuple((label, (chance,)) for label, chance in kept), (), more, remarks)
-
     def _with_probabilities(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         texts = {"text": self.text} if self.pair is None else {"text": self.text, "pair": self.pair}
         probabilities = self.probabilities
@@ -128,16 +123,15 @@ class Labels(Answered):
 class Class(Labels):
     """The likeliest label, and how likely each of them is: together 1."""
 
+    said_by = "label"
+
     @property
     def label(self) -> str:
         return self.labels[self.logarithms.index(max(self.logarithms))]
 
-    @property
-    def says(self) -> str:
-        return self.label
-
     def in_words(self, words: int, answers: int) -> InWords:
-        return self.table(answers, f"The label: {self.label} ({self.probabilities[self.label]:.1%}).")
+        remark = f"The label: {self.label} ({self.probabilities[self.label]:.1%})."
+        return likeliest(self.likeliest, answers, "labels", remark)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON; of more than 100 labels the 100 likeliest."""
@@ -149,6 +143,7 @@ class Classes(Labels):
     """The labels whose probability is at least `threshold`, and how likely each label is, apart from the others."""
 
     threshold: float = 0.5
+    judged_by = "chosen"
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -159,17 +154,14 @@ class Classes(Labels):
     def says(self) -> str:
         return ", ".join(self.chosen)
 
-    @property
-    def verdict(self) -> object:
-        return self.chosen
-
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         yield from super().shown(values, width)
         yield line(", ".join(self.chosen) or f"no label reaches {self.threshold:.0%}", style="answer", after=True)
 
     def in_words(self, words: int, answers: int) -> InWords:
         labels = ", ".join(self.chosen)
-        return self.table(answers, f"The labels: {labels}." if labels else "None of the labels is likely enough.")
+        remark = f"The labels: {labels}." if labels else "None of the labels is likely enough."
+        return likeliest(self.likeliest, answers, "labels", remark)
 
     def to_dict(self) -> dict[str, Any]:
         return self._with_probabilities({"chosen": list(self.chosen)})
@@ -177,11 +169,6 @@ class Classes(Labels):
 
 # Numbers of all predictions that are in memory together: 128 MiB of float64.
 _NUMBERS = 1 << 24
-
-
-class Texts(NamedTuple):
-    text: str
-    pair: str | None
 
 
 class HasTexts(Protocol):
@@ -217,7 +204,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     def outputs(self) -> int:
         return 1
 
-    def texts(self, values: Mapping[str, object], where: str) -> Texts:
+    def texts(self, values: Mapping[str, object], where: str) -> tuple[str, str | None]:
         """The texts of a record; raises DataError for an empty one, and for a pair where single texts are known."""
         if self.pairs is not None and self.pairs != ("pair" in values):
             raise DataError(
@@ -226,7 +213,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
                 do="give the second text as its pair" if self.pairs else "leave the pair out",
             )
         pair = text_of(values["pair"], where, "pair") if "pair" in values else None
-        return Texts(text_of(values["text"], where), pair)
+        return text_of(values["text"], where), pair
 
     def rows_with(self, example: AnyTexts, labels: Mapping[str, Any], weight: float = 1.0) -> Iterator[Row]:
         cut = text_rows(self.tokenizer, example.text, example.pair, length=self.length)
@@ -250,11 +237,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
 
     def logits(self, model: Transformer, batch: Batch) -> Tensor:
         """The outputs of the sentence head, of at least float32. [B, L]"""
-        from glassformer.scoring.cross_entropy import widened
-
-        logits = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, L]
-        assert logits is not None
-        return widened(logits)
+        return widened(model(batch.inputs, heads=("sentence_head",)).sentence_logits)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Reals]]:
         for batch in batches:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -138,9 +138,16 @@ class MaskedRows:
         return min(limit, share)
 
     def unigram(self) -> Unigram:
-        """The frequency of each token of the text that can be masked."""
+        """The frequency of each token of the text that can be masked; raises DataError if none can."""
         counted = Unigram.count(self.text.store.ids, self._tokenizer.vocabulary_size)
-        return counted.without(self._tokenizer.special_ids)
+        found = counted.without(self._tokenizer.special_ids)
+        if not found.counts.any():
+            raise DataError(
+                "text must have words that can be masked",
+                got="none that the tokenizer knows",
+                do="train a tokenizer on it",
+            )
+        return found
 
 
 _HASHED = ("rate", "mask", "random", "keep", "whole_words", "max_predictions", "static", "duplicates")
@@ -151,13 +158,8 @@ class CorpusTask(Task):
 
     Data = CorpusSection
 
-    @classmethod
-    def resolve_shares(cls, data: CorpusSection) -> dict[str, float]:  # type: ignore[override]
-        return resolve_shares(data)
-
-    @classmethod
-    def training_texts(cls, data: CorpusSection, shares: Mapping[str, float]) -> Iterable[str]:  # type: ignore[override]
-        return training_texts(data, shares)
+    resolve_shares = staticmethod(resolve_shares)  # type: ignore[assignment]  # of a corpus alone
+    training_texts = staticmethod(training_texts)  # type: ignore[assignment]
 
     @classmethod
     def stores(cls, preparation: Preparation) -> Corpus:
@@ -240,13 +242,6 @@ class PairsTask(CorpusTask):
             for note in counts.notes(section.labels, data.length):
                 preparation.log(note)
         return found, counts, corpus.stores["train"].fingerprint
-
-
-def check_some_can_be_masked(unigram: Unigram) -> None:
-    if not unigram.counts.any():
-        raise DataError(
-            "text must have words that can be masked", got="none that the tokenizer knows", do="train a tokenizer on it"
-        )
 
 
 # From this share of one label on, a model that always answers it seems good: the user is told.

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.scoring.score import widened
 from glassformer.text.compatible import check_mask
 from glassformer.text.tokenizer import MASK, Tokenizer
 
@@ -59,11 +60,8 @@ def expected_tokens(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> tu
 
 def log_probabilities(model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Tensor]]:
     """Each batch with the log-probabilities at its scored tokens, [N, V], at least float32, on the CPU."""
-    from glassformer.scoring.cross_entropy import widened  # not at the top: a guess may need no torch
-
     for batch in batches:
         logits = model(batch.inputs, scored_at=batch.scored_at, heads=("head",)).logits  # [N, V]
-        assert logits is not None
         yield batch, widened(logits).log_softmax(dim=-1).cpu()
 
 

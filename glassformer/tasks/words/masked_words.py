@@ -1,30 +1,26 @@
 """What tasks on masked words share: the answers at masked tokens, compared with token frequencies."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
+import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.order import Order
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy, soft_loss
 from glassformer.scoring.score import Unigram
 from glassformer.tasks.predictor import evaluating
-from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, Task, answers
-from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows, check_some_can_be_masked
+from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, Task, answers, measured_batches
+from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows
 
 # Why a loss of masked words may stay where it began.
 OF_MASKING = ("lines that repeat thousands of times in the text", "a mask rate far from 0.15")
 UNIT = "masked tokens"
-# Rows of a batch that is measured.
-_ROWS = 32
 
 
 def answered(
@@ -32,14 +28,8 @@ def answered(
 ) -> Iterator[tuple[Batch, Output]]:
     """All rows, or a fixed choice of `limit`, masked as in no training epoch, with the model's outputs."""
     device = next(model.parameters()).device
-    order = Order(len(source), _ROWS, source.fingerprint, 0)
-    count = min(limit or len(source), len(source))
-    lengths = source.lengths
     with evaluating(model):
-        for number in range(math.ceil(count / _ROWS)):
-            numbers = order.of_epoch(HELD_OUT_EPOCH, number)[: count - number * _ROWS]
-            length = lengths if isinstance(lengths, int) else int(lengths[numbers].max())
-            batch = source.batch(numbers, np.full_like(numbers, HELD_OUT_EPOCH), shape=(len(numbers), length))
+        for batch in measured_batches(source, limit, epoch=HELD_OUT_EPOCH):
             moved = batch.to(device)
             yield batch, model(moved.inputs, scored_at=moved.scored_at, heads=heads)
 
@@ -50,9 +40,13 @@ def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Uni
         return saved.without(preparation.tokenizer.special_ids)
     source = sources["train"]
     assert isinstance(source, MaskedRows)
-    unigram = source.unigram()
-    check_some_can_be_masked(unigram)
-    return unigram
+    return source.unigram()
+
+
+def by_frequency(unigram: Unigram, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """What `compared` gives for labels [N], by the frequencies of tokens alone."""
+    losses, right = unigram.guess(labels[labels != IGNORED].numpy())
+    return torch.from_numpy(losses), torch.from_numpy(right)
 
 
 def check_encoder(body: ModelConfig) -> None:

@@ -10,14 +10,10 @@ from typing import Any, NamedTuple, Self
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
-from glassformer.decode.asked import asked_search
-from glassformer.decode.loop import decode
-from glassformer.decode.record import Recorder
-from glassformer.decode.request import Hypothesis, Request, SpecialIds, log_probability_of, score_of
-from glassformer.decode.settings import USUAL, DecodeSettings
-from glassformer.decode.step import Step
-from glassformer.decode.stream import stream
-from glassformer.decode.words import before_stop
+from glassformer.decode.asked import search_settings
+from glassformer.decode.request import Hypothesis, Request, before_stop, log_probability_of, score_of
+from glassformer.decode.settings import USUAL, DecodeSettings, SpecialIds
+from glassformer.decode.step import Wanted, stream
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
@@ -64,6 +60,7 @@ class Generation(Answered):
     ended: bool = True
     left_out: int = 0
     windows: int = 1
+    said_by = "text"
 
     @property
     def text(self) -> str:
@@ -79,10 +76,6 @@ class Generation(Answered):
         if not self.left_out:
             return ()
         return (f"the first {self.left_out:,} tokens are left out, as the model reads no more at once: {shown}",)
-
-    @property
-    def says(self) -> str:
-        return self.text
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         if not self.n_best:
@@ -131,6 +124,7 @@ class Prompt(NamedTuple):
 class Generate(writers.Writer[Prompt, Generation]):
     """The decoder reads the prompt and continues it, token by token (`decode/`)."""
 
+    writes = "text"
     usual_search = USUAL
     sample = ("Once upon a time",)
     read_ahead = 1024
@@ -173,7 +167,7 @@ class Generate(writers.Writer[Prompt, Generation]):
                 got=reason,
                 do="choose how tokens are chosen: --beams 1, or --temperature 1 (search= in Python)",
             )
-        search = asked_search(options, default=usual if default is None else default.settings, where=where)
+        search = search_settings(options, default=usual if default is None else default.settings, where=where)
         asked = options.max_tokens is not None or options.search is not None
         return cls(
             tokenizer,
@@ -243,26 +237,10 @@ class Generate(writers.Writer[Prompt, Generation]):
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         return writers.answered(batches, self.request, lambda asked: self.steps(model, asked, slots=SLOTS))
 
-    def steps(
-        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
-    ) -> Iterator[Step]:
-        return decode(
-            model,
-            requests,
-            self.settings,
-            ids=self.ids,
-            slots=slots,
-            text_of=self.tokenizer.decode,
-            ids_of=self.tokenizer.ids,
-            recorder=recorder,
-        )
+    def wanted(self, model: Transformer) -> Wanted:
+        return Wanted(self.settings, self.ids, text_of=self.tokenizer.decode, ids_of=self.tokenizer.ids)
 
-    def stream(self, model: Transformer, example: Prompt, *, fast: bool = False) -> Generator[str, None, Generation]:
-        """The characters after a prompt as soon as no later token can change them, blanks included."""
-        writers.refuse_several(self.settings, "text")
-        return self._words(model, example, fast=fast)
-
-    def _words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
+    def words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
         def text_of(ids: Sequence[int]) -> str:
             return text_behind(self.tokenizer, example.ids, ids)
 
@@ -282,27 +260,17 @@ class Generate(writers.Writer[Prompt, Generation]):
                 got=f"none found after {example.text[:60]!r}",
                 do="allow more beams or tokens, or force and forbid other words",
             )
-        first = hypotheses[0]
-        samples: tuple[Sample, ...] = ()
-        if self.settings.n_best > 1:
-            samples = tuple(
-                Sample(self.written(example, each), each.score, each.log_probability) for each in hypotheses
-            )
-        written = self.written(example, first)
+        first, stop = hypotheses[0], self.settings.stop
+        whole = [text_behind(self.tokenizer, example.ids, each.ids) for each in hypotheses]
+        texts = [before_stop(text, stop) for text in whole]
+        samples = (Sample(text, each.score, each.log_probability) for text, each in zip(texts, hypotheses, strict=True))
         return Generation(
             example.text,
-            written,
+            texts[0],
             score=Later(score_of, first),
             log_probability=Later(log_probability_of, first),
             tokens=Later(generated, self.tokenizer, first),
-            n_best=samples,
-            ended=first.ended or any(stop in text_behind(self.tokenizer, example.ids, first.ids) for stop in self.stop),
+            n_best=tuple(samples) if self.settings.n_best > 1 else (),
+            ended=first.ended or any(each in whole[0] for each in stop),
             left_out=example.left_out,
         )
-
-    @property
-    def stop(self) -> tuple[str, ...]:
-        return self.settings.stop
-
-    def written(self, example: Prompt, answer: Hypothesis) -> str:
-        return before_stop(text_behind(self.tokenizer, example.ids, answer.ids), self.stop)

@@ -17,7 +17,7 @@ from torch import Tensor
 from glassformer.base.errors import DataError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.parallel import TARGET
-from glassformer.decode.request import SpecialIds
+from glassformer.decode.settings import SpecialIds
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared_in_parts
@@ -115,8 +115,7 @@ class PairLikelihood(Predictor[TextPair, ScoredPair]):
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         check_translates(model.config)
-        ids = None if context.search is None else context.search.ids
-        return cls(tokenizer, ids=ids or special_ids(tokenizer.target), most=model.output_stack.max_length)
+        return cls(tokenizer, ids=special_ids(tokenizer.target, context.search), most=model.output_stack.max_length)
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
         if values.get(TARGET) is None:

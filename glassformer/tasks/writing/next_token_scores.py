@@ -5,40 +5,70 @@ B rows · S tokens of a row · N = B·S · V vocabulary · W width · R measured
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Mapping
 
 import numpy as np
 
-from glassformer.data.batches.batch import Integers
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared_in_parts
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram
-from glassformer.scoring.trigram import Trigram
+from glassformer.scoring.score import THIS_MODEL, Integers, Measure, Reals, Scores, Unigram
 from glassformer.tasks.predictor import evaluating
-from glassformer.tasks.rows import Shape
+from glassformer.tasks.task import Source, measured_batches
 
 NEXT = "next_tokens"
-# Rows of one forward pass in evaluation.
-_ROWS = 32
 MOST_COUNTED = 20_000_000
 """Trigrams are counted in memory, about 60 bytes each at most."""
 
 
-class NextTokenRows(Protocol):
-    """Rows of one length, with the token after each token as its label, where that is learned."""
+class Trigram:
+    """How likely a token is after the two before it, from counts in a text. Two tokens back off to the last of them,
+    which backs off to the frequency of the token, with the weights of Witten & Bell (1991): (count(context, token) +
+    kinds · lower) / (count(context) + kinds), where `kinds` is how many different tokens the context was seen with. The
+    probabilities of all tokens after any two add up to 1.
+    """
 
-    fingerprint: str
+    name = "trigram"
 
-    @property
-    def lengths(self) -> int: ...
+    def __init__(self, ids: Integers, vocabulary: int) -> None:
+        self._base = vocabulary
+        # One more of each: a token that was never seen has a probability too, and all together have 1.
+        counts = Unigram.count(ids, vocabulary).counts + 1
+        self._unigram: Reals = counts / counts.sum()  # [V]
+        self._one = _Contexts(ids[:-1], ids[1:], vocabulary)
+        self._two = _Contexts(ids[:-2] * vocabulary + ids[1:-1], ids[2:], vocabulary)
 
-    def __len__(self) -> int: ...
+    def probability(self, before: Integers, last: Integers, tokens: Integers) -> Reals:
+        """How likely each token [N] is after `before` and `last`; `before` -1: there is none."""
+        lower = self._one.probability(last, tokens, self._unigram[tokens])
+        both: Reals = self._two.probability(before * self._base + last, tokens, lower)
+        return np.where(before >= 0, both, lower)
 
-    def batch(self, examples: Integers, epochs: Integers, *, shape: Shape) -> Batch: ...
+
+class _Contexts:
+    """Which tokens were seen after which context, and how often."""
+
+    def __init__(self, contexts: Integers, tokens: Integers, base: int) -> None:
+        self._base = base
+        self._keys, self._counts = np.unique(contexts * base + tokens, return_counts=True)
+        self._contexts, first = np.unique(self._keys // base, return_index=True)
+        self._totals = np.add.reduceat(self._counts, first) if len(first) else self._counts
+        self._kinds = np.diff(np.append(first, len(self._keys)))
+
+    def probability(self, contexts: Integers, tokens: Integers, lower: Reals) -> Reals:
+        """How likely each token is after its context, mixed with `lower`; [N] each."""
+        total, kinds = _of(self._contexts, contexts, self._totals), _of(self._contexts, contexts, self._kinds)
+        count = _of(self._keys, contexts * self._base + tokens, self._counts)
+        seen = total > 0
+        return np.where(seen, (count + kinds * lower) / np.maximum(total + kinds, 1), lower)
+
+
+def _of(keys: Integers, wanted: Integers, values: Integers) -> Integers:
+    if not len(keys):
+        return np.zeros_like(wanted)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], 0)
 
 
 class NextTokenScores:
@@ -47,25 +77,28 @@ class NextTokenScores:
     def __init__(self, unigram: Unigram, bytes_of: Integers | None) -> None:
         self.unigram, self.bytes_of = unigram, bytes_of
 
-    def measured(self, model: Transformer, source: NextTokenRows, limit: int | None) -> Scores:
+    def measured(self, model: Transformer, source: Source, limit: int | None) -> Scores:
         """Compared with the tokens' frequencies, on all rows or always the same `limit`; intervals over rows."""
         mine, unigram = [], []
-        for batch in _batches(source, limit):
+        for batch in measured_batches(source, limit):
             mine.append(self._sums(batch, *_compared(model, batch)))
             unigram.append(self._sums(batch, *self._by_frequency(batch)))
-        return self.of_sums(np.concatenate(mine)).beside(self.unigram.name, self.of_sums(np.concatenate(unigram)))
+        known = self.bytes_of is not None
+        own, other = (scores_of_sums(np.concatenate(rows), sizes=known) for rows in (mine, unigram))
+        return own.beside(self.unigram.name, other)
 
-    def beside_trigram(self, scores: Scores, stream: Integers, source: NextTokenRows, limit: int | None) -> Scores:
+    def beside_trigram(self, scores: Scores, stream: Integers, source: Source, limit: int | None) -> Scores:
         """With those of the same rows by which token followed which two in a stream of training tokens."""
         trigram = Trigram(stream, len(self.unigram.counts))
-        rows = [self._sums(batch, *_after_two(trigram, batch)) for batch in _batches(source, limit)]
-        return scores.beside(trigram.name, self.of_sums(np.concatenate(rows), guesses=False))
+        rows = np.concatenate(
+            [self._sums(batch, *_after_two(trigram, batch)) for batch in measured_batches(source, limit)]
+        )
+        return scores.beside(trigram.name, scores_of_sums(rows, sizes=self.bytes_of is not None, guesses=False))
 
     def _by_frequency(self, batch: Batch) -> tuple[Reals, Reals]:
         labels = batch.labels[NEXT].numpy()
-        labels = labels[labels != IGNORED]  # [n]
-        losses = -np.log(self.unigram.probability(labels))
-        return losses, (labels == self.unigram.counts.argmax()).astype(np.float64)
+        losses, right = self.unigram.guess(labels[labels != IGNORED])  # [n], [n]
+        return losses, right.astype(np.float64)
 
     def _sums(self, batch: Batch, losses: Reals, right: Reals) -> Reals:
         """For each row the sums of losses [n], right guesses [n], tokens and bytes: [B, 4]."""
@@ -76,27 +109,22 @@ class NextTokenScores:
         each = (losses, right, np.ones(len(losses)), sizes)
         return np.stack([np.bincount(rows, values, len(labels)) for values in each], axis=1)  # [B, 4]
 
-    def of_sums(self, rows: Reals, *, guesses: bool = True) -> Scores:
-        """What follows from the sums of rows [R, 4]; without `guesses` no accuracy."""
-        counts_bytes = self.bytes_of is not None
 
-        def scores(sums: Reals) -> Mapping[str, Reals]:
-            loss = sums[..., 0] / sums[..., 2]
-            found = {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
-            if counts_bytes:  # a sample of rows may hold ends of texts alone, which have no bytes
-                bits, size = sums[..., 0] / math.log(2), sums[..., 3]
-                found["bits_per_byte"] = np.divide(bits, size, out=np.full(np.shape(size), np.nan), where=size > 0)
-            return found | ({"accuracy": sums[..., 1] / sums[..., 2]} if guesses else {})
+def scores_of_sums(rows: Reals, *, sizes: bool = True, guesses: bool = True) -> Scores:
+    """What follows from the sums of losses, right guesses, tokens and bytes of each row, or reply [R, 4]; without
+    `sizes` no bits per byte, without `guesses` no accuracy.
+    """
 
-        measure = Measure(rows, scores)
-        return Scores.measured("tokens", {THIS_MODEL: measure}, count=int(measure.sums[2]))
+    def scores(sums: Reals) -> Mapping[str, Reals]:
+        loss = sums[..., 0] / sums[..., 2]
+        found = {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
+        if sizes:  # a sample of rows may hold ends of texts alone, which have no bytes
+            bits, size = sums[..., 0] / math.log(2), sums[..., 3]
+            found["bits_per_byte"] = np.divide(bits, size, out=np.full(np.shape(size), np.nan), where=size > 0)
+        return found | ({"accuracy": sums[..., 1] / sums[..., 2]} if guesses else {})
 
-
-def _batches(source: NextTokenRows, limit: int | None) -> Iterator[Batch]:
-    order, count = Order(len(source), _ROWS, source.fingerprint, 0), min(limit or len(source), len(source))
-    for number in range(math.ceil(count / _ROWS)):
-        numbers = order.of_epoch(0, number)[: count - number * _ROWS]
-        yield source.batch(numbers, np.zeros_like(numbers), shape=(len(numbers), source.lengths))
+    measure = Measure(rows, scores)
+    return Scores.measured("tokens", {THIS_MODEL: measure}, count=int(measure.sums[2]))
 
 
 def _compared(model: Transformer, batch: Batch) -> tuple[Reals, Reals]:

@@ -177,16 +177,16 @@ def pair_of(values: Mapping[str, object], where: str) -> TextPair:
     return TextPair(text, text_of(values["target"], where, "target") if "target" in values else None)
 
 
-def log_rows(sources: Mapping[Split, PairSource], length: int, log: Callable[[str], None]) -> None:
+def log_rows(sources: Mapping[Split, Any], what: str, shapes: str, too_long: str, log: Callable[[str], None]) -> None:
+    """Log the rows of a `PairSource` or a `DialogueSource`: `what` they hold, their shapes, and what is left out."""
     held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
     train = sources["train"]
-    shapes = " and ".join(f"{source} + {target}" for source, target in train.packed.shapes.tolist())
     log(
-        f"{len(train.examples):,} pairs to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
+        f"{len(train.examples):,} {what} to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
         f"{shapes} tokens, {train.padding:.1%} of them padding"
     )
     if left_out := sum(source.left_out for source in sources.values()):
-        log(f"{left_out:,} pairs with a side of more than data.length = {length} tokens are left out")
+        log(f"{left_out:,} {what} {too_long} are left out")
 
 
 # Rows that are measured together.
@@ -210,7 +210,6 @@ def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limi
     """The losses after the right tokens, without smoothing; of all pairs, or always the same ones, about `limit`."""
     device = next(model.parameters()).device
     sums = np.zeros((4, len(source.examples)))  # tokens, losses, right, unigram
-    none = np.zeros(0, np.int64)
     with evaluating(model):
         for batch, pairs in _rows(source, limit):
             labels = batch.labels[TARGET].flatten()  # [B·T]
@@ -219,7 +218,7 @@ def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limi
             states = model(moved.inputs, moved.decoder_inputs, heads=()).states.flatten(0, 1)[asked.to(device)]
             its, right = pairs.reshape(-1)[asked.numpy()], labels[asked]  # [n], [n]
             found = compared_in_parts(model, states, right.to(device))
-            frequent, _ = unigram.guess(none, none, right.numpy())
+            frequent, _ = unigram.guess(right.numpy())
             each = [np.ones(len(right)), *(one.double().cpu().numpy() for one in found), frequent]
             for row, values in zip(sums, each, strict=True):
                 np.add.at(row, its, values)

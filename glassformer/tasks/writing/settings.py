@@ -10,13 +10,11 @@ from glassformer.tasks.settings import TaskSection
 
 
 class TargetSection(TaskSection):
-    """`label_smoothing` is the share of the target probability that all tokens of the vocabulary get alike (Szegedy et
-    al. 2016). Targets are searched with `beams` hypotheses and the `length_penalty` of Wu et al. (2016, eq. 14).
-    `alignment` is the weight of the loss by which one head of the decoder's last block learns which words belong
-    together, λ of Garg et al. (2019, §4.2); 0 = none does.
+    """Label smoothing is that of Szegedy et al. (2016), the length penalty that of Wu et al. (2016, eq. 14). The head
+    that learns which words belong together is one of the decoder's last block; `alignment` is λ of Garg et al. (2019,
+    §4.2).
     """
 
-    found: ClassVar[tuple[str, ...]] = ()
     greedy: ClassVar[bool] = False  # answers are found without beams, unless these are asked for
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     """The share of the probability that all tokens get alike."""

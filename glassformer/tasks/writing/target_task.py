@@ -14,7 +14,7 @@ from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split
-from glassformer.decode.defaults import SearchDefaults
+from glassformer.decode.settings import SearchDefaults
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import token_cross_entropy
@@ -94,7 +94,8 @@ class TargetTask(TableTask):
             )
         size = preparation.tokenizer.target.vocabulary_size
         self.unigram = Unigram.saved(preparation.facts) or Unigram.count(sources["train"].target_tokens, size)
-        log_rows(sources, data.length, log)
+        shapes = " and ".join(f"{source} + {target}" for source, target in sources["train"].packed.shapes.tolist())
+        log_rows(sources, "pairs", shapes, f"with a side of more than data.length = {data.length} tokens", log)
         return {split: source for split, source in sources.items() if len(source)}
 
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:

@@ -6,7 +6,9 @@ T tokens of the translation · M tokens of the source
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
+
+import tokenizers
 
 from glassformer.base.later import Due
 from glassformer.base.shown import Grid, Part, Share, Written
@@ -14,20 +16,11 @@ from glassformer.data.readers.paragraphs import Sentence
 from glassformer.decode.request import Hypothesis
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.writing.alignment import Link, align
-from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.words import Span, find_words
 
 # Characters of a text, and of those that are unknown, that a note shows.
 _SHOWN = 40
-
-
-class _Encoded(Protocol):
-    """A text as tokens: ours, or the library's own."""
-
-    @property
-    def ids(self) -> list[int]: ...
-    @property
-    def offsets(self) -> list[Span]: ...
 
 
 @dataclass(frozen=True)
@@ -74,6 +67,7 @@ class Translation(Answered):
     unknown: str = ""
     whole: bool = True
     empty: int = 0
+    said_by = "translation"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -90,10 +84,6 @@ class Translation(Answered):
             which = f"of {self.empty:,} sentences is" if self.translation.strip() else "is"
             found.append(f"the translation {which} empty: {shown}")
         return tuple(found)
-
-    @property
-    def says(self) -> str:
-        return self.translation
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         lines = "\n" in str(values["text"])  # else one text is one line
@@ -152,12 +142,14 @@ def translated_links(
     answers: Sequence[Hypothesis],
     texts: Sequence[str],
 ) -> Iterator[Link]:
-    """Which words of a text those of its translation belong to, given the same."""
+    """Which words of a text those of its translation belong to, given the same, by the attention of its tokens."""
     for before, sentence, answer, written in zip(_begins(sentences, texts), sentences, answers, texts, strict=True):
         if answer.attention is not None:
-            part, spans = text[sentence.start : sentence.end], _spans(tokenizer.target, answer, written)
-            for link in links_of(tokenizer, part, spans, written, answer):
-                yield link.moved(sentence.start, before)
+            part = text[sentence.start : sentence.end]
+            table = answer.attention.cpu().double().numpy()  # [T, M]
+            target = [*_spans(tokenizer.target, answer, written), *[(0, 0)] * len(table)][: len(table)]
+            found = align(table, source_spans(tokenizer, part), target, find_words(part), find_words(written))
+            yield from (link.moved(sentence.start, before) for link in found)
 
 
 def _spans(target: Tokenizer, answer: Hypothesis, text: str) -> list[Span]:
@@ -193,7 +185,7 @@ def unknown_characters(tokenizer: Tokenizer, text: str) -> str:
     return unknown_of(tokenizer, text, tokenizer.encode(text, special=False))
 
 
-def unknown_of(tokenizer: Tokenizer, text: str, encoding: _Encoded) -> str:
+def unknown_of(tokenizer: Tokenizer, text: str, encoding: Encoding | tokenizers.Encoding) -> str:
     """The same of a text that is already cut into tokens."""
     unknown, ids = tokenizer.unknown_id, encoding.ids
     if text.isascii() and (unknown is None or unknown not in ids):
@@ -206,11 +198,3 @@ def unknown_of(tokenizer: Tokenizer, text: str, encoding: _Encoded) -> str:
             found |= dict.fromkeys(text[start:end].strip())
         before = (start, end)
     return "".join(found)
-
-
-def links_of(tokenizer: Tokenizer, text: str, spans: Sequence[Span], translation: str, best: Hypothesis) -> list[Link]:
-    """Which words of a sentence the words of its translation belong to, from the attention [T, M] of its tokens."""
-    assert best.attention is not None
-    table = best.attention.cpu().double().numpy()  # [T, M]
-    target = [*spans, *[(0, 0)] * len(table)][: len(table)]
-    return align(table, source_spans(tokenizer, text), target, find_words(text), find_words(translation))

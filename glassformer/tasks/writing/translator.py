@@ -12,16 +12,20 @@ from typing import Self
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Later
 from glassformer.data.readers.paragraphs import Sentence, join_sentences, split_sentences
-from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, asked_search
-from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.loop import decode
+from glassformer.decode.asked import BEAMS, LENGTH_PENALTY, search_settings
 from glassformer.decode.options import WritingOptions
-from glassformer.decode.record import Recorder
-from glassformer.decode.request import Hypothesis, Request, SpecialIds, log_probability_of, occurs, score_of
-from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.step import Step
-from glassformer.decode.stream import StreamedText, stream
-from glassformer.decode.words import before_stop, forbidden_ids, forced_words
+from glassformer.decode.request import (
+    Hypothesis,
+    Request,
+    before_stop,
+    forbidden_ids,
+    forced_words,
+    log_probability_of,
+    occurs,
+    score_of,
+)
+from glassformer.decode.settings import DecodeSettings, SearchDefaults
+from glassformer.decode.step import StreamedText, Wanted, stream
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.models.weights import ALIGNMENT_HEAD
@@ -58,6 +62,7 @@ class _Whole(TextPair):
 class Translator(writers.Writer[TextPair, Translation]):
     """The source goes through the encoder; the decoder writes the translation token by token (`decode/`)."""
 
+    writes = "translation"
     read_ahead = 4096
     sample = ("A text that you want to translate.",)
 
@@ -66,14 +71,14 @@ class Translator(writers.Writer[TextPair, Translation]):
         tokenizer: Tokenizer,
         *,
         length: int | None,
-        ids: SpecialIds,
         search: DecodeSettings,
         options: WritingOptions | None = None,
         default: SearchDefaults | None = None,
         alignment_head: bool = False,
     ) -> None:
         """Of the options those that no search has: the prefix, paragraphs and alignment."""
-        self.tokenizer, self.target, self.length, self.ids = tokenizer, tokenizer.target, length, ids
+        self.tokenizer, self.target, self.length = tokenizer, tokenizer.target, length
+        self.ids = writers.special_ids(self.target, default)
         options = options or WritingOptions()
         self.settings, self.paragraphs = search, options.paragraphs
         self.aligned, self.alignment_head = bool(options.alignment), alignment_head
@@ -86,7 +91,7 @@ class Translator(writers.Writer[TextPair, Translation]):
         # A blank at the end belongs to the next word: alone it would be a token that the model has hardly ever seen.
         blank = typed[len(typed.rstrip()) :][:1]
         words = beginning_with(blank, self.target) if blank and typed.strip() else ()
-        self.following = (*words, *ids.end) if words else ()
+        self.following = (*words, *self.ids.end) if words else ()
         if blanks := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
             raise ConfigError("a text to force or to forbid must not be blank", got=repr(blanks[0]))
         self.forced = tuple(word.inside for word in forced_words(self.settings.forced, self.target.ids))
@@ -100,18 +105,16 @@ class Translator(writers.Writer[TextPair, Translation]):
         """For an encoder–decoder; raises ConfigError for another model and for options that exclude each other."""
         writers.check_translates(model.config)
         options, section, default = context.writing, context.section, context.search
-        search = asked_search(
+        search = search_settings(
             options,
             beams=getattr(section, "beams", BEAMS),
             length_penalty=getattr(section, "length_penalty", LENGTH_PENALTY),
             default=None if default is None else default.settings,
             where="translate",
         )
-        ids = None if default is None else default.ids
         return cls(
             tokenizer,
             length=context.length,
-            ids=ids or writers.special_ids(tokenizer.target),
             search=search,
             options=options,
             default=default,
@@ -192,12 +195,7 @@ class Translator(writers.Writer[TextPair, Translation]):
         steps = writers.divided(model, slots, self.looks, lambda asked, slots: self.steps(model, asked, slots=slots))
         return writers.answered(batches, lambda source: self.request(source, limit), steps)
 
-    def stream(self, model: Transformer, example: TextPair, *, fast: bool = False) -> Generator[str, None, Translation]:
-        """The characters of a translation as they are decided, sentence by sentence."""
-        writers.refuse_several(self.settings, "translation")
-        return self._words(model, example, fast=fast)
-
-    def _words(self, model: Transformer, example: TextPair, *, fast: bool) -> Generator[str, None, Translation]:
+    def words(self, model: Transformer, example: TextPair, *, fast: bool) -> Generator[str, None, Translation]:
         parts, end = self.parts(model, self.rows(example), fast=fast), 0
         sentences = self.sentences(example.text)
         found: list[list[Hypothesis]] = []
@@ -221,15 +219,10 @@ class Translator(writers.Writer[TextPair, Translation]):
         """Whether the search reads attention; the coverage penalty does, so showing it changes no answer."""
         return bool(self.aligned or self.settings.coverage_penalty)
 
-    def steps(
-        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
-    ) -> Iterator[Step]:
-        last = len(model.output_stack.blocks) - 1
-        return decode(
-            model, requests, self.settings, ids=self.ids, slots=slots, attention=(last,) if self.looks else (),
-            head=ALIGNMENT_HEAD if self.alignment_head else None, text_of=self.text_of, ids_of=self.target.ids,
-            recorder=recorder,
-        )  # fmt: skip
+    def wanted(self, model: Transformer) -> Wanted:
+        attention = (len(model.output_stack.blocks) - 1,) if self.looks else ()
+        head = ALIGNMENT_HEAD if self.alignment_head else None
+        return Wanted(self.settings, self.ids, attention, head, text_of=self.text_of, ids_of=self.target.ids)
 
     def text_of(self, ids: Sequence[int]) -> str:
         return self.target.decode(ids).lstrip()

@@ -6,16 +6,18 @@ import hashlib
 from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar
 
 import torch
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
-from glassformer.decode.defaults import SearchDefaults
-from glassformer.decode.request import Hypothesis, Request, SpecialIds
-from glassformer.decode.settings import DecodeSettings
-from glassformer.decode.step import Step
-from glassformer.decode.stream import StreamedText
+from glassformer.decode.loop import decode
+from glassformer.decode.record import Recorder
+from glassformer.decode.request import Hypothesis, Request
+from glassformer.decode.settings import DecodeSettings, SearchDefaults, SpecialIds
+from glassformer.decode.step import Step, StreamedText, Wanted
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.matrices import laid_out
@@ -32,10 +34,33 @@ class Writer(Predictor[Example, Prediction]):
     """What writes an answer, token by token (`decode/`)."""
 
     in_one_pass = False
+    settings: DecodeSettings
+    writes: ClassVar[str]
+
+    def stream(self, model: Transformer, example: Example, *, fast: bool = False) -> Generator[str, None, Prediction]:
+        """The characters of an answer as soon as no later token can change them; returns it. Raises ConfigError for
+        several answers.
+        """
+        if self.settings.n_best > 1:
+            raise ConfigError(
+                f"only a single {self.writes} can be streamed",
+                got=f"n_best = {self.settings.n_best}",
+                do="leave n_best out",
+            )
+        return self.words(model, example, fast=fast)
 
     @abstractmethod
-    def stream(self, model: Transformer, example: Example, *, fast: bool = False) -> Generator[str, None, Prediction]:
-        """The characters of an answer as they are decided; returns it. Raises ConfigError for several answers."""
+    def wanted(self, model: Transformer) -> Wanted:
+        """What it asks of the decoding loop."""
+
+    def steps(
+        self, model: Transformer, requests: Iterable[Request], *, slots: int, recorder: Recorder | None = None
+    ) -> Iterator[Step]:
+        return decode(model, requests, replace(self.wanted(model), slots=slots, recorder=recorder))
+
+    @abstractmethod
+    def words(self, model: Transformer, example: Example, *, fast: bool) -> Generator[str, None, Prediction]:
+        """The same, of a single answer."""
 
 
 def check_writes(model: ModelConfig) -> None:
@@ -56,8 +81,12 @@ def check_translates(model: ModelConfig) -> None:
         )
 
 
-def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """The tokens with which a decoder starts and stops, and padding, which is never written; raises ConfigError."""
+def special_ids(tokenizer: Tokenizer, default: SearchDefaults | None = None) -> SpecialIds:
+    """The tokens with which the decoder of an encoder–decoder starts and stops, and padding, which is never written:
+    the imported model's, else the vocabulary's. Raises ConfigError.
+    """
+    if default is not None and default.ids is not None:
+        return default.ids
     start = next((id_ for id_ in (tokenizer.begin_id, tokenizer.pad_id, tokenizer.first_id) if id_ is not None), None)
     _, after = tokenizer.frame_ids
     if start is None or not after:
@@ -176,15 +205,6 @@ def divided(
             torch.set_num_threads(threads)
 
     return answered
-
-
-def refuse_several(settings: DecodeSettings, what: str) -> None:
-    if settings.n_best > 1:
-        raise ConfigError(
-            f"only a single {what} can be streamed",
-            got=f"n_best = {settings.n_best}",
-            do="leave n_best out",
-        )
 
 
 def in_precision(steps: Iterator[Step], model: Transformer, *, fast: bool) -> Iterator[Step]:

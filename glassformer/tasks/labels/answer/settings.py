@@ -8,10 +8,8 @@ from glassformer.tasks.settings import CardWords, HeadOutputs, TaskSection
 
 
 class AnswerSection(TaskSection):
-    """`overlap`: tokens that two windows of a passage share. A longer question than `longest_question` tokens is cut,
-    and answers have at most `longest_answer` tokens. `no_answer`: whether a question may have no answer, which by
-    default the training records decide; then the best span is the answer where its score is above `threshold`, which is
-    chosen on validation data (0: where it is likelier than no answer).
+    """Where a question may have no answer, the best span is the answer if its score is above `threshold` (0: if it is
+    likelier than no answer).
     """
 
     found: ClassVar[tuple[str, ...]] = ("no_answer", "threshold")

@@ -23,11 +23,20 @@ from glassformer.data.stores.split import Split
 from glassformer.models.families.heads import token_head_of
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, widened
+from glassformer.scoring.cross_entropy import cross_entropy, soft_loss
 from glassformer.scoring.exact_match import best_threshold, exact_and_f1
-from glassformer.scoring.score import Scores
-from glassformer.tasks.labels.answer.answers import BEST, Answer, Reals, answer_scores, best_spans, merged
-from glassformer.tasks.labels.answer.passage import Passage, Passages, right_answers
+from glassformer.scoring.score import Scores, widened
+from glassformer.tasks.labels.answer.answers import (
+    BEST,
+    Answer,
+    Passage,
+    Passages,
+    Reals,
+    answer_scores,
+    best_spans,
+    merged,
+    right_answers,
+)
 from glassformer.tasks.labels.answer.settings import AnswerData, AnswerSection
 from glassformer.tasks.labels.labels import two_segments
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
@@ -232,7 +241,6 @@ class AnswerQuestions(RecordTask[Question, Answer]):
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         """The weighted cross-entropies of the first and the last token among all of a row, of logits [B, S, 2]."""
-        assert output.token_logits is not None
         logits = widened(output.token_logits)  # [B, S, 2]
         if batch.inputs.real is not None:
             logits = logits.masked_fill(~batch.inputs.real[..., None], torch.finfo(logits.dtype).min)

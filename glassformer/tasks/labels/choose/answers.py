@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Part, Share, Tick, line
-from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
+from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords, likeliest
 from glassformer.tasks.rows import label_of, located, text_of
 
 
@@ -30,6 +30,7 @@ class Choice(Answered):
     text: str
     windows: int = 1
     place_names: ClassVar[list[str]] = ["candidate"]
+    said_by, judged_by = "choice", "index"
 
     @property
     def probabilities(self) -> tuple[float, ...]:
@@ -37,16 +38,8 @@ class Choice(Answered):
         return tuple(map(math.exp, self.log_probabilities))
 
     @property
-    def says(self) -> str:
-        return self.choice
-
-    @property
     def places(self) -> list[list[Guess]]:
         return [list(zip(self.choices, self.probabilities, strict=True))]
-
-    @property
-    def verdict(self) -> object:
-        return self.index
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         yield line(self.text, style="dim")
@@ -58,11 +51,9 @@ class Choice(Answered):
 
     def in_words(self, words: int, answers: int) -> InWords:
         order = sorted(zip(self.choices, self.probabilities, strict=True), key=lambda each: -each[1])
-        kept = order[: 2 * answers]
-        more = f"{len(order) - len(kept):,} more candidates" if len(order) > len(kept) else ""
-        rows = tuple((" ".join(choice.split())[:SHOWN], (chance,)) for choice, chance in kept)
-        chance = f"{self.probabilities[self.index]:.1%}, candidate {self.index}"
-        return InWords("", ("probability",), rows, (), more, (f"The choice: {self.choice[:SHOWN]} ({chance}).",))
+        said = f"{self.probabilities[self.index]:.1%}, candidate {self.index}"
+        named = [(" ".join(choice.split())[:SHOWN], chance) for choice, chance in order]
+        return likeliest(named, answers, "candidates", f"The choice: {self.choice[:SHOWN]} ({said}).")
 
     def to_dict(self) -> dict[str, Any]:
         return {

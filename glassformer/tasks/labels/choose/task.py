@@ -18,16 +18,14 @@ import numpy.typing as npt
 from glassformer.base.errors import DataError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.rows import Columns
-from glassformer.data.settings import DataSection
-from glassformer.data.stores.corpus import on_bad
 from glassformer.scoring.calibration import log_mean, log_softmax
-from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares
+from glassformer.scoring.score import THIS_MODEL, Scores, losses_and_shares, widened
 from glassformer.tasks.labels.choose.answers import Choice, Question, candidates_of, place_of
 from glassformer.tasks.labels.choose.settings import ChooseData, ChooseSection
 from glassformer.tasks.labels.labels import pooled_probes, two_segments
 from glassformer.tasks.predictor import SENTENCES, Context, untrained
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.rows import Axis, Row, check_different, not_finite, text_of
+from glassformer.tasks.rows import Axis, Row, check_columns, not_finite, text_of
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss
 from glassformer.text.tokenizer import Tokenizer
@@ -97,8 +95,6 @@ class Choose(RecordTask[Question, Choice]):
         return cls(context.section, tokenizer, length=context.length, segments=two_segments(model.config))
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, float]]:
-        from glassformer.scoring.cross_entropy import widened
-
         for batch in batches:
             scores = model(batch.inputs, heads=("sentence_head",)).sentence_logits  # [B, 1]
             yield from zip(batch.row_ids.tolist(), widened(scores)[:, 0].tolist(), strict=True)
@@ -119,17 +115,13 @@ class Choose(RecordTask[Question, Choice]):
     @classmethod
     def columns(cls, data: ChooseData) -> Mapping[str, Columns]:
         choices: Columns = data.choices[0] if len(data.choices) == 1 else data.choices
-        columns: dict[str, Columns] = {"text": data.text, "choices": choices, "label": data.label}
-        check_different(columns)
-        return columns
+        return check_columns({"text": data.text, "choices": choices, "label": data.label})
 
     @classmethod
-    def training_texts(cls, data: DataSection, shares: Mapping[str, float]) -> Iterable[str]:
-        for split, record in cls._split(data, shares, on_bad(data)):
-            if split == "train":
-                text, choices = record.values["text"], record.values["choices"]
-                texts = [text, *choices] if isinstance(choices, list | tuple) else [text]
-                yield from (each for each in texts if isinstance(each, str) and each)
+    def texts_of(cls, record: Record) -> tuple[str, ...]:
+        text, choices = record.values["text"], record.values["choices"]
+        texts = [text, *choices] if isinstance(choices, list | tuple) else [text]
+        return tuple(each for each in texts if isinstance(each, str) and each)
 
     def example(self, values: Mapping[str, object], where: str) -> Question:
         text, choices = text_of(values["text"], where), candidates_of(values.get("choices"), where)
@@ -233,9 +225,6 @@ class Choose(RecordTask[Question, Choice]):
 
 def grouped(output: Output, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """Scores of each group's candidates [G, C], at least float32; which are not padding [G, C]; group weights [G]."""
-    from glassformer.scoring.cross_entropy import widened
-
-    assert output.sentence_logits is not None
     weights = batch.weights.view(-1, batch.rows_of_each)  # [G, C]
     return widened(output.sentence_logits).view(weights.shape), weights > 0, weights[:, 0]
 

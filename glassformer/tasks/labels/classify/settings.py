@@ -81,7 +81,5 @@ class ClassifySection(TextPairSection):
 
 
 class ClassifyData(TextPairData):
-    """`separator` stands between the labels of one cell where a text may have several."""
-
     separator: str = Field(default=",", min_length=1)
     """With `several`: what stands between the labels of a cell."""

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.order import Order
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
-from glassformer.scoring.score import Reals, Scores
+from glassformer.scoring.score import Reals, Scores, widened
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
 from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, of_texts, two_segments
@@ -25,7 +24,7 @@ from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
 from glassformer.tasks.tables import Record
-from glassformer.tasks.task import Preparation, SoftLoss
+from glassformer.tasks.task import Preparation, SoftLoss, drawn_examples
 from glassformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -174,11 +173,8 @@ class Classify(TextPairTask[Labelled, Any]):
         return {"label_counts": dict(self.frequencies), "labelled_records": self.known}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        from glassformer.scoring.cross_entropy import widened
-
-        logits = output.sentence_logits
-        assert logits is not None
-        return {"label": self.labelling.loss(widened(logits), batch.labels["label"], batch.weights)}
+        logits = widened(output.sentence_logits)  # [B, L]
+        return {"label": self.labelling.loss(logits, batch.labels["label"], batch.weights)}
 
     def lesson(self, example: Labelled) -> Lesson | None:
         target = example.several if example.label is None else example.label
@@ -197,8 +193,7 @@ class Classify(TextPairTask[Labelled, Any]):
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """With the temperature of the least log loss plus `log_prior`; 1 where all are right: there is no minimum."""
         limit = min(len(source.examples), _FITTED, max(_LOGITS // self.outputs, 1))
-        order = Order(len(source.examples), limit, source.fingerprint, 0)
-        examples = [source.examples[number] for number in order.of_epoch(0, 0)[:limit].tolist()]
+        examples = drawn_examples(source, limit)
         with evaluating(model):
             logits = list(predict(self, model, examples, merge=lambda _, found: np.stack(found)))  # [W, L] each
         known = [(each, example.numbers) for each, example in zip(logits, examples, strict=True)]

@@ -18,7 +18,7 @@ from glassformer.base.errors import DataError
 from glassformer.base.shown import Part, line
 from glassformer.scoring import agreement
 from glassformer.scoring.baselines import Lesson
-from glassformer.scoring.score import THIS_MODEL, Reals, Scores
+from glassformer.scoring.score import THIS_MODEL, Reals, Scores, widened
 from glassformer.scoring.verdict import Worst
 from glassformer.tasks.answered import Answered, InWords, texts_of
 from glassformer.tasks.labels.labels import TextPairTask, two_segments
@@ -120,8 +120,6 @@ class Number(Answered):
 
 def _of_numbers(task: Any, both: Both) -> Tensor:
     """The squared error to the teacher's number, which has no temperature: both are in units of the deviation."""
-    from glassformer.scoring.cross_entropy import widened  # not at the top: answers need no torch
-
     number, its = answers(both, "sentence_logits")  # [B, 1]
     return squared_error(number, widened(its)[:, 0], both.batch.weights)
 
@@ -204,7 +202,6 @@ class Regress(TextPairTask[Rated, Number]):
         return cls(section, preparation.tokenizer, length=preparation.data.length, segments=segments)
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
-        assert output.sentence_logits is not None
         return {"number": squared_error(output.sentence_logits, batch.labels["number"], batch.weights)}
 
     @property
@@ -234,10 +231,8 @@ class Regress(TextPairTask[Rated, Number]):
         return Scores.measured(unit, measures, shares=(), report=worst.report())
 
 
-def squared_error(answered: Tensor, right: Tensor, weights: Tensor) -> Tensor:
+def squared_error(answered: Tensor | None, right: Tensor, weights: Tensor) -> Tensor:
     """Σ weight · (answer − right number)², a scalar: of answers [B, 1], numbers [B] and weights [B]."""
-    from glassformer.scoring.cross_entropy import widened
-
     error = widened(answered)[:, 0] - right  # [B]
     return (error.square() * weights.to(error.dtype)).sum()
 

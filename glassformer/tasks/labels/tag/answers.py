@@ -16,7 +16,7 @@ from glassformer.models.chain import Chain, Integers, log_probabilities, viterbi
 from glassformer.scoring.agreement import macro_f1
 from glassformer.scoring.bio import TagSpan, is_scheme, spans_of
 from glassformer.scoring.calibration import log_softmax
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, share
 from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
 from glassformer.tasks.labels.tag.records import Sentence
 
@@ -95,18 +95,13 @@ def _scores(sums: Reals, types: int, occurring: Any) -> dict[str, Reals]:
         "precision": precision,
         "recall": recall,
         "macro_f1": macro_f1(hits, 2 * hits + extra + missed, occurring),
-        "accuracy": _share(sums[..., -2], sums[..., -1]),
+        "accuracy": share(sums[..., -2], sums[..., -1]),
     }
 
 
 def rates(hits: Any, extra: Any, missed: Any) -> tuple[Reals, Reals, Reals]:
     """Precision, recall and F1 from counts of spans; 0 where nothing was found or is there, as in seqeval."""
-    return _share(hits, hits + extra), _share(hits, hits + missed), _share(2 * hits, 2 * hits + extra + missed)
-
-
-def _share(part: Any, whole: Any) -> Reals:
-    whole = np.asarray(whole, np.float64)
-    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+    return share(hits, hits + extra), share(hits, hits + missed), share(2 * hits, 2 * hits + extra + missed)
 
 
 def by_type(measure: Measure, types: Sequence[str]) -> list[dict[str, Any]]:
@@ -152,6 +147,7 @@ class Tagging(Answered):
     tags: tuple[str, ...]
     windows: int = 1
     given: bool = False
+    judged_by = "tags"
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -171,10 +167,6 @@ class Tagging(Answered):
         for span in self.spans:
             likely |= {start: span.probability for start, _ in self.offsets if span.start <= start < span.end}
         return [[(tag, likely.get(start))] for tag, (start, _) in zip(self.tags, self.offsets, strict=True)]
-
-    @property
-    def verdict(self) -> object:
-        return self.tags
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         yield line(self.text, style="dim")

@@ -23,7 +23,7 @@ from glassformer.data.readers.lines import OnBad
 from glassformer.data.readers.table_format import TableFormat
 from glassformer.models.chain import Chain
 from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
-from glassformer.scoring.score import Scores
+from glassformer.scoring.score import Scores, widened
 from glassformer.tasks.labels.labels import Unlearned
 from glassformer.tasks.labels.tag.answers import TagBaselines, Tagging, decoded, tag_scores
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
@@ -117,14 +117,11 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Found]]:
         """For each row, the logits [n, L] of its words, of at least float32, and what may follow what."""
-        from glassformer.scoring.cross_entropy import widened
-
         crf, chain = crf_of(model), self._chain
         if crf is not None:
             chain = self._legal + crf.chain
         for batch in batches:
             logits = model(batch.inputs, heads=("token_head",)).token_logits  # [B, S, L]
-            assert logits is not None
             asked = batch.labels["tag"] != IGNORED  # [B, S]
             words = widened(logits)[asked].cpu().numpy()  # [words of the batch, L]
             ends = asked.sum(dim=1).cumsum(dim=0).tolist()

@@ -21,7 +21,7 @@ from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
 from glassformer.tasks.words.guesses import check_guesses, log_probabilities, scored_in_each
-from glassformer.tasks.words.masked_words import UNIT, MaskedWordsTask
+from glassformer.tasks.words.masked_words import UNIT, MaskedWordsTask, by_frequency
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 
@@ -129,9 +129,7 @@ class AnnotatedMasks(MaskedWordsTask, RecordTask[Annotated, list[tuple[float, bo
         for example, found in pairs:
             losses_found = torch.tensor([loss for loss, _ in found], dtype=torch.float64)
             model.add(losses_found, torch.tensor([right for _, right in found]))
-            labels = torch.tensor(self.rows(example)[0].labels["masked_words"]).numpy()
-            losses, right = self.unigram.guess(labels, labels, labels)
-            unigram.add(torch.from_numpy(losses), torch.from_numpy(right))
+            unigram.add(*by_frequency(self.unigram, torch.tensor(self.rows(example)[0].labels["masked_words"])))
         return Scores(model.targets, UNIT, {THIS_MODEL: model.scores(), "unigram": unigram.scores()})
 
 

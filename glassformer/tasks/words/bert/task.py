@@ -18,7 +18,7 @@ from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared, cross_entropy
-from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram, guessed
+from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
 from glassformer.tasks.labels.labels import of_texts
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.bert.settings import BertSection
@@ -26,6 +26,7 @@ from glassformer.tasks.words.corpus import LabelCounts, MaskedRows, PairsTask
 from glassformer.tasks.words.masked_words import (
     OF_MASKING,
     answered,
+    by_frequency,
     check_encoder,
     of_masked_words,
     unigram_of,
@@ -96,7 +97,7 @@ class Bert(PairsTask):
             device = output.states.device
             words.add(*compared(output.logits, batch.labels["masked_words"].to(device)))
             pairs.add(*compared(output.sentence_logits, batch.labels["next_sentence"].to(device)))
-            unigram.add(*guessed(self.unigram, batch, batch.labels["masked_words"]))
+            unigram.add(*by_frequency(self.unigram, batch.labels["masked_words"]))
             majority.add(*_majority(batch.labels["next_sentence"], self.pair_counts))
         of = {
             name: {

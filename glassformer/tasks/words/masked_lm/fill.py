@@ -26,7 +26,7 @@ from glassformer.tasks.rows import Axis, Row, located, make_row, not_finite
 from glassformer.tasks.words.guesses import check_guesses, expected_tokens, log_probabilities, scored_in_each
 from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
-from glassformer.text.windows import Window, windows
+from glassformer.text.windows import Window, room_beside, windows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -92,10 +92,7 @@ class Filled(Answered):
     masks: tuple[MaskedWord, ...]
     windows: int = 1
     expected: tuple[Expected, ...] = ()
-
-    @property
-    def says(self) -> str:
-        return self.filled
+    said_by = "filled"
 
     @property
     def place_names(self) -> list[str]:
@@ -189,7 +186,8 @@ class Fill(Predictor[Masked, Filled]):
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         check_guesses(model, tokenizer)
-        return cls(tokenizer, max_text_tokens=text_tokens(tokenizer, context.length), **context.options)
+        room = room_beside(sum(tokenizer.frame), context.length)
+        return cls(tokenizer, max_text_tokens=room, **context.options)
 
     def example(self, values: Mapping[str, object], where: str) -> Masked:
         text = str(values["text"])
@@ -313,8 +311,3 @@ def best_words(tokenizer: Tokenizer, logits: Tensor) -> list[str]:
     scores = logits[:, : tokenizer.vocabulary_size].clone()  # [N, V]: rows that only pad the table are no tokens
     scores[:, sorted(tokenizer.special_ids)] = -math.inf
     return [*words_of(tokenizer, scores.argmax(dim=1).tolist())]
-
-
-def text_tokens(tokenizer: Tokenizer, length: int | None) -> int | None:
-    """How many of `length` tokens of a row are text: the others are the special tokens around it."""
-    return None if length is None else length - sum(tokenizer.frame)

@@ -10,11 +10,9 @@ from glassformer.tasks.words.settings import FILLED
 
 
 class MaskedLMSection(TaskSection, MaskingSection):
-    """Which words are masked, and how. `training_rate` is the share that is masked in training, by default `rate`, the
-    share in every evaluation: more masked words teach more in the same step (Wettig et al. 2023).
-    """
+    """Which words are masked, and how: more of them teach more in the same step (Wettig et al. 2023)."""
 
     card: ClassVar[CardWords] = FILLED
     name: Literal["masked-lm"] = "masked-lm"
     training_rate: float | None = Field(default=None, gt=0, lt=1)
-    """The share that is masked in training; by default `rate`."""
+    """The share that is masked in training; by default `rate`, that of every evaluation."""

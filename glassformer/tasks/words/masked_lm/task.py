@@ -3,7 +3,6 @@
 B rows · S tokens of a row · N masked words, padded to the same number in each batch · V vocabulary
 """
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 from glassformer.data.batches.buckets import BucketedRows
@@ -14,27 +13,24 @@ from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared
-from glassformer.scoring.score import THIS_MODEL, Baseline, Scores, Tally, Unigram, guessed
+from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
 from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
-from glassformer.tasks.words.masked_words import UNIT, MaskedWordsTask, answered, unigram_of
+from glassformer.tasks.words.masked_words import UNIT, MaskedWordsTask, answered, by_frequency, unigram_of
 from glassformer.text.tokenizer import Tokenizer
 
 __all__ = ["MaskedLM", "MaskedLMSection"]
 
 
 class MaskedLM(MaskedWordsTask, CorpusTask):
-    """Predicting masked words. `baselines` are measured with the model when it is evaluated."""
+    """Predicting masked words."""
 
     Section = MaskedLMSection
     of_imported = "encoder"
 
-    def __init__(
-        self, section: MaskedLMSection, unigram: Unigram, baselines: Sequence[Baseline] = (), text_fingerprint: str = ""
-    ) -> None:
-        self.section, self.unigram, self.baselines = section, unigram, tuple(baselines)
-        self.text_fingerprint = text_fingerprint
+    def __init__(self, section: MaskedLMSection, unigram: Unigram, text_fingerprint: str = "") -> None:
+        self.section, self.unigram, self.text_fingerprint = section, unigram, text_fingerprint
 
     @classmethod
     def prepared(cls, section: MaskedLMSection, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:
@@ -56,21 +52,18 @@ class MaskedLM(MaskedWordsTask, CorpusTask):
             split: source(split, store) for split, store in corpus.stores.items() if store.documents
         }
         unigram = unigram_of(preparation, sources)
-        return cls(section, unigram, [unigram], corpus.stores["train"].fingerprint), sources
+        return cls(section, unigram, corpus.stores["train"].fingerprint), sources
 
     def facts(self) -> dict[str, Any]:
         return {"text_fingerprint": self.text_fingerprint, **self.unigram.facts}
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
-        tally = Tally()
-        of_baselines = [(baseline, Tally()) for baseline in self.baselines]
+        tally, unigram = Tally(), Tally()
         for batch, output in answered(model, source, heads=("head",), limit=limit):
             labels = batch.labels["masked_words"]
             tally.add(*compared(output.logits, labels.to(output.states.device)))
-            for baseline, its in of_baselines:
-                its.add(*guessed(baseline, batch, labels))
-        others = {baseline.name: its.scores() for baseline, its in of_baselines}
-        return Scores(tally.targets, UNIT, {THIS_MODEL: tally.scores(), **others})
+            unigram.add(*by_frequency(self.unigram, labels))
+        return Scores(tally.targets, UNIT, {THIS_MODEL: tally.scores(), self.unigram.name: unigram.scores()})
 
 
 def masked_rows(

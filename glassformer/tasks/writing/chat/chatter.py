@@ -13,16 +13,17 @@ from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
 from glassformer.data.readers.dialogues import in_a_line
-from glassformer.decode.asked import asked_search, reply_search
+from glassformer.decode.asked import reply_search, search_settings
 from glassformer.decode.request import Hypothesis, log_probability_of, score_of
+from glassformer.decode.step import Wanted
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.generator import GeneratedToken, generated
+from glassformer.tasks.writing.generator import GeneratedToken, Prompt, generated
 from glassformer.tasks.writing.translator import Translator
-from glassformer.tasks.writing.writers import Writer, of_sentence, refuse_several, special_ids
+from glassformer.tasks.writing.writers import Writer, of_sentence
 from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
@@ -53,6 +54,7 @@ class Reply(Answered):
     read: int = 1
     left_out: int = 0
     windows: int = 1
+    said_by = "reply"
 
     @property
     def wrote(self) -> str:
@@ -63,10 +65,6 @@ class Reply(Answered):
         if not self.left_out:
             return ()
         return (f"{self.left_out:,} tokens at the beginning are left out: the model reads no more at once",)
-
-    @property
-    def says(self) -> str:
-        return self.reply
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         for each in self.n_best or (self,):
@@ -91,6 +89,10 @@ class Conversation(NamedTuple):
     ids: tuple[int, ...]
     left_out: int
 
+    @property
+    def prompt(self) -> Prompt:
+        return Prompt("", self.ids, self.left_out)
+
 
 def check_replies(model: ModelConfig, context: Context) -> None:
     """Raise ConfigError unless an encoder–decoder with a vocabulary head that was trained for nothing but chat."""
@@ -107,11 +109,13 @@ def check_replies(model: ModelConfig, context: Context) -> None:
 class Chatter(Writer[Conversation, Reply]):
     """The encoder reads the last turns, the decoder writes the reply (`decode/`)."""
 
+    writes = "reply"
     sample = ("Hi, how are you?",)
     read_ahead = 1024
 
     def __init__(self, translator: Translator, *, history: int) -> None:
         self.translator, self.tokenizer, self.history = translator, translator.tokenizer, history
+        self.settings = translator.settings
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -125,11 +129,8 @@ class Chatter(Writer[Conversation, Reply]):
                 do="leave it out",
             )
         usual = reply_search(options) if default is None else default.settings
-        search = asked_search(options, default=usual, where="chat")
-        ids = None if default is None else default.ids
-        translator = Translator(
-            tokenizer, length=context.length, ids=ids or special_ids(tokenizer.target), search=search, default=default
-        )
+        search = search_settings(options, default=usual, where="chat")
+        translator = Translator(tokenizer, length=context.length, search=search, default=default)
         learned: int | None = getattr(context.data, "history", None)
         return cls(translator, history=options.history or learned or HISTORY)
 
@@ -164,15 +165,13 @@ class Chatter(Writer[Conversation, Reply]):
         before, after = self.tokenizer.frame_ids
         yield Row(ids=array("i", before) + array("i", example.ids) + array("i", after))
 
+    def wanted(self, model: Transformer) -> Wanted:
+        return self.translator.wanted(model)
+
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         return self.translator.predict(model, batches)
 
-    def stream(self, model: Transformer, example: Conversation, *, fast: bool = False) -> Generator[str, None, Reply]:
-        """The characters of the reply as soon as no later token can change them."""
-        refuse_several(self.translator.settings, "reply")
-        return self._words(model, example, fast=fast)
-
-    def _words(self, model: Transformer, example: Conversation, *, fast: bool) -> Generator[str, None, Reply]:
+    def words(self, model: Transformer, example: Conversation, *, fast: bool) -> Generator[str, None, Reply]:
         hypotheses = yield from of_sentence(self.translator.parts(model, self.rows(example), fast=fast))
         return self.merge(example, [hypotheses])
 
@@ -185,7 +184,7 @@ class Chatter(Writer[Conversation, Reply]):
                 do="allow more beams or tokens, or force and forbid other words",
             )
         first, written = hypotheses[0], self.translator.written(hypotheses)
-        several = self.translator.settings.n_best > 1
+        several = self.settings.n_best > 1
         return Reply(
             example.turns,
             written[0],

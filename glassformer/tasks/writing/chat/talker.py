@@ -8,47 +8,36 @@ from __future__ import annotations
 from array import array
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import Self
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Later
 from glassformer.decode.asked import reply_search
 from glassformer.decode.request import Hypothesis, log_probability_of, score_of
+from glassformer.decode.step import Wanted
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
-from glassformer.tasks.writing.chat.chatter import OtherReply, Reply
+from glassformer.tasks.writing.chat.chatter import Conversation, OtherReply, Reply
 from glassformer.tasks.writing.chat.turns import TurnWriter, messages_of, opened
-from glassformer.tasks.writing.generator import Generate, Generation, Prompt
+from glassformer.tasks.writing.generator import Generate, Generation
 from glassformer.tasks.writing.writers import Writer
 from glassformer.text.chat_template import MARKS, Message
 from glassformer.text.parts import encoded_parts, ids_of
 from glassformer.text.tokenizer import Tokenizer
 
 
-class Talk(NamedTuple):
-    """A conversation, how many of its last turns are read, their tokens, and how many tokens are left out."""
-
-    messages: tuple[Message, ...]
-    read: int
-    ids: tuple[int, ...]
-    left_out: int
-
-    @property
-    def prompt(self) -> Prompt:
-        return Prompt("", self.ids, self.left_out)
-
-
-class Talker(Writer[Talk, Reply]):
+class Talker(Writer[Conversation, Reply]):
     """The chat template of the model formats the last turns, and the decoder continues, as in `generate`."""
 
+    writes = "text"
     sample = ("Hi, how are you?",)
     read_ahead = 1024
 
     def __init__(self, writer: Generate, turns: TurnWriter, *, history: int | None, system: str | None = None) -> None:
         self.writer, self.turns, self.history, self.system = writer, turns, history, system
-        self.tokenizer = writer.tokenizer
+        self.tokenizer, self.settings = writer.tokenizer, writer.settings
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -69,7 +58,7 @@ class Talker(Writer[Talk, Reply]):
         history = options.history or getattr(context.data, "history", None)
         return cls(writer, turns, history=history, system=options.system)
 
-    def example(self, values: Mapping[str, object], where: str) -> Talk:
+    def example(self, values: Mapping[str, object], where: str) -> Conversation:
         """A text, turns, or objects with `role` and `content`; raises DataError, also for special tokens in a turn."""
         messages = messages_of(values.get("turns", values.get("text")), where, system=self.system)
         for each in messages:
@@ -78,16 +67,16 @@ class Talker(Writer[Talk, Reply]):
                     located(where, "a turn must have no special tokens"),
                     got=f"{self.tokenizer.token(min(marks))!r}, which the model uses to separate turns",
                 )
-        return self._read(messages)
+        return self._read(*opened(messages))
 
-    def _read(self, messages: tuple[Message, ...]) -> Talk:
+    def _read(self, system: Sequence[Message], turns: Sequence[Message]) -> Conversation:
         """As many of the last turns as the model reads at once; of one that is too long the end."""
-        system, turns = opened(messages)
+        said = tuple(each.content for each in turns)
         most, largest = self.writer.most_of_turns, min(len(turns), self.history or len(turns))
         least, (ids, read) = 1, self._written(system, turns[-1:])
         if most is not None and len(ids) > most:
             ids, left_out = self._shortened(system, turns[-1], len(ids) - most, most)
-            return Talk(messages, read, tuple(ids), left_out)
+            return Conversation(said, read, tuple(ids), left_out)
         while least < largest:  # the most turns that fit, by halving
             count = (least + largest + 1) // 2
             more, its = self._written(system, turns[-count:])
@@ -95,7 +84,7 @@ class Talker(Writer[Talk, Reply]):
                 least, ids, read = count, more, its
             else:
                 largest = count - 1
-        return Talk(messages, read, tuple(ids), 0)
+        return Conversation(said, read, tuple(ids), 0)
 
     def _written(self, system: Sequence[Message], turns: Sequence[Message]) -> tuple[array[int], int]:
         """The tokens of these turns and their number; without a first assistant turn if the template refuses it."""
@@ -126,25 +115,25 @@ class Talker(Writer[Talk, Reply]):
             do="shorten the system message, or ask for fewer tokens",
         )
 
-    def shortens(self, example: Talk) -> bool:
-        turns = len(opened(example.messages)[1])
+    def shortens(self, example: Conversation) -> bool:
+        turns = len(example.turns)
         return bool(example.left_out) or example.read < min(turns, self.history or turns)
 
-    def rows(self, example: Talk) -> Iterator[Row]:
+    def rows(self, example: Conversation) -> Iterator[Row]:
         yield Row(ids=example.ids)
+
+    def wanted(self, model: Transformer) -> Wanted:
+        return self.writer.wanted(model)
 
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, list[Hypothesis]]]:
         return self.writer.predict(model, batches)
 
-    def merge(self, example: Talk, found: Sequence[list[Hypothesis]]) -> Reply:
+    def merge(self, example: Conversation, found: Sequence[list[Hypothesis]]) -> Reply:
         return self._reply(example, self.writer.merge(example.prompt, found))
 
-    def stream(self, model: Transformer, example: Talk, *, fast: bool = False) -> Generator[str, None, Reply]:
-        """The characters of the reply as they are decided, without blanks around it; returns the `Reply`."""
-        words = self.writer.stream(model, example.prompt, fast=fast)
-        return self._words(example, words)
-
-    def _words(self, example: Talk, words: Generator[str, None, Generation]) -> Generator[str, None, Reply]:
+    def words(self, model: Transformer, example: Conversation, *, fast: bool) -> Generator[str, None, Reply]:
+        """Without blanks around it."""
+        words = self.writer.words(model, example.prompt, fast=fast)
         blanks, begun = "", False
         while True:
             try:
@@ -158,9 +147,9 @@ class Talker(Writer[Talk, Reply]):
                 begun = True
                 yield shown
 
-    def _reply(self, example: Talk, found: Generation) -> Reply:
+    def _reply(self, example: Conversation, found: Generation) -> Reply:
         return Reply(
-            tuple(each.content for each in opened(example.messages)[1]),
+            example.turns,
             found.generated.strip(),
             score=Later(score_of, found),
             log_probability=Later(log_probability_of, found),

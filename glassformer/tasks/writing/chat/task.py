@@ -3,32 +3,29 @@
 B rows · S tokens of the turns · T tokens of the reply · R, E replies · n tokens of E replies
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.batch import Flat, Integers, Texts
-from glassformer.data.batches.order import Order
+from glassformer.data.batches.batch import Integers, Texts
 from glassformer.data.readers.dialogues import read_dialogues
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores
-from glassformer.scoring.trigram import Trigram
+from glassformer.scoring.score import THIS_MODEL, Reals, Scores
 from glassformer.tasks.predictor import Engine, Predictor, evaluating, predict
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.tables import Record
-from glassformer.tasks.task import Preparation, Source, silent
+from glassformer.tasks.task import Preparation, Source, drawn_examples, silent
 from glassformer.tasks.writing.chat.chatter import HISTORY, Chatter, Reply, joined
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
-from glassformer.tasks.writing.next_token_scores import MOST_COUNTED
+from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, Trigram, scores_of_sums
 from glassformer.tasks.writing.pair_source import (
     PairSource,
     TargetLosses,
@@ -38,7 +35,6 @@ from glassformer.tasks.writing.pair_source import (
 )
 from glassformer.tasks.writing.target_task import TargetTask
 from glassformer.tasks.writing.translator import Translator
-from glassformer.tasks.writing.writers import special_ids
 from glassformer.text.words import find_words
 
 WRITTEN = 200
@@ -64,18 +60,9 @@ def reply_scores(replies: Sequence[str]) -> dict[str, float]:
     }
 
 
-class Replies(Protocol):
-    fingerprint: str
-
-    @property
-    def examples(self) -> Sequence[Any]: ...
-
-
-def replies_to_write(source: Replies, limit: int | None) -> list[Any]:
+def replies_to_write(source: Any, limit: int | None) -> list[Any]:
     """The examples of a source to which replies are written to measure them, always the same ones."""
-    count = min(WRITTEN, len(source.examples), limit or WRITTEN)
-    order = Order(len(source.examples), count, source.fingerprint, 0)
-    return [source.examples[number] for number in order.of_epoch(0, 0).tolist()]
+    return drawn_examples(source, min(WRITTEN, len(source.examples), limit or WRITTEN))
 
 
 def with_replies(
@@ -105,22 +92,18 @@ def _distinct(words: Sequence[Sequence[str]], size: int) -> float:
 
 def scores_of_replies(of: TargetLosses, source: PairSource, baseline: str) -> Scores:
     """Loss, perplexity, accuracy and bits per byte, compared with the tokens' frequencies; intervals over replies."""
-    sizes = _bytes(source, of.pairs)
-    right = np.stack([of.right, of.tokens], axis=1)  # [E, 2]
-    by_losses = _of_losses(of.losses, of.tokens, sizes)
-    assert isinstance(by_losses.statistics, np.ndarray)
-
-    def scores(sums: Reals) -> Mapping[str, Reals]:
-        return {**by_losses.scores(sums[..., :3]), "accuracy": sums[..., 3] / sums[..., 4]}
-
-    own = Measure(np.concatenate([by_losses.statistics, right], axis=1), scores)  # [E, 5]
-    measures = {THIS_MODEL: own, baseline: _of_losses(of.unigram, of.tokens, sizes)}
-    return Scores.measured("tokens", measures, count=round(float(of.tokens.sum())))
+    own, other = (
+        np.stack([losses, of.right, of.tokens, _bytes(source, of.pairs)], axis=1)  # [E, 4]
+        for losses in (of.losses, of.unigram)
+    )
+    return scores_of_sums(own).beside(baseline, scores_of_sums(other, guesses=False))
 
 
 def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary: int, limit: int | None) -> Scores:
     """The scores of the same replies by trigrams of the training replies, without the turns before them."""
-    counted = Trigram(_one_after_another(train.targets, start)[:MOST_COUNTED], vocabulary)
+    # All tokens that are learned, each reply behind the token that it begins with.
+    learned = np.insert(train.targets.values.astype(np.int64), train.targets.offsets[:-1], start)
+    counted = Trigram(learned[:MOST_COUNTED], vocabulary)
     pairs = measured_pairs(source, limit)
     ids, of, place = source.targets.joined(pairs)  # [n], [n], [n]
     stream = np.insert(ids.astype(np.int64), np.flatnonzero(place == 0), start)  # [n + E]
@@ -128,31 +111,14 @@ def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary:
     last = stream[at - 1]
     before = np.where(at > 1, stream[at - 2], -1)  # behind a beginning: the end of the reply before it
     losses = -np.log(counted.probability(before, last, stream[at]))  # [n]
-    sums = np.bincount(of, losses, len(pairs)).astype(np.float64)  # [E]
-    tokens = np.bincount(of, minlength=len(pairs)).astype(np.float64)  # [E]
-    measure = _of_losses(sums, tokens, _bytes(source, pairs))
-    return Scores.measured("tokens", {THIS_MODEL: measure}, count=len(ids))
-
-
-def _of_losses(losses: Reals, tokens: Reals, sizes: Reals) -> Measure:
-    """Loss, perplexity and bits per byte of replies with these losses [E], numbers of tokens [E] and bytes [E]."""
-
-    def scores(sums: Reals) -> Mapping[str, Reals]:
-        loss = sums[..., 0] / sums[..., 1]
-        bits = sums[..., 0] / math.log(2) / sums[..., 2]
-        return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0)), "bits_per_byte": bits}
-
-    return Measure(np.stack([losses, tokens, sizes], axis=1), scores)  # [E, 3]
+    sums, tokens = (np.bincount(of, each, len(pairs)) for each in (losses, np.ones(len(ids))))  # [E], [E]
+    rows = np.stack([sums, np.zeros(len(pairs)), tokens, _bytes(source, pairs)], axis=1)  # [E, 4]
+    return scores_of_sums(rows, guesses=False)
 
 
 def _bytes(source: PairSource, pairs: Integers) -> Reals:
     targets = source.examples.targets
     return np.array([len(targets[pair].encode("utf-8", "surrogatepass")) for pair in pairs.tolist()], np.float64)
-
-
-def _one_after_another(replies: Flat, start: int) -> Integers:
-    """All tokens, each reply behind the token that it begins with. [N]"""
-    return np.insert(replies.values.astype(np.int64), replies.offsets[:-1], start)
 
 
 MOST = 40
@@ -175,8 +141,7 @@ class Chat(TargetTask):
 
     def searching(self, beams: int) -> Translator:
         search = DecodeSettings(max_tokens=MOST) if beams == 1 else DecodeSettings(method="beam", beams=beams)
-        ids = special_ids(self.tokenizer.target)
-        return Translator(self.tokenizer, length=self.length, ids=ids, search=search)
+        return Translator(self.tokenizer, length=self.length, search=search)
 
     @classmethod
     def records_of(cls, data: Any, path: Path, bad: OnBad) -> Iterator[Record]:

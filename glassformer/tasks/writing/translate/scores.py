@@ -6,14 +6,13 @@ E sentences, or measured pairs · U different sources · K statistics of a sente
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Integers
-from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram
+from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram, share
 from glassformer.scoring.verdict import QUOTES, WORST, quoted
 from glassformer.tasks.writing.pair_source import PairSource, TargetLosses
 
@@ -51,7 +50,7 @@ class TargetWords:
 
 COPY = "copy source"  # what names, numbers and marks are worth by themselves
 _RIGHT = 100 - 1e-9  # the chrF of what is like its reference, but for the rounding of its computation
-_ORDERS, _BETA = 4, 2  # the defaults of sacreBLEU: n-grams of 1 to 4 words for BLEU, recall counted twice for chrF
+_ORDERS = 4  # the default of sacreBLEU: n-grams of 1 to 4 words for BLEU
 
 
 class References:
@@ -93,79 +92,38 @@ class References:
         for what, values in sides.items():
             if values is not None and len(values) != len(self):
                 raise ShapeError(f"{len(self):,} sentences have as many {what}", got=f"{len(values):,}")
-        parts: list[Reals] = []
-        scores: list[tuple[slice, Any]] = []
-        width = 0
+        parts: list[Reals] = [  # [E, K of this metric]
+            np.asarray(metric._extract_corpus_statistics(translations, None), np.float64)
+            for metric in self._metrics.values()
+        ]
+        known = losses is not None and tokens is not None
+        if known:
+            parts.append(np.stack([np.asarray(losses, np.float64), np.asarray(tokens, np.float64)], axis=1))  # [E, 2]
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
 
-        def add(statistics: Any, score: Any) -> None:
-            nonlocal width
-            parts.append(np.asarray(statistics, np.float64))  # [E, K of this metric]
-            scores.append((slice(width, width + parts[-1].shape[1]), score))
-            width += parts[-1].shape[1]
+        def scores(sums: Reals) -> Mapping[str, Reals]:
+            each = np.split(sums, ends, axis=-1)
+            found = {
+                name: _scores(metric, part) for (name, metric), part in zip(self._metrics.items(), each, strict=False)
+            }
+            if not known:
+                return found
+            loss = each[-1][..., 0] / each[-1][..., 1]
+            return {**found, "loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
 
-        for name, metric in self._metrics.items():
-            # The one method of sacreBLEU used here that is not public: the sums from which it computes its own scores
-            # and resamples. The tests hold what follows from it to the public corpus_score.
-            add(metric._extract_corpus_statistics(translations, None), partial(_named, name, _FROM_SUMS[name]))
-        if losses is not None and tokens is not None:
-            add(np.stack([np.asarray(losses, np.float64), np.asarray(tokens, np.float64)], axis=1), _loss)  # [E, 2]
-        return Measure(
-            np.concatenate(parts, axis=1),  # [E, K]
-            lambda sums: {key: value for where, each in scores for key, value in each(sums[..., where]).items()},
-        )
+        return Measure(np.concatenate(parts, axis=1), scores)  # [E, K]
 
     def of_each(self, translations: Sequence[str]) -> Reals:
         """The chrF of each sentence by itself. [E]"""
-        return chrf(np.array(self._metrics["chrf"]._extract_corpus_statistics(translations, None), np.float64))
+        metric = self._metrics["chrf"]
+        return _scores(metric, np.array(metric._extract_corpus_statistics(translations, None)))
 
 
-def _named(name: str, score: Any, sums: Reals) -> dict[str, Reals]:
-    return {name: score(sums)}
-
-
-def bleu(sums: Reals) -> Reals:
-    """BLEU (Papineni et al. 2002) from words, reference words, matching n-grams and n-grams of all orders
-    [..., 2 + 2N]; an order without a match counts as half a match, the next as a quarter (mteval-v13a). [...]
-    """
-    words, expected = sums[..., 0], sums[..., 1]
-    right, total = sums[..., 2 : 2 + _ORDERS], sums[..., 2 + _ORDERS :]  # [..., N]
-    missed = (right == 0) & (total > 0)
-    smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), right)  # [..., N]
-    precisions = _divided(smoothed, total)  # [..., N]
-    possible = np.asarray((precisions > 0).all(axis=-1) & (right > 0).any(axis=-1))
-    logs = np.log(np.where(possible[..., None], precisions, 1.0)).mean(axis=-1)
-    brevity = np.minimum(0.0, 1 - _divided(expected, words))
-    return np.where(possible, 100 * np.exp(brevity + logs), 0.0)
-
-
-def chrf(sums: Reals) -> Reals:
-    """chrF2 (Popović 2015, 2016) from character n-grams found, expected and matching, order by order [..., 3N]: the
-    F-score of the mean precision and the mean recall of the orders that both sides have. [...]
-    """
-    found, expected, matching = (sums[..., place::3] for place in range(3))  # [..., N]
-    orders = ((found > 0) & (expected > 0)).sum(axis=-1)
-    precision = _divided(_divided(matching, found).sum(axis=-1), orders)
-    recall = _divided(_divided(matching, expected).sum(axis=-1), orders)
-    return 100 * _divided((1 + _BETA**2) * precision * recall, _BETA**2 * precision + recall)
-
-
-def ter(sums: Reals) -> Reals:
-    """The translation edit rate (Snover et al. 2006) from edits and mean reference words [..., 2]. [...]"""
-    edits, expected = sums[..., 0], sums[..., 1]
-    return 100 * np.where(expected > 0, _divided(edits, expected), (edits > 0).astype(np.float64))
-
-
-def _loss(sums: Reals) -> Mapping[str, Reals]:
-    loss = sums[..., 0] / sums[..., 1]
-    return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
-
-
-_FROM_SUMS = {"bleu": bleu, "chrf": chrf, "ter": ter}
-
-
-def _divided(above: Any, below: Any) -> Reals:
-    below = np.asarray(below, np.float64)
-    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+def _scores(metric: Any, sums: Reals) -> Reals:
+    """The scores of sums [..., K] of its statistics. [...]"""
+    # Two methods of sacreBLEU are used here that are not public: from these sums it computes its own scores and
+    # resamples. The tests hold what follows from them to the public corpus_score.
+    return np.apply_along_axis(lambda each: metric._compute_score_from_stats(each.tolist()).score, -1, sums)
 
 
 @dataclass(frozen=True)
@@ -197,7 +155,7 @@ def translation_scores(
 def bleu_parts(sums: Reals) -> str:
     """The precisions of BLEU by order, its brevity penalty and the lengths, from its sums [2 + 2N], in words."""
     words, expected = sums[:2]
-    precisions = 100 * _divided(sums[2 : 2 + _ORDERS], sums[2 + _ORDERS : 2 + 2 * _ORDERS])
+    precisions = 100 * share(sums[2 : 2 + _ORDERS], sums[2 + _ORDERS : 2 + 2 * _ORDERS])
     penalty = float(np.exp(min(0.0, 1 - expected / words))) if words else 0.0
     shown = "/".join(f"{each:.1f}" for each in precisions)
     return f"precisions {shown}, brevity penalty {penalty:.3f}, words {words:,.0f} of {expected:,.0f}"

@@ -14,11 +14,10 @@ import numpy as np
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batches.batch import Texts
 from glassformer.data.readers.files import files_for, files_of
-from glassformer.data.readers.lines import OnBad, of_each
+from glassformer.data.readers.lines import OnBad
 from glassformer.data.readers.pair_checks import check_pairs
 from glassformer.data.readers.parallel import SOURCE, TARGET, pair_columns, read_parallel, unread_told
-from glassformer.data.readers.rows import by_role, names_of, read_table
-from glassformer.data.readers.table_format import TableFormat, find_format
+from glassformer.data.readers.rows import Columns
 from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split, shared, text_hash
 from glassformer.decode.asked import search_settings
@@ -26,7 +25,6 @@ from glassformer.decode.options import WritingOptions
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.predictor import evaluating, predict
-from glassformer.tasks.rows import check_columns
 from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation, Source, silent
@@ -39,51 +37,17 @@ from glassformer.tasks.writing.translate.scores import (
 )
 from glassformer.tasks.writing.translate.settings import TranslateData, TranslateSection
 from glassformer.tasks.writing.translator import Translator
-from glassformer.tasks.writing.writers import special_ids
-
-
-def columns_of(data: TranslateData) -> dict[str, str]:
-    return check_columns({"text": data.text, "target": data.target})
-
-
-def format_of(data: TranslateData, path: Path) -> TableFormat:
-    return find_format(path, names_of(pair_columns(columns_of(data), path)), header=data.has_header)
 
 
 def table_told(data: TranslateData, path: Path) -> str:
     """How a table of pairs is written, and which of its columns are not read, in one line."""
     unread = unread_columns(data, path)
-    return f"{path.name}: {format_of(data, path)}{'; ' if unread else ''}{unread}"
+    return f"{path.name}: {Translate.format_of(data, path)}{'; ' if unread else ''}{unread}"
 
 
 def unread_columns(data: TranslateData, path: Path) -> str:
     """Which columns of a table of pairs are not read, in words; "" where it has no others."""
-    return unread_told(pair_columns(columns_of(data), path), format_of(data, path))
-
-
-def pair_records(data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-    """The pairs of tables, or of parallel files; raises DataError, ConfigError where the numbers of files differ."""
-    held_out = bool(data.validation_files) and files == data.validation_files
-    targets = data.validation_target_files if held_out else data.target_files
-    if not data.target_files and not targets:
-        yield from of_each(files_for(data, files), lambda path: _of_table(data, path, bad), bad)
-        return
-    sides = files_of(files), files_of(targets) if targets else ()
-    if len(sides[0]) != len(sides[1]):
-        key = "data.validation_target_files" if held_out else "data.target_files"
-        raise ConfigError(
-            f"each file of sources needs one of targets in {key}", got=f"{len(sides[0])} and {len(sides[1])}"
-        )
-    for source, target in zip(*sides, strict=True):
-        for row in read_parallel(source, target, bad=bad):
-            if row.values[SOURCE] or row.values[TARGET]:  # lines that are empty in both files are no pair
-                yield Record({"text": row.values[SOURCE], "target": row.values[TARGET]}, row.where)
-
-
-def _of_table(data: TranslateData, path: Path, bad: OnBad) -> Iterator[Record]:
-    columns = pair_columns(columns_of(data), path)
-    for row in read_table(path, names_of(columns), format=format_of(data, path), bad=bad):
-        yield Record(by_role(row.values, columns), row.where)
+    return unread_told(Translate.columns_in(data, path), Translate.format_of(data, path))
 
 
 def read_pairs(
@@ -139,16 +103,34 @@ class Translate(TargetTask):
     def searching(self, beams: int) -> Translator:
         """The translator, with this many beams; an imported model with its own search settings."""
         if self.search is not None:
-            search, ids = self.search.settings, self.search.ids
+            search = self.search.settings
         else:
             penalty = None if beams == 1 else self.section.length_penalty
-            search, ids = search_settings(WritingOptions(beams=beams, length_penalty=penalty)), None
-        ids = ids or special_ids(self.tokenizer.target)
-        return Translator(self.tokenizer, length=self.length, ids=ids, search=search, default=self.search)
+            search = search_settings(WritingOptions(beams=beams, length_penalty=penalty))
+        return Translator(self.tokenizer, length=self.length, search=search, default=self.search)
+
+    @classmethod
+    def columns_in(cls, data: TranslateData, path: Path) -> Mapping[str, Columns]:
+        return pair_columns(cls.columns(data), path)
 
     @classmethod
     def records(cls, data: TranslateData, files: Sequence[str], bad: OnBad) -> Iterator[Record]:
-        return pair_records(data, files, bad)
+        """The pairs of tables, or of parallel files. Raises DataError, and ConfigError where a file lacks its other."""
+        held_out = bool(data.validation_files) and files == data.validation_files
+        targets = data.validation_target_files if held_out else data.target_files
+        if not data.target_files and not targets:
+            yield from super().records(data, files, bad)
+            return
+        sides = files_of(files), files_of(targets) if targets else ()
+        if len(sides[0]) != len(sides[1]):
+            key = "data.validation_target_files" if held_out else "data.target_files"
+            raise ConfigError(
+                f"each file of sources needs one of targets in {key}", got=f"{len(sides[0])} and {len(sides[1])}"
+            )
+        for source, target in zip(*sides, strict=True):
+            for row in read_parallel(source, target, bad=bad):
+                if row.values[SOURCE] or row.values[TARGET]:  # lines that are empty in both files are no pair
+                    yield Record({"text": row.values[SOURCE], "target": row.values[TARGET]}, row.where)
 
     @classmethod
     def split_text(cls, record: Record) -> str:
@@ -166,7 +148,8 @@ class Translate(TargetTask):
                         log(table_told(data, path))
         tell = silent if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
-        task.frequent = frequent_words(preparation, found["train"])
+        facts = preparation.facts.get("target_words")
+        task.frequent = TargetWords(facts) if facts else TargetWords.of(zip(*found["train"].sides, strict=True))
         return task, task._sources(found, preparation, "pairs", tell)
 
     def facts(self) -> dict[str, Any]:
@@ -193,8 +176,3 @@ class Translate(TargetTask):
         accuracy = float(losses.right.sum() / losses.tokens.sum())
         of = {**scores.of, THIS_MODEL: {**scores.of[THIS_MODEL], "accuracy": accuracy}}
         return replace(scores, of=of, report={**scores.report, "pairs_left_out": source.left_out})
-
-
-def frequent_words(preparation: Preparation, pairs: TextPairs) -> TargetWords:
-    facts = preparation.facts.get("target_words")
-    return TargetWords(facts) if facts is not None else TargetWords.of(zip(*pairs.sides, strict=True))
