@@ -15,13 +15,14 @@ from torch import Tensor, nn
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
+from glassformer.convert.onnx import axes, operators
 from glassformer.convert.onnx.graph import IR, LARGEST_MESSAGE, OPSET, Graph, Value, type_of
 from glassformer.convert.onnx.heads import ExportedHead
-from glassformer.convert.onnx.operators import OPERATORS
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import public
 from glassformer.models.transformer import Transformer
 
+OPERATORS = {**operators.operator, **axes.operator}
 IDS, REAL, SEGMENTS = "input_ids", "attention_mask", "token_type_ids"
 # Sizes of the run that is followed; torch takes 0 and 1 for numbers rather than for sizes that are open.
 _BATCH, _TOKENS = 2, 5
