@@ -37,7 +37,7 @@ from glassformer.training.progress import ConsoleProgress, NoProgress, Progress
 from glassformer.training.record import Step
 from glassformer.training.run import better_if_higher
 from glassformer.training.settings import TuneSection
-from glassformer.training.shared import check_shared
+from glassformer.training.state import check_shared
 from glassformer.training.stopping import exclusive
 
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.
