@@ -23,7 +23,7 @@ from glassformer.runtime.processes import ALONE, Processes
 from glassformer.tasks.feed import Feed
 from glassformer.training.budget import plateau
 from glassformer.training.checkpoint import Checkpoint, restore, weights
-from glassformer.training.record import Record, Step, Unrecorded, Unwatched, WatchedSentences, Watching, running_means
+from glassformer.training.record import Record, Step, Unseen, WatchedSentences, Watching, running_means
 from glassformer.training.run import Run, to_standard_error
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.stopping import Interrupted, stop_signals
@@ -93,7 +93,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
     feed, settings, log, processes = run.feed, run.settings, run.log, run.processes
     state, progress = run.state, run.progress
     parameters = [state.model.get_parameter(name) for name in run.tuned.stages.trained()]
-    written: Record | Unrecorded = Unrecorded()
+    written: Record | Unseen = Unseen()
     if processes.first:
         written = Record(run.out, progress, trackers=trackers(settings.track, run.out, progress.step, log))
     with (
@@ -104,7 +104,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
         _compile(run)
         keep_freed_memory()  # only now: the compiler has allocated hundreds of megabytes
         began = time.monotonic() - progress.seconds
-        watching: Watching | Unwatched = Unwatched()
+        watching: Watching | Unseen = Unseen()
         if watched is not None:
             watching = Watching.begin(run.out, watched, run.state.evaluated_model(), progress.step, run.log)
         stack.enter_context(closing(watching))
