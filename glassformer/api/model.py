@@ -98,7 +98,7 @@ class Model(Answering, Writing):
         opened). Raises ConfigError for a strategy that needs layers which the model does not have, DataError for
         anything but texts or words.
         """
-        from glassformer.features.alone import alone
+        from glassformer.features.embed import alone
 
         if words is False and (vector := alone(self, text, strategy, pooling, fast=fast)) is not None:
             return vector

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from glassformer.base.errors import ConfigError, NotFiniteError
-from glassformer.base.launched import is_one_of_several
+from glassformer.base.machine import is_one_of_several
 from glassformer.base.paths import check_path
 from glassformer.look.texts.watched import Sentences
 from glassformer.run import seeds

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 import numpy as np
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.order import Order
+from glassformer.data.batches.batch import Integers, Order
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.stores.split import Split, shared, text_hash

@@ -12,9 +12,8 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from glassformer.base.errors import TokenizerError
 from glassformer.base.json_text import read_json
-from glassformer.text.library import refusing
+from glassformer.text.library import refusing, with_template
 from glassformer.text.special import ROBERTA, SpecialTokens, roles_by_name, roles_from_files
-from glassformer.text.template import with_template
 from glassformer.text.tokenizer import Tokenizer
 
 _GPT2 = "<|endoftext|>"

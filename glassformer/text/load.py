@@ -9,9 +9,9 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from glassformer.base.errors import TokenizerError
 from glassformer.text.byte_pairs import load_byte_pairs, read_object, read_text
+from glassformer.text.library import with_template
 from glassformer.text.sentence_pieces import SOURCE, TARGET, load_sentence_pieces
 from glassformer.text.special import BERT, NONE, roles_by_name, roles_from_files
-from glassformer.text.template import with_template
 from glassformer.text.tokenizer import FILE, TARGET_FILE, Tokenizer
 
 # The files that are a tokenizer, alone or together, the first ones first.

@@ -12,9 +12,8 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from glassformer.base.errors import MissingExtraError, TokenizerError
 from glassformer.text.byte_pairs import read_ids
-from glassformer.text.library import refusing
+from glassformer.text.library import refusing, with_template
 from glassformer.text.special import MARIAN, roles_from_files
-from glassformer.text.template import with_template
 from glassformer.text.tokenizer import Tokenizer
 
 SOURCE, TARGET, TARGET_IDS = "source.spm", "target.spm", "target_vocab.json"

@@ -20,11 +20,9 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import TokenizerError
 from glassformer.base.json_text import parse_json
 from glassformer.base.outputs import held
-from glassformer.text.library import refusing
-from glassformer.text.limits import check_added, check_settings, vocabulary_by_id
+from glassformer.text.library import check_added, check_settings, cutting_error, refusing, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
 from glassformer.text.token_text import Spelling, marked
-from glassformer.text.unknown_words import cutting_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from torch.nn import Parameter
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, NotFiniteError
-from glassformer.data.batches.order import random_bits
+from glassformer.data.batches.batch import random_bits
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, keep_freed_memory, recomputing, repeatable

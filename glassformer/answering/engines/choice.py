@@ -19,8 +19,7 @@ from glassformer.answering.engines.watched import State, Watched
 from glassformer.base.cache import not_kept
 from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraError, did_you_mean
 from glassformer.base.machine import processor
-from glassformer.models.fingerprint import fingerprint
-from glassformer.models.transformer import Transformer
+from glassformer.models.transformer import Transformer, fingerprint
 from glassformer.runtime.pages import join_pages
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.predictor import Engine as Answers

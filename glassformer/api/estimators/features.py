@@ -18,7 +18,7 @@ from glassformer.features.embed import embed, vectors_of
 from glassformer.features.mix import Mix, learn_mix
 from glassformer.features.strategies import ENDS, listed
 from glassformer.features.vectors import VectorsOf, blocks_of
-from glassformer.models.fingerprint import fingerprint
+from glassformer.models.transformer import fingerprint
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears no types

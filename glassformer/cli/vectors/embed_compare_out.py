@@ -43,7 +43,7 @@ def write_mix_of(path: Path, found: Ranking) -> None:
 
 def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) -> None:
     from glassformer.features.probe import learn_probe, write_probe
-    from glassformer.models.fingerprint import fingerprint
+    from glassformer.models.transformer import fingerprint
 
     found = made.ranking
     best = found.vectors[0]

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.batches.batch import Batch, Integers
-from glassformer.data.batches.order import random_bits
+from glassformer.data.batches.batch import Batch, Integers, random_bits
 from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 

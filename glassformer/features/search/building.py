@@ -29,7 +29,7 @@ from glassformer.features.search.words import LENGTHS, PAIRS, WORDS, Counted, wr
 from glassformer.features.store import vectors_file
 from glassformer.features.streams import Content, Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
-from glassformer.models.fingerprint import fingerprint
+from glassformer.models.transformer import fingerprint
 from glassformer.saved.artefact import Artefact
 from glassformer.text.words import Span
 

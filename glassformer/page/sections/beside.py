@@ -16,7 +16,7 @@ from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.features.probe import Probe, read_probe
 from glassformer.features.strategies import features_of
 from glassformer.look.trace.tensors import layers_of, side_of_features
-from glassformer.models.fingerprint import fingerprint
+from glassformer.models.transformer import fingerprint
 from glassformer.page.sections.moved import moved_section, read_adapters
 from glassformer.page.sections.vectors import strategy_record
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
+from glassformer.data.batches.batch import Order
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.order import Order
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer

@@ -10,9 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from glassformer.data.batches.batch import Integers
+from glassformer.data.batches.batch import Integers, Order
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.order import Order
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared_in_parts

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from glassformer.base.errors import DataError
 from glassformer.data.readers.squad import StatedAnswer, placed
 from glassformer.tasks.rows import located
-from glassformer.text.parts import encoded_parts
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.words import encoded_parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.order import Order
+from glassformer.data.batches.batch import Order
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
 from glassformer.scoring.score import Reals, Scores

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
-from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.data.readers.lines import OnBad
+from glassformer.data.readers.read import Dialogue, read_dialogues
 from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.options import WritingOptions

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from glassformer.data.batches.batch import Flat, Integers, Texts
+from glassformer.data.batches.batch import Flat, Integers, Texts, key_of
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.order import key_of
 from glassformer.data.batches.pack_pairs import PackedPairs, pack_pairs
 from glassformer.models.inputs import Batch
 from glassformer.tasks.rows import Shape
