@@ -142,8 +142,9 @@ def cosine(one: Reals, other: Reals) -> float:
 
 def alone(model: Artefact, text: object, strategy: object, pooling: object, *, fast: bool | None) -> Reals | None:
     """The vector [F] of a text that comes by itself, or [1, F] of the only one of a list, as of `Model.embed`; None
-    where it takes more than an engine that has answered such a text before. Between two of them the weights pass through the
-    processor's caches, and each step around the engine is read from memory again: here are as few as there can be.
+    where it takes more than an engine that has answered such a text before. Between two such texts the weights pass
+    through the processor's caches, and each step around the engine is read from memory again: here are as few as there
+    can be.
     """
     given = text[0] if isinstance(text, list | tuple) and len(text) == 1 else text
     if not (isinstance(given, str) and isinstance(strategy, str) and isinstance(pooling, str)):

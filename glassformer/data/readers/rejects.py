@@ -97,16 +97,10 @@ def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[R
 @contextmanager
 def bad_rows(data: Any, log: Callable[[str], None]) -> Iterator[OnBad]:
     """Inside, the handler of rows that cannot be used; at the end what was left out is logged."""
-    with nullcontext(on_bad(data)) if data.rejects is None else _rejecting(data) as bad:
+    inputs = files_for(data, [*data.files, *data.validation_files]) if data.rejects is not None else ()
+    with nullcontext(on_bad(data)) if data.rejects is None else rejecting(data.rejects, inputs) as bad:
         yield bad
         if isinstance(bad, RejectsFile) and bad.count:
             log(bad.sentence)
         elif isinstance(bad, Skipped) and bad.count:
             log(left_out(bad.count, bad.files, bad.first[0]))
-
-
-@contextmanager
-def _rejecting(data: Any) -> Iterator[RejectsFile]:
-    inputs = files_for(data, [*data.files, *data.validation_files])
-    with rejecting(data.rejects, inputs) as bad:
-        yield bad

@@ -6,10 +6,9 @@ N texts · W numbers of a vector
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, get_args
 
@@ -22,7 +21,7 @@ from glassformer.base.paths import check_path
 from glassformer.base.settings import Settings
 from glassformer.bundled.travelling import PLACE
 from glassformer.data.readers.paragraphs import split_sentences
-from glassformer.features.embed import embed, vectors_of
+from glassformer.features.embed import vectors_of
 from glassformer.features.mix import Mix
 from glassformer.features.search.nearest import Floats
 from glassformer.features.search.words import LENGTHS, PAIRS, WORDS, Counted, write_words
@@ -44,7 +43,7 @@ HELD, COUNTED = (VECTORS, TEXTS, PLACES), (WORDS, PAIRS, LENGTHS)
 # The poolings that take all tokens of a sentence; the first and the last token of a text say something of all of it.
 OF_SENTENCES = ("mean", "max")
 # Texts that become vectors together, and vectors that are read together.
-_TOGETHER, AT_ONCE = 4096, 1 << 14
+TOGETHER, AT_ONCE = 4096, 1 << 14
 
 Advances = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 """Progress through so many texts: inside, call the function with how many more are done."""
@@ -158,27 +157,6 @@ def maker_of(model: Artefact, strategy: str | Mix, pooling: str, per: Per) -> Ve
         return [span for span in found if any(map(str.isalnum, text[slice(*span)])) or read(text[slice(*span)])]
 
     return vectors_of(model, [strategy], [pooling], spans=spans)
-
-
-def build(
-    path: str | Path,
-    records: Iterable[tuple[Mapping[str, object], str, object]],
-    model: Artefact,
-    *,
-    strategy: str | Mix = "last",
-    pooling: str = "mean",
-    per: Per | None = None,
-    named: str = "",
-) -> int:
-    """Write an index of records (text, where it is, its id) to a new directory; how many they are. Raises as `building`
-    does.
-    """
-    with building(path, model, strategy=strategy, pooling=pooling, per=per, named=named) as begun:
-        left = iter(records)
-        while some := list(islice(left, _TOGETHER)):
-            found = embed(model, begun.maker, ((values, where) for values, where, _ in some))
-            begun.file.add(list(found), [own for _, _, own in some])
-        return begun.file.texts
 
 
 def _of_length_one(each: Vectors) -> Vectors:

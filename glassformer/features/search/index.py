@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
@@ -94,10 +95,10 @@ class SearchIndex:
             raise DataError("an index is made of a list of texts", got=repr(texts)[:60])
         named = model if isinstance(model, str) and model.startswith(HUB) else ""
         model = _opened(model)
-        records: Iterator[tuple[dict[str, object], str, object]] = (
-            ({"text": check_text(each, f"text {number}")}, "", None) for number, each in enumerate(texts, 1)
-        )
-        building.build(path, records, model, strategy=strategy, pooling=pooling, per=per, named=named)
+        records = (({"text": check_text(each, f"text {number}")}, "") for number, each in enumerate(texts, 1))
+        with building.building(path, model, strategy=strategy, pooling=pooling, per=per, named=named) as begun:
+            while some := list(islice(records, building.TOGETHER)):
+                begun.file.add(list(embed(model, begun.maker, some)), [None] * len(some))
         return cls.open(path, model, backend=backend)
 
     @classmethod
