@@ -85,10 +85,10 @@ class Imported(NamedTuple):
     templates: ChatTemplates | None = None
 
 
-def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = None) -> Imported:
-    """Read a folder with `config.json` and safetensors; nothing in it is run, nothing is downloaded. `vocabulary_head`
-    decides where the tensors cannot tell (a tied head stores none); None believes the class that `config.json` names.
-    Raises CheckpointError for what is missing, unknown, of another shape or type, damaged, or a pickle.
+def read_huggingface(directory: str | Path) -> Imported:
+    """Read a folder with `config.json` and safetensors; nothing in it is run, nothing is downloaded. Where the
+    tensors cannot tell whether there is a vocabulary head (a tied one stores none) the class decides that `config.json`
+    names. Raises CheckpointError for what is missing, unknown, of another shape or type, damaged, or a pickle.
     """
     check_path(directory, CheckpointError)
     directory = Path(directory)
@@ -101,7 +101,7 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     names = files.read_shapes(directory)
     family = heads.table_of_source(family_of(values, where), values, names, where)
     stored = full_names(family, names)
-    config, settings_aside = read_config(family, values, stored, where=where, vocabulary_head=vocabulary_head)
+    config, settings_aside = read_config(family, values, stored, where=where)
     use = heads.read_use(family, config, values, where)
     generation, ignored = read_generation(directory, values)
     settings_aside = {key: reason for key, reason in settings_aside.items() if key not in GENERATION.keys} | ignored

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.base.settings import MOST_TOKENS
-from glassformer.text.byte_pairs import read_object
-from glassformer.text.load import TOKENIZER_FILES, as_vocabulary_file
-from glassformer.text.sentence_pieces import SOURCE, TARGET, TARGET_IDS
+from glassformer.text.load import SOURCE, TARGET, TARGET_IDS, TOKENIZER_FILES, as_vocabulary_file, read_object
 from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
 

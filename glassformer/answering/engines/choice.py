@@ -16,9 +16,9 @@ from glassformer.answering.engines.compared import agreement, equal
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, Scores, StandIn, missing, version
 from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
 from glassformer.answering.engines.watched import State, Watched
-from glassformer.base.cache import not_kept
 from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraError, did_you_mean
 from glassformer.base.machine import processor
+from glassformer.base.paths import not_kept
 from glassformer.models.transformer import Transformer, fingerprint
 from glassformer.runtime.pages import join_pages
 from glassformer.saved.artefact import Artefact
