@@ -251,11 +251,11 @@ def _check_nothing_lost(
         raise ConfigError(f"Hugging Face's {family.name} must be able to say this model", got=str(error)) from None
     # How weights were once drawn is no part of the model they have become.
     config = heads.as_told(config, back)
-    lost = differences(config.model_dump(exclude={"initial"}), back.model_dump(exclude={"initial"}))
+    lost = sorted(differences(config.model_dump(exclude={"initial"}), back.model_dump(exclude={"initial"})))
     if lost:
         raise ConfigError(
             f"Hugging Face's {family.name} must be able to say this model",
-            got=f"a difference it has no setting for, at {sorted(lost)[0]}",
+            got=f"a difference it has no setting for, at {lost[0]}",
             do=f"train the task again: its head is then that of {family.class_of(config)}"
             if "_head." in lost[0]
             else "",
