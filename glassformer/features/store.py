@@ -101,7 +101,7 @@ def _written(writing: VectorsFile, out: Path) -> Iterator[VectorsFile]:
     if not writing.texts:
         raise DataError("at least one text is needed", got="none")
     with atomic_write(out) as draft:
-        writing.format.write(draft, writing.content())
+        writing.format.write(draft, writing)
     flush_one(out.parent)
 
 

@@ -219,8 +219,8 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
         directory.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(directory) as draft:
             draft.mkdir()
-            written = write_graph(draft / GRAPH, network, notes={"task": str(exported.task_name), "head": head.name})
-            progress.note(f"the graph is written ({written.nodes} nodes): comparing it with the model")
+            nodes = write_graph(draft / GRAPH, network, notes={"task": str(exported.task_name), "head": head.name})
+            progress.note(f"the graph is written ({nodes} nodes): comparing it with the model")
             session = Session(draft / GRAPH)
             checked = check.checked(session)
             sessions, lost = [session], None
@@ -231,7 +231,7 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
                 lost = check.lost(*sessions)
             scores = [] if measured is None else check.scores(measured, options.data, sessions, progress)
             report = OnnxExport(
-                head.name, session.inputs, session.outputs, written.nodes, _bytes(draft), checked, lost,
+                head.name, session.inputs, session.outputs, nodes, _bytes(draft), checked, lost,
                 tuple(scores), left,
             )  # fmt: skip
             write_tokenizer_of(draft, exported.config, exported.tokenizer, exported.length)
