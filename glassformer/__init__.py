@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from glassformer.base.errors import GlassformerError
     from glassformer.config import ModelConfig
     from glassformer.decode.settings import DecodeSettings
-    from glassformer.features.mix import Mix
     from glassformer.features.search.index import SearchIndex
     from glassformer.features.search.rerank import Reranker
+    from glassformer.features.strategies import Mix
     from glassformer.look.summaries.attributions import attributions
     from glassformer.look.summaries.contributions import contributions
     from glassformer.look.summaries.head_jobs import heads
@@ -106,7 +106,7 @@ _MODULES = {
     "GlassformerError": "base.errors",
     "Inputs": "models.inputs",
     "MaskWord": "look.trace.interventions",
-    "Mix": "features.mix",
+    "Mix": "features.strategies",
     "Model": "api.model",
     "ModelConfig": "config",
     "Recipe": "saved.recipe",

@@ -22,7 +22,7 @@ from glassformer.saved.info import describe
 
 if TYPE_CHECKING:
     from glassformer.api.trace import Trace
-    from glassformer.features.mix import Mix
+    from glassformer.features.strategies import Mix
     from glassformer.look.trace.interventions import Intervention
     from glassformer.run.exports import Export
 
@@ -103,7 +103,7 @@ class Model(Answering, Writing):
         if words is False and (vector := alone(self, text, strategy, pooling, fast=fast)) is not None:
             return vector
         from glassformer.features.embed import embed, vectors_of
-        from glassformer.features.mix import Mix
+        from glassformer.features.strategies import Mix
         from glassformer.features.strategies import listed as listed_features
 
         several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str))

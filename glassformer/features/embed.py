@@ -15,9 +15,8 @@ from torch import Tensor
 from glassformer.answering.answers import check_text
 from glassformer.answering.engines.choice import engine_of, reading
 from glassformer.base.errors import DataError
-from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
-from glassformer.features.strategies import features_of
+from glassformer.features.strategies import Mix, features_of
 from glassformer.features.vectors import Vectors, VectorsOf, blocks_of, stack_of
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.predictor import Within, predict

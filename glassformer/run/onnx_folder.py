@@ -14,12 +14,11 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, ConfigError, from_system
 from glassformer.base.paths import check_path
 from glassformer.convert.heads import without_crf
-from glassformer.convert.huggingface import describe, write_tokenizer_of
+from glassformer.convert.huggingface import describe, write_json, write_tokenizer_of
 from glassformer.convert.onnx.graph import OPSET
 from glassformer.convert.onnx.heads import FEATURES, ExportedHead, head_of
 from glassformer.convert.onnx.network import SEGMENTS, Network, inputs_of, write_graph
 from glassformer.convert.onnx.session import Session, needs_onnx, write_int8
-from glassformer.convert.tokenizer_files import write_json
 from glassformer.models.transformer import Transformer
 from glassformer.run.onnx_check import Check, Checked, Int8Loss, Score
 from glassformer.saved.artefact import Artefact

@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -113,14 +112,14 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
                 run.loss_and_gradient.forget_shapes()
-            learned = _learn(run, parameters)
+            loss, losses, counts, norm, tokens = _learn(run, parameters)
             rate = settings.rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
             run.tuned.step(state.optimizer, progress.step)
             state.optimizer.zero_grad()
             progress.step += 1
-            means = running_means(progress.recent, learned.loss, learned.losses)
+            means = running_means(progress.recent, loss, losses)
             progress.setup += run.loss_and_gradient.setup
             run.loss_and_gradient.setup = 0.0
             if state.average is not None:
@@ -133,8 +132,8 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             scores = run.evaluate_if_due()
             report = Step(
                 step=progress.step, steps=run.budget.steps, fraction=run.budget.fraction(progress),
-                epoch=progress.step / feed.steps_per_epoch, loss=learned.loss, losses=learned.losses,
-                learning_rate=rate, norm=learned.norm, counts=learned.counts, tokens=learned.tokens,
+                epoch=progress.step / feed.steps_per_epoch, loss=loss, losses=losses,
+                learning_rate=rate, norm=norm, counts=counts, tokens=tokens,
                 seconds=now - started, elapsed=progress.seconds, means=means, scores=scores,
                 best=feed.best, baseline_names=feed.baseline_names,
             )  # fmt: skip
@@ -162,19 +161,12 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
     run.tuned.finish(run.out if processes.first else None)
 
 
-@dataclass(frozen=True)
-class _Learned:
-    """Losses of a step, their weighted sum, labels of each, gradient norm before clipping, tokens."""
-
-    loss: float
-    losses: Mapping[str, float]
-    counts: Mapping[str, float]
-    norm: float
-    tokens: int
-
-
-def _learn(run: Run, parameters: Sequence[Parameter]) -> _Learned:
-    """The forward and backward passes of a step, in parts. Raises NotFiniteError."""
+def _learn(
+    run: Run, parameters: Sequence[Parameter]
+) -> tuple[float, dict[str, float], Mapping[str, float], float, int]:
+    """The forward and backward passes of a step, in parts: the weighted sum of the losses, these, the labels of each,
+    the gradient's norm before clipping, tokens. Raises NotFiniteError.
+    """
     feed, settings, device, step = run.feed, run.settings, run.machine.device, run.progress.step
     parts = parts_of(feed, step, settings.accumulate, run.processes)
     # Counted before the first backward pass, so that each label has the same weight however the step is cut.
@@ -192,7 +184,7 @@ def _learn(run: Run, parameters: Sequence[Parameter]) -> _Learned:
     norm = float(run.processes.whole(clipped))
     if not math.isfinite(loss + norm):
         raise _not_finite(run, parts, of_parts)
-    return _Learned(loss, losses, counts, norm, int(size["tokens"]))
+    return loss, losses, counts, norm, int(size["tokens"])
 
 
 def step_seed(seed: int, step: int) -> Tensor:

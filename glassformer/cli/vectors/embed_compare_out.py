@@ -32,7 +32,7 @@ class Made:
 
 
 def write_mix_of(path: Path, found: Ranking) -> None:
-    from glassformer.features.mix import write_mix
+    from glassformer.features.strategies import write_mix
 
     names = [each.name for each in found.vectors if each.name.startswith("mix.")]
     pooling = names[0].removeprefix("mix.")

@@ -23,10 +23,10 @@ from glassformer.bundled.travelling import PLACE
 from glassformer.data.readers.paragraphs import split_sentences
 from glassformer.features import streams
 from glassformer.features.embed import vectors_of
-from glassformer.features.mix import Mix
 from glassformer.features.search.nearest import Floats
 from glassformer.features.search.words import LENGTHS, PAIRS, WORDS, Counted, write_words
 from glassformer.features.store import vectors_file
+from glassformer.features.strategies import Mix
 from glassformer.features.streams import Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
 from glassformer.models.transformer import fingerprint

@@ -18,11 +18,11 @@ from glassformer.base.errors import CheckpointError, ConfigError, DataError, Sha
 from glassformer.base.json_text import parse_json
 from glassformer.base.plain import counted
 from glassformer.features.embed import embed, vectors_of
-from glassformer.features.mix import Mix
 from glassformer.features.search import building, reading
 from glassformer.features.search.nearest import Backend, Floats, Integers, Reals, nearest, ordered
 from glassformer.features.search.rerank import Reranker
 from glassformer.features.search.words import largest, words_of
+from glassformer.features.strategies import Mix
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.tasks.predictor import Within
