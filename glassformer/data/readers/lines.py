@@ -57,6 +57,10 @@ class Skipped:
         if len(self.first) < self._keep:
             self.first.append(str(error))
 
+    @property
+    def sentence(self) -> str:
+        return left_out(self.count, self.files, self.first[0])
+
 
 def left_out(count: int, files: int, first: str) -> str:
     """The note about skipped rows and files (`files` of `count`), with the message of the `first`."""
