@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from glassformer.base.errors import GlassformerError as GlassformerError
     from glassformer.config import ModelConfig as ModelConfig
     from glassformer.decode.settings import DecodeSettings as DecodeSettings
-    from glassformer.features.mix import Mix as Mix
     from glassformer.features.search.index import SearchIndex as SearchIndex
     from glassformer.features.search.rerank import Reranker as Reranker
+    from glassformer.features.strategies import Mix as Mix
     from glassformer.look.summaries.attributions import attributions as attributions
     from glassformer.look.summaries.contributions import contributions as contributions
     from glassformer.look.summaries.head_jobs import heads as heads
@@ -66,9 +66,9 @@ _NAMES = {
     "base.errors": "GlassformerError",
     "config": "ModelConfig",
     "decode.settings": "DecodeSettings",
-    "features.mix": "Mix",
     "features.search.index": "SearchIndex",
     "features.search.rerank": "Reranker",
+    "features.strategies": "Mix",
     "look.summaries.attributions": "attributions",
     "look.summaries.contributions": "contributions",
     "look.summaries.head_jobs": "heads",

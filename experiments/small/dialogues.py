@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from experiments.results import data_directory
-from glassformer.data.readers.dialogues import in_a_line
 from glassformer.data.readers.lines import read_lines
+from glassformer.data.readers.read import in_a_line
 
 # The exchange of the illustrated guide: the model is to know it by heart.
 PAIR = ("Hi how are you", "I am fine")

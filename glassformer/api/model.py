@@ -21,7 +21,7 @@ from glassformer.saved.info import describe
 
 if TYPE_CHECKING:
     from glassformer.api.trace import Trace
-    from glassformer.features.mix import Mix
+    from glassformer.features.strategies import Mix
     from glassformer.look.trace.interventions import Intervention
     from glassformer.run.exports import Export
     from glassformer.tasks.labels.answer.answers import Answer
@@ -205,12 +205,12 @@ class Model(Writing):
         opened). Raises ConfigError for a strategy that needs layers which the model does not have, DataError for
         anything but texts or words.
         """
-        from glassformer.features.alone import alone
+        from glassformer.features.embed import alone
 
         if words is False and (vector := alone(self, text, strategy, pooling, fast=fast)) is not None:
             return vector
         from glassformer.features.embed import embed, vectors_of
-        from glassformer.features.mix import Mix
+        from glassformer.features.strategies import Mix
         from glassformer.features.strategies import listed as listed_features
 
         several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str))

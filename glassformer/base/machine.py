@@ -1,4 +1,4 @@
-"""What the system says of its processor, compiler and GPUs, without torch."""
+"""What the system says of its processor, compiler and GPUs, and a launcher of its processes, without torch."""
 
 import os
 import platform
@@ -65,3 +65,17 @@ def _cpuinfo() -> list[str]:
         return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
+
+
+# What a launcher tells each process.
+_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+def is_one_of_several() -> bool:
+    """Whether there are other processes of the same training."""
+    return os.environ.get("WORLD_SIZE", "1") != "1" and all(name in os.environ for name in _VARIABLES)
+
+
+def is_first() -> bool:
+    """Whether this process is the only one, or the one that writes and prints."""
+    return not is_one_of_several() or os.environ["RANK"] == "0"

@@ -1,14 +1,17 @@
 """The check of every path that is to be written: nothing in use and no file of a user is overwritten.
 
 In a folder that holds a model, an index or a run, only pages are written. An existing file is replaced where its
-beginning shows that glassformer wrote it, else only with `overwrite`.
+beginning shows that glassformer wrote it, else only with `overwrite`. The errors where a command cannot go on with
+what a stopped one left.
 """
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from glassformer.base.errors import GlassformerError
+from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.paths import behind_links, check_path
 
 # A folder with all patterns of a line holds what its name says. `.saved`: files that are being put in place.
@@ -93,3 +96,32 @@ def _is_ours(file: Path) -> bool:
     except OSError:
         return False
     return not head or _OURS.match(head) is not None
+
+
+def refuse_another_request(was: Mapping[str, Any], now: Mapping[str, Any], kept: Path) -> None:
+    """Raise DataError where a resumed command asks for something else; both values of a group are named."""
+    for name, value in json.loads(json.dumps(now)).items():
+        before, got = was.get(name), f"another {name}"
+        if before == value:
+            continue
+        if isinstance(before, dict) and isinstance(value, dict):
+            changed = [key for key in {**before, **value} if before.get(key) != value.get(key)]
+            got = ", ".join(f"{key} {value.get(key)!r} instead of {before.get(key)!r}" for key in changed)
+        do = f"repeat the earlier command, delete {kept} to start over, or choose another --out"
+        raise DataError(f"a resumed command needs the same {name}", got=got, do=do)
+
+
+def not_left_here(path: Path) -> DataError:
+    return DataError(
+        f"{path} must hold what a stopped command left there",
+        got="something else: it has changed since, is damaged, or is another one",
+        do="move or delete it, or choose another --out",
+    )
+
+
+def written_by_another(out: Path, what: str) -> DataError:
+    return DataError(
+        f"{what} are written to {out} by one command at a time",
+        got="another one, which is writing there",
+        do="wait for it, or choose another --out",
+    )

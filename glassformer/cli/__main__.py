@@ -19,7 +19,7 @@ from glassformer import __version__
 from glassformer.base.deprecated import noted
 from glassformer.base.errors import DataError, GlassformerError, did_you_mean
 from glassformer.base.installed import check_torch
-from glassformer.base.launched import is_first
+from glassformer.base.machine import is_first
 from glassformer.base.wrapping import for_stream, in_one_line, printable
 from glassformer.cli.terminal.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.cli.verbs import FOLDERS, PARTS, VERBS

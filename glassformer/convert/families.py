@@ -41,20 +41,14 @@ def family_of(values: Mapping[str, Any], where: str) -> Family:
 
 
 def read_config(
-    family: Family,
-    values: Mapping[str, Any],
-    source: Mapping[str, Tensor],
-    *,
-    where: str,
-    vocabulary_head: bool | None = None,
+    family: Family, values: Mapping[str, Any], source: Mapping[str, Tensor], *, where: str
 ) -> tuple[ModelConfig, dict[str, str]]:
     """Our tree for their settings, with what the tensors tell, and the reason for each setting left aside."""
     keywords, aside = read_values(family.settings, values, where=where)
     _check_layers(family, keywords, source, where)
     body = family.classes.get((False, False))
     if body is not None:
-        named = values.get("architectures") != [body]
-        keywords["vocabulary_head"] = named if vocabulary_head is None else vocabulary_head
+        keywords["vocabulary_head"] = values.get("architectures") != [body]
     for row in family.presence:
         if row.theirs in source:
             keywords[row.ours] = source[row.theirs].shape[0] if row.there is None else row.there

@@ -21,7 +21,7 @@ WANTED = (
 _ID = re.compile(r"(\w[\w.-]{0,95}/)?\w[\w.-]{0,95}", re.ASCII)
 
 
-def fetch(hub_id: str, *, revision: str | None = None) -> Path:
+def fetch(hub_id: str) -> Path:
     """Download a model of the Hugging Face hub (`owner/name`) and give back its folder. Raises MissingExtraError
     without huggingface_hub, CheckpointError when the id is none, and when the hub cannot be reached or lacks the model.
     """
@@ -33,7 +33,7 @@ def fetch(hub_id: str, *, revision: str | None = None) -> Path:
     except ImportError:
         raise MissingExtraError("huggingface_hub", extra="hub") from None
     try:
-        return Path(snapshot_download(hub_id, revision=revision, allow_patterns=list(WANTED)))
+        return Path(snapshot_download(hub_id, allow_patterns=list(WANTED)))
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
         raise CheckpointError(
             f"the hub must be reached to fetch {hub_id}",

@@ -1,5 +1,8 @@
-"""Folders of Hugging Face in and out. Each source tensor and setting is used once, or left aside with a reason."""
+"""Folders of Hugging Face in and out. Each source tensor and setting is used once, or left aside with a reason.
+The files of a tokenizer there, and the tokens with a role that its settings name.
+"""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,14 +14,24 @@ from torch import Tensor
 from glassformer.base.atomic import current
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.paths import check_path
+from glassformer.base.settings import MOST_TOKENS
 from glassformer.config import ModelConfig
-from glassformer.convert import files, heads, tokenizer_files
+from glassformer.convert import files, heads
 from glassformer.convert.families import FAMILY_TABLES, family_of, full_names, parameter_shapes, read_config
 from glassformer.convert.family import GENERATION, TOKEN_SETTINGS, Family
 from glassformer.convert.settings import differences, write_values
 from glassformer.convert.table import read_tensors, write_tensors
 from glassformer.text.chat_template import ChatTemplates, read_templates, write_templates
-from glassformer.text.load import load_tokenizer
+from glassformer.text.load import (
+    SOURCE,
+    TARGET,
+    TARGET_IDS,
+    TOKENIZER_FILES,
+    as_vocabulary_file,
+    load_tokenizer,
+    read_object,
+)
+from glassformer.text.special import FOREIGN_ROLES
 from glassformer.text.tokenizer import Tokenizer
 
 GENERATION_FILE = "generation_config.json"
@@ -85,10 +98,10 @@ class Imported(NamedTuple):
     templates: ChatTemplates | None = None
 
 
-def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = None) -> Imported:
-    """Read a folder with `config.json` and safetensors; nothing in it is run, nothing is downloaded. `vocabulary_head`
-    decides where the tensors cannot tell (a tied head stores none); None believes the class that `config.json` names.
-    Raises CheckpointError for what is missing, unknown, of another shape or type, damaged, or a pickle.
+def read_huggingface(directory: str | Path) -> Imported:
+    """Read a folder with `config.json` and safetensors; nothing in it is run, nothing is downloaded. Where the
+    tensors cannot tell whether there is a vocabulary head (a tied one stores none) the class decides that `config.json`
+    names. Raises CheckpointError for what is missing, unknown, of another shape or type, damaged, or a pickle.
     """
     check_path(directory, CheckpointError)
     directory = Path(directory)
@@ -101,11 +114,11 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
     names = files.read_shapes(directory)
     family = heads.table_of_source(family_of(values, where), values, names, where)
     stored = full_names(family, names)
-    config, settings_aside = read_config(family, values, stored, where=where, vocabulary_head=vocabulary_head)
+    config, settings_aside = read_config(family, values, stored, where=where)
     use = heads.read_use(family, config, values, where)
     generation, ignored = read_generation(directory, values)
     settings_aside = {key: reason for key, reason in settings_aside.items() if key not in GENERATION.keys} | ignored
-    settings_aside |= tokenizer_files.left_unread(directory)
+    settings_aside |= left_unread(directory)
     shapes = parameter_shapes(config)
     read_tensors(family.tensors, shapes, stored, config, where=str(directory))  # before a number is read
     source = full_names(family, files.read_weights(directory))
@@ -122,11 +135,9 @@ def read_huggingface(directory: str | Path, *, vocabulary_head: bool | None = No
         token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
         generation=generation,
         use=use,
-        length=heads.free_length(family, config, values, where)
-        if family.free_length
-        else tokenizer_files.told_length(directory),
+        length=heads.free_length(family, config, values, where) if family.free_length else told_length(directory),
     )
-    tokenizer = load_tokenizer(directory) if tokenizer_files.has_tokenizer(directory) else None
+    tokenizer = load_tokenizer(directory) if has_tokenizer(directory) else None
     alone = config.encoder is None and config.decoder is not None
     templates = read_templates(directory, tokenizer) if alone and tokenizer is not None else None
     # The state under all names that `load_state_dict` asks for: shared tables stand twice.
@@ -170,9 +181,9 @@ def write_huggingface(
 
     def fill(folder: Path) -> None:
         save_file(described.tensors, folder / files.WEIGHTS, metadata={"format": "pt"})
-        tokenizer_files.write_json(folder / files.SETTINGS, described.settings)
+        write_json(folder / files.SETTINGS, described.settings)
         if generation:
-            tokenizer_files.write_json(folder / GENERATION_FILE, generation)
+            write_json(folder / GENERATION_FILE, generation)
         if tokenizer is not None:
             write_tokenizer_of(folder, config, tokenizer, length)
             if templates is not None:
@@ -186,7 +197,7 @@ def write_tokenizer_of(folder: Path, config: ModelConfig, tokenizer: Tokenizer, 
     """Write the tokenizer of a model for texts of this length, or of as many tokens as it has positions."""
     segments = config.encoder is not None and config.encoder.embed.segments > 1
     limits = [each for each in (config.output_stack.max_length, length) if each is not None]
-    tokenizer_files.write_tokenizer(folder, tokenizer, min(limits, default=None), segments=segments)
+    write_tokenizer(folder, tokenizer, min(limits, default=None), segments=segments)
 
 
 def describe(
@@ -218,7 +229,7 @@ def describe(
     if family.free_length and length is not None:
         values = {"max_position_embeddings": length, **values}  # a stretch may have said it
     values |= heads.write_use(family, config, use)
-    roles = {**tokenizer_files.role_ids(None if tokenizer is None else tokenizer.target), **(token_settings or {})}
+    roles = {**role_ids(None if tokenizer is None else tokenizer.target), **(token_settings or {})}
     # RoBERTa's positions start after the id of its padding: there a tokenizer has no choice.
     for key, id_ in roles.items():
         if values.get(key, id_) != id_:
@@ -251,13 +262,71 @@ def _check_nothing_lost(
         raise ConfigError(f"Hugging Face's {family.name} must be able to say this model", got=str(error)) from None
     # How weights were once drawn is no part of the model they have become.
     config = heads.as_told(config, back)
-    lost = differences(config.model_dump(exclude={"initial"}), back.model_dump(exclude={"initial"}))
+    lost = sorted(differences(config.model_dump(exclude={"initial"}), back.model_dump(exclude={"initial"})))
     if lost:
         raise ConfigError(
             f"Hugging Face's {family.name} must be able to say this model",
-            got=f"a difference it has no setting for, at {sorted(lost)[0]}",
+            got=f"a difference it has no setting for, at {lost[0]}",
             do=f"train the task again: its head is then that of {family.class_of(config)}"
             if "_head." in lost[0]
             else "",
         )
     return back
+
+
+TOKENIZER_SETTINGS = "tokenizer_config.json"
+
+
+def has_tokenizer(directory: Path) -> bool:
+    return any(all((directory / name).is_file() for name in names) for names in TOKENIZER_FILES)
+
+
+def left_unread(directory: Path) -> dict[str, str]:
+    """The files of a tokenizer that say more than ours can, and what."""
+    read = next((names for names in TOKENIZER_FILES if all((directory / name).is_file() for name in names)), ())
+    if (
+        TARGET not in read
+        or (directory / TARGET_IDS).is_file()
+        or (directory / SOURCE).read_bytes() == (directory / TARGET).read_bytes()
+    ):
+        return {}
+    return {TARGET: f"all texts are divided as {SOURCE} does it: a target that is given may be divided otherwise there"}
+
+
+def told_length(directory: Path) -> int | None:
+    """`model_max_length` of a folder's tokenizer, None where it is missing or transformers' huge stand-in."""
+    path = directory / TOKENIZER_SETTINGS
+    length = read_object(path).get("model_max_length") if path.is_file() else None
+    return length if type(length) is int and 0 < length <= MOST_TOKENS else None
+
+
+def role_ids(tokenizer: Tokenizer | None) -> dict[str, int]:
+    """`pad_token_id` and its like, for the tokens this tokenizer has."""
+    if tokenizer is None:
+        return {}
+    tokens = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
+    ids = {f"{theirs}_id": tokenizer.id(token) for theirs, token in tokens.items() if token is not None}
+    return {key: id_ for key, id_ in ids.items() if id_ is not None}
+
+
+def write_tokenizer(folder: Path, tokenizer: Tokenizer, length: int | None, *, segments: bool) -> None:
+    """Write a tokenizer with its settings: the longest row, and whether segments distinguish the texts of a pair."""
+    tokenizer.save(folder)
+    vocabulary = as_vocabulary_file(tokenizer)  # for programs that know BERT and no tokenizer.json
+    if vocabulary is not None:
+        (folder / "vocab.txt").write_bytes(vocabulary.text.encode())
+    roles = {theirs: getattr(tokenizer.special, ours) for theirs, ours in FOREIGN_ROLES.items()}
+    # This class has defaults of its own, which differ between versions: without the segments (`token_type_ids`) a pair
+    # is read as one text, and a model that has none refuses them.
+    inputs = ["input_ids", *(["token_type_ids"] if segments else []), "attention_mask"]
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": inputs,
+        **{theirs: token for theirs, token in roles.items() if token is not None},
+        **({} if length is None else {"model_max_length": length}),
+    }
+    write_json(folder / TOKENIZER_SETTINGS, {**settings, **({} if vocabulary is None else vocabulary.settings)})
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")

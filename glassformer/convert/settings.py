@@ -3,7 +3,7 @@
 Each key of a source `config.json` is used by one row, or left aside with a reason, or refused with one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,21 +24,25 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class Setting:
+class _OfOneKey(_Row):
+    theirs: str
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self.theirs,)
+
+
+@dataclass(frozen=True)
+class Setting(_OfOneKey):
     """Their `theirs` is the keyword `ours`, found at `at` in our tree. `default` is theirs, for old files without it. A
     step of `at` that ends in `?` may be absent; then nothing is written. `words` pairs their words with ours; of
     several words for one of ours the first is written.
     """
 
-    theirs: str
     ours: str
     at: str
     default: Any
     words: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return (self.theirs,)
 
     def read(self, values: Values) -> dict[str, Any]:
         value = values.get(self.theirs, self.default)
@@ -83,16 +87,11 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class Only(_Row):
+class Only(_OfOneKey):
     """A setting that would change the numbers, of which we have one value. The first is reported, and not written."""
 
-    theirs: str
     allowed: tuple[Any, ...]
     because: str
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return (self.theirs,)
 
     def read(self, values: Values) -> dict[str, Any]:
         """No keyword; raises CheckpointError for any other value."""
@@ -171,16 +170,12 @@ def at(config: ModelConfig, path: str) -> Any:
     return value
 
 
-def differences(one: Any, two: Any, path: str = "") -> list[str]:
+def differences(one: Any, two: Any, path: str = "") -> Iterator[str]:
     """Where two dumped trees differ, each as `path: this ≠ that`."""
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        return [
-            line for key in one.keys() | two.keys() for line in differences(one.get(key), two.get(key), f"{path}.{key}")
-        ]
     if isinstance(one, list | tuple) and isinstance(two, list | tuple) and len(one) == len(two):
-        return [
-            line
-            for index, pair in enumerate(zip(one, two, strict=True))
-            for line in differences(*pair, f"{path}.{index}")
-        ]
-    return [] if one == two else [f"{path.lstrip('.')}: {one!r} ≠ {two!r}"]
+        one, two = dict(enumerate(one)), dict(enumerate(two))
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        for key in one.keys() | two.keys():
+            yield from differences(one.get(key), two.get(key), f"{path}.{key}")
+    elif one != two:
+        yield f"{path.lstrip('.')}: {one!r} ≠ {two!r}"

@@ -13,9 +13,7 @@ tables, words in columns.
 
 
 class DataSection(Settings):
-    """Settings that all tasks share. `validation` and `test` are shares of the documents or records, chosen by a hash
-    of their text. `licence` is a text of yours for the model card. `text` is the column of a table that holds the text.
-    """
+    """Settings that all tasks share. What is held out is chosen by a hash of its text."""
 
     reads: ClassVar[Reads] = "text"
     files: tuple[str, ...] = ()
@@ -48,10 +46,7 @@ class DataSection(Settings):
 
 
 class CorpusSection(DataSection):
-    """Running text. `pack`: documents are joined to full rows, else each has its own row; `document_mask`: the
-    documents of a row do not attend to each other. `end` is the share of the text that is held out at its end, instead
-    of whole documents for validation: this is used where one of few documents would be a large part of the text.
-    """
+    """Running text. Its end is held out where one of few documents would be a large part of the text."""
 
     documents: Literal["blank-line", "line", "file"] = "blank-line"
     """What separates two documents."""
@@ -71,9 +66,7 @@ class CorpusSection(DataSection):
 
 
 class RecordSection(DataSection):
-    """Records of a table. `header`: whether the first row names the columns; detected by default. `rejects`: a file for
-    the rows that cannot be used, which are left out then.
-    """
+    """Records of a table. With `rejects` the rows that cannot be used are left out."""
 
     reads: ClassVar[Reads] = "tables"
     validation: float = Field(default=0.1, ge=0, lt=1)

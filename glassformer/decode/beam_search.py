@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from glassformer.data.batches.order import uniform
+from glassformer.data.batches.batch import uniform
 from glassformer.decode.candidates import best_in_groups, repeated, with_forced
 from glassformer.decode.choose import Candidates, best_candidates, best_tokens, drawn, filtered, log_totals
 from glassformer.decode.control import Control

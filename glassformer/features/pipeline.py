@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from glassformer.base.errors import ConfigError
-from glassformer.features.mix import Mix
 from glassformer.features.probe import Probe
+from glassformer.features.strategies import Mix
 from glassformer.features.vectors import VectorsOf
 
 

@@ -16,8 +16,8 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError
 from glassformer.base.json_text import read_json
 from glassformer.base.paths import check_path
-from glassformer.features.mix import Mix
 from glassformer.features.pooling import Reals
+from glassformer.features.strategies import Mix
 from glassformer.scoring.baselines import ACCURACY, chosen_strength
 from glassformer.scoring.score import Integers
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from glassformer.base.errors import DataError
-from glassformer.features.mix import Mix, learn_mix
 from glassformer.features.pooling import Reals
 from glassformer.features.probe import fitted
+from glassformer.features.strategies import Mix, learn_mix
 from glassformer.scoring.agreement import macro_f1
 from glassformer.scoring.baselines import ACCURACY, MACRO_F1, STRENGTHS_OF_WORDS, chosen_strength
 from glassformer.scoring.score import Integers, Interval, Measure

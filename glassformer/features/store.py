@@ -15,8 +15,8 @@ from typing import Any
 from glassformer.base.atomic import atomic_write, flush_one, lock
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import read_sealed_json
+from glassformer.base.outputs import not_left_here, refuse_another_request, written_by_another
 from glassformer.base.paths import behind_links, check_path
-from glassformer.base.resumed import not_left_here, refuse_another_request, written_by_another
 from glassformer.features.streams import MADE_FOR, STATE, WRITERS, Format, VectorsFile
 
 _LOCK = "lock"
@@ -101,7 +101,7 @@ def _written(writing: VectorsFile, out: Path) -> Iterator[VectorsFile]:
     if not writing.texts:
         raise DataError("at least one text is needed", got="none")
     with atomic_write(out) as draft:
-        writing.format.write(draft, writing.content())
+        writing.format.write(draft, writing)
     flush_one(out.parent)
 
 

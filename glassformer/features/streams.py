@@ -1,5 +1,7 @@
 """Vectors while they are made: raw numbers that are only appended to, and a state that says what is whole."""
 
+from __future__ import annotations
+
 import json
 import os
 import shutil
@@ -20,119 +22,6 @@ from glassformer.features.vectors import Vectors
 # Numbers of a row group of Parquet, which are in memory together.
 _GROUP = 1 << 22
 
-
-@dataclass(frozen=True)
-class Content:
-    """What a file is written from: for each feature a file of N·F float32 numbers, and F; the ids of the texts, one
-    JSON value a line; in `said` the texts with their ids, where they are kept; of words these and, for each, the text
-    it is in and its characters [start, end), N·3 int64.
-    """
-
-    texts: int
-    rows: int
-    features: Mapping[str, tuple[Path, int]]
-    ids: Path | None
-    words: tuple[Path, Path] | None
-    said: Path | None
-    facts: Mapping[str, str]
-
-
-def write_npy(path: Path, content: Content) -> None:
-    """One array [N, F] of float32."""
-    ((numbers, width),) = content.features.values()
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(
-            file, {"descr": "<f4", "fortran_order": False, "shape": (content.rows, width)}
-        )
-        with numbers.open("rb") as raw:
-            shutil.copyfileobj(raw, file, 1 << 22)
-
-
-def write_safetensors(path: Path, content: Content) -> None:
-    """A tensor [N, F] for each feature by its name; of words also `text`, `start` and `end`, [N] int64 each."""
-    header: dict[str, Any] = {"__metadata__": dict(content.facts)}
-    at = 0
-    for name, (_, width) in content.features.items():
-        size = content.rows * width * 4
-        header[name] = {"dtype": "F32", "shape": [content.rows, width], "data_offsets": [at, at + size]}
-        at += size
-    columns = ("text", "start", "end") if content.words is not None else ()
-    for name in columns:
-        header[name] = {"dtype": "I64", "shape": [content.rows], "data_offsets": [at, at + content.rows * 8]}
-        at += content.rows * 8
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of 8
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for numbers, _ in content.features.values():
-            with numbers.open("rb") as raw:
-                shutil.copyfileobj(raw, file, 1 << 22)
-        for column in range(len(columns)):
-            assert content.words is not None
-            with content.words[1].open("rb") as raw:
-                while (places := np.fromfile(raw, "<i8", 3 * (1 << 16))).size:
-                    file.write(places.reshape(-1, 3)[:, column].tobytes())
-
-
-def write_parquet(path: Path, content: Content) -> None:
-    """A row for each text, or for each word: the number of its `text`, its `id` where texts have one, of a word also
-    `word`, `start` and `end`; and a column of lists for each feature.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    fields = [pa.field("text", pa.int64())]
-    fields += [pa.field("id", pa.string())] if content.ids is not None else []
-    if content.words is not None:
-        fields += [pa.field("word", pa.string()), pa.field("start", pa.int64()), pa.field("end", pa.int64())]
-    fields += [pa.field(name, pa.list_(pa.float32(), width)) for name, (_, width) in content.features.items()]
-    schema = pa.schema(fields, metadata=dict(content.facts))
-    step = max(1, _GROUP // sum(width for _, width in content.features.values()))
-    with ExitStack() as stack, pq.ParquetWriter(path, schema) as writer:
-        numbers = {name: stack.enter_context(of.open("rb")) for name, (of, _) in content.features.items()}
-        words = None if content.words is None else stack.enter_context(content.words[0].open(encoding="utf-8"))
-        places = None if content.words is None else stack.enter_context(content.words[1].open("rb"))
-        ids = None if content.ids is None else _Ids(stack.enter_context(content.ids.open(encoding="utf-8")))
-        for start in range(0, content.rows, step):
-            count = min(step, content.rows - start)
-            columns: list[Any] = []
-            if places is None:
-                texts = np.arange(start, start + count)
-                own: list[Any] = []
-            else:
-                found = np.fromfile(places, "<i8", 3 * count).reshape(-1, 3)
-                texts = found[:, 0]
-                said = [json.loads(line) for line in islice(words or (), count)]
-                own = [pa.array(said, pa.string()), pa.array(found[:, 1].copy()), pa.array(found[:, 2].copy())]
-            columns += [pa.array(texts.copy())]
-            columns += [] if ids is None else [pa.array([ids[text] for text in texts.tolist()], pa.string())]
-            columns += own
-            for name, (_, width) in content.features.items():
-                flat = np.fromfile(numbers[name], "<f4", count * width)
-                columns.append(pa.FixedSizeListArray.from_arrays(pa.array(flat), width))
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-
-
-class _Ids:
-    """The ids of texts, read on as they are asked for in order."""
-
-    def __init__(self, lines: Iterator[str]) -> None:
-        self._lines, self._at = lines, -1
-        self._last: str | None = None
-
-    def __getitem__(self, text: int) -> str | None:
-        while self._at < text:
-            value = json.loads(next(self._lines))
-            self._last = value if value is None or isinstance(value, str) else json.dumps(value)
-            self._at += 1
-        return self._last
-
-
-WRITERS: dict[str, Callable[[Path, Content], None]] = {
-    "npy": write_npy,
-    "parquet": write_parquet,
-    "safetensors": write_safetensors,
-}
 
 MADE_FOR = "glassformer embed --resume, format 1"
 STATE = "state.json"
@@ -187,7 +76,7 @@ class Format:
     are those of a text as they are kept; `with_texts`: the text is kept with them.
     """
 
-    write: Callable[[Path, Content], None]
+    write: Callable[[Path, VectorsFile], None]
     what: str = "vectors"
     is_folder: bool = False
     with_texts: bool = False
@@ -264,17 +153,114 @@ class VectorsFile:
             draft.write_text(sealed_json(state), encoding="utf-8")
         self.kept = self.texts
 
-    def content(self) -> Content:
-        """What the file is written from."""
-        return Content(
-            texts=self.texts,
-            rows=self.rows,
-            features={
-                name: (self.folder / f"{number}.f32", width)
-                for number, (name, width) in enumerate(zip(self.features, self.widths, strict=True))
-            },
-            ids=self.folder / IDS if self.with_ids and not self.format.with_texts else None,
-            said=self.folder / TEXTS if self.format.with_texts else None,
-            words=(self.folder / WORDS, self.folder / PLACES) if self.words else None,
-            facts={"strategies and poolings": ", ".join(self.features), **(self.request or {}).get("facts", {})},
+    @property
+    def numbers(self) -> dict[str, tuple[Path, int]]:
+        """For each feature its file of N·F float32 numbers, and F."""
+        paths = (self.folder / f"{number}.f32" for number in range(len(self.features)))
+        return dict(zip(self.features, zip(paths, self.widths, strict=True), strict=True))
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a file says of its vectors."""
+        return {"strategies and poolings": ", ".join(self.features), **(self.request or {}).get("facts", {})}
+
+
+def write_npy(path: Path, vectors: VectorsFile) -> None:
+    """One array [N, F] of float32."""
+    ((numbers, width),) = vectors.numbers.values()
+    with path.open("wb") as file, numbers.open("rb") as raw:
+        write_header(file, "<f4", (vectors.rows, width))
+        shutil.copyfileobj(raw, file, 1 << 22)
+
+
+def write_header(file: BinaryIO, kind: str, shape: tuple[int, int]) -> None:
+    """The beginning of a .npy file, whose numbers of this kind follow."""
+    np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": shape})
+
+
+def write_safetensors(path: Path, vectors: VectorsFile) -> None:
+    """A tensor [N, F] for each feature by its name; of words also `text`, `start` and `end`, [N] int64 each."""
+    header: dict[str, Any] = {"__metadata__": dict(vectors.facts)}
+    at = 0
+    for name, (_, width) in vectors.numbers.items():
+        size = vectors.rows * width * 4
+        header[name] = {"dtype": "F32", "shape": [vectors.rows, width], "data_offsets": [at, at + size]}
+        at += size
+    columns = ("text", "start", "end") if vectors.words else ()
+    for name in columns:
+        header[name] = {"dtype": "I64", "shape": [vectors.rows], "data_offsets": [at, at + vectors.rows * 8]}
+        at += vectors.rows * 8
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of 8
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for numbers, _ in vectors.numbers.values():
+            with numbers.open("rb") as raw:
+                shutil.copyfileobj(raw, file, 1 << 22)
+        for column in range(len(columns)):
+            with (vectors.folder / PLACES).open("rb") as raw:
+                while (places := np.fromfile(raw, "<i8", 3 * (1 << 16))).size:
+                    file.write(places.reshape(-1, 3)[:, column].tobytes())
+
+
+def write_parquet(path: Path, vectors: VectorsFile) -> None:
+    """A row for each text, or for each word: the number of its `text`, its `id` where texts have one, of a word also
+    `word`, `start` and `end`; and a column of lists for each feature.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [pa.field("text", pa.int64())]
+    fields += [pa.field("id", pa.string())] if vectors.with_ids else []
+    if vectors.words:
+        fields += [pa.field("word", pa.string()), pa.field("start", pa.int64()), pa.field("end", pa.int64())]
+    fields += [pa.field(name, pa.list_(pa.float32(), width)) for name, (_, width) in vectors.numbers.items()]
+    schema = pa.schema(fields, metadata=dict(vectors.facts))
+    step = max(1, _GROUP // sum(width for _, width in vectors.numbers.values()))
+    with ExitStack() as stack, pq.ParquetWriter(path, schema) as writer:
+        numbers = {name: stack.enter_context(of.open("rb")) for name, (of, _) in vectors.numbers.items()}
+        words, places, ids = (
+            stack.enter_context((vectors.folder / name).open("rb")) if there else None
+            for name, there in ((WORDS, vectors.words), (PLACES, vectors.words), (IDS, vectors.with_ids))
         )
+        own_ids = None if ids is None else _Ids(ids)
+        for start in range(0, vectors.rows, step):
+            count = min(step, vectors.rows - start)
+            columns: list[Any] = []
+            if places is None:
+                texts = np.arange(start, start + count)
+                own: list[Any] = []
+            else:
+                found = np.fromfile(places, "<i8", 3 * count).reshape(-1, 3)
+                texts = found[:, 0]
+                said = [json.loads(line) for line in islice(words or (), count)]
+                own = [pa.array(said, pa.string()), pa.array(found[:, 1].copy()), pa.array(found[:, 2].copy())]
+            columns += [pa.array(texts.copy())]
+            columns += [] if own_ids is None else [pa.array([own_ids[text] for text in texts.tolist()], pa.string())]
+            columns += own
+            for name, (_, width) in vectors.numbers.items():
+                flat = np.fromfile(numbers[name], "<f4", count * width)
+                columns.append(pa.FixedSizeListArray.from_arrays(pa.array(flat), width))
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+
+class _Ids:
+    """The ids of texts, read on as they are asked for in order."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._lines, self._at = lines, -1
+        self._last: str | None = None
+
+    def __getitem__(self, text: int) -> str | None:
+        while self._at < text:
+            value = json.loads(next(self._lines))
+            self._last = value if value is None or isinstance(value, str) else json.dumps(value)
+            self._at += 1
+        return self._last
+
+
+WRITERS: dict[str, Callable[[Path, VectorsFile], None]] = {
+    "npy": write_npy,
+    "parquet": write_parquet,
+    "safetensors": write_safetensors,
+}

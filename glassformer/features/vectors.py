@@ -25,10 +25,9 @@ from glassformer.scoring.score import widened
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of
 from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Axis, Row, located
-from glassformer.text.parts import PART, ids_of
 from glassformer.text.tokenizer import MASK, Tokenizer
 from glassformer.text.windows import room_beside, windows
-from glassformer.text.words import Span, word_tokens
+from glassformer.text.words import PART, Span, ids_of, word_tokens
 
 # Numbers of all vectors that are in memory together, and the tokens of a usual row of words.
 _NUMBERS, _USUAL = 1 << 25, 64

@@ -67,7 +67,8 @@ class Crf(nn.Module):
             sums.append((own, *(each / temperature for each in crf._scores_below_0(kind))))
         (theirs, *steps), mine = sums
         with torch.no_grad():
-            total, *counts = _with_derivatives(theirs, scored, *steps)  # [B], of each label, step, first and last label
+            total_of = _operator if torch.compiler.is_compiling() else _log_total
+            total, *counts = total_of(theirs, scored, *steps)  # [B], of each label, step, first and last label
         right, found = _mean_score((theirs, *steps), counts), _mean_score(mine, counts)  # [B], [B]
         return (right - total).detach() - (found - _differentiable(mine[0], scored, *mine[1:]))  # [B]
 
@@ -139,45 +140,47 @@ def _log_total(
     the first label [B, L] and of the last one [B, L].
 
     By the forward–backward algorithm with scaling (Rabiner 1989, §V.A), over the scored tokens alone. The largest of
-    the steps, of the first and of the last labels is 0, as `_scores_below_0` gives them: no exponential overflows.
+    the steps, of the first and of the last labels is 0, as `_scores_below_0` gives them: no exponential overflows. In
+    the type of the logits: autocast to bfloat16 would leave two digits of the sum.
     """
-    count = scored.sum(dim=1)  # [B]
-    longest = int(count.max())
-    tokens = scored.int().argsort(dim=1, descending=True, stable=True)[:, :longest, None]  # [B, N, 1]
-    tokens = tokens.expand(-1, -1, logits.shape[2])  # [B, N, L]
-    there = (torch.arange(longest, device=logits.device) < count[:, None])[..., None]  # [B, N, 1]
-    own = logits.gather(1, tokens)  # [B, N, L]
-    tops = own.amax(dim=2, keepdim=True)  # [B, N, 1]
-    emitted, follows = (own - tops).exp(), steps.exp()  # [B, N, L], [L, L]
-    begins, ends = first.exp(), last.exp()  # [L], [L]
-    tiny = torch.finfo(logits.dtype).tiny
+    with torch.autocast(logits.device.type, enabled=False):
+        count = scored.sum(dim=1)  # [B]
+        longest = int(count.max())
+        tokens = scored.int().argsort(dim=1, descending=True, stable=True)[:, :longest, None]  # [B, N, 1]
+        tokens = tokens.expand(-1, -1, logits.shape[2])  # [B, N, L]
+        there = (torch.arange(longest, device=logits.device) < count[:, None])[..., None]  # [B, N, 1]
+        own = logits.gather(1, tokens)  # [B, N, L]
+        tops = own.amax(dim=2, keepdim=True)  # [B, N, 1]
+        emitted, follows = (own - tops).exp(), steps.exp()  # [B, N, L], [L, L]
+        begins, ends = first.exp(), last.exp()  # [L], [L]
+        tiny = torch.finfo(logits.dtype).tiny
 
-    ahead, sizes = torch.empty_like(own), torch.ones_like(tops)  # [B, N, L], [B, N, 1]
-    state = begins.expand(len(logits), -1)  # [B, L]
-    for token in range(longest):
-        reached = (state @ follows if token else state) * emitted[:, token]  # [B, L]
-        size = reached.sum(dim=1, keepdim=True).clamp(min=tiny)  # [B, 1]
-        sizes[:, token] = size.where(there[:, token], 1)
-        state = ahead[:, token] = (reached / size).where(there[:, token], state)
-    ending = (state * ends).sum(dim=1, keepdim=True).clamp(min=tiny)  # [B, 1]
-    total = ((sizes.log() + tops) * there).sum(dim=(1, 2)) + ending.log()[:, 0]  # [B]
+        ahead, sizes = torch.empty_like(own), torch.ones_like(tops)  # [B, N, L], [B, N, 1]
+        state = begins.expand(len(logits), -1)  # [B, L]
+        for token in range(longest):
+            reached = (state @ follows if token else state) * emitted[:, token]  # [B, L]
+            size = reached.sum(dim=1, keepdim=True).clamp(min=tiny)  # [B, 1]
+            sizes[:, token] = size.where(there[:, token], 1)
+            state = ahead[:, token] = (reached / size).where(there[:, token], state)
+        ending = (state * ends).sum(dim=1, keepdim=True).clamp(min=tiny)  # [B, 1]
+        total = ((sizes.log() + tops) * there).sum(dim=(1, 2)) + ending.log()[:, 0]  # [B]
 
-    behind = torch.empty_like(own)  # [B, N, L]
-    state = ends / ending  # [B, L]
-    final = state
-    for token in reversed(range(longest)):
-        behind[:, token] = state
-        here = emitted[:, token] * state / sizes[:, token]  # [B, L]
-        state = (here @ follows.T if token else here).where(there[:, token], state)
-    marginals = ahead * behind * there  # [B, N, L]
-    arriving = (emitted * behind / sizes * there)[:, 1:]  # [B, N-1, L]
-    pairs = ahead[:, :-1].transpose(1, 2) @ arriving * follows  # [B, L, L]
-    some = (count > 0)[:, None]  # [B, 1]
-    begun = marginals[:, 0] if longest else torch.zeros_like(final)  # [B, L]
-    ended = (ahead[:, -1] * final if longest else torch.zeros_like(final)).where(some, 0)  # [B, L]
-    of_tokens = logits.new_zeros(logits.shape).scatter(1, tokens, marginals)  # [B, S, L]
-    found = total.where(some[:, 0], 0), of_tokens, pairs, begun, ended
-    return tuple(each.contiguous() for each in found)  # type: ignore[return-value]
+        behind = torch.empty_like(own)  # [B, N, L]
+        state = ends / ending  # [B, L]
+        final = state
+        for token in reversed(range(longest)):
+            behind[:, token] = state
+            here = emitted[:, token] * state / sizes[:, token]  # [B, L]
+            state = (here @ follows.T if token else here).where(there[:, token], state)
+        marginals = ahead * behind * there  # [B, N, L]
+        arriving = (emitted * behind / sizes * there)[:, 1:]  # [B, N-1, L]
+        pairs = ahead[:, :-1].transpose(1, 2) @ arriving * follows  # [B, L, L]
+        some = (count > 0)[:, None]  # [B, 1]
+        begun = marginals[:, 0] if longest else torch.zeros_like(final)  # [B, L]
+        ended = (ahead[:, -1] * final if longest else torch.zeros_like(final)).where(some, 0)  # [B, L]
+        of_tokens = logits.new_zeros(logits.shape).scatter(1, tokens, marginals)  # [B, S, L]
+        found = total.where(some[:, 0], 0), of_tokens, pairs, begun, ended
+        return tuple(each.contiguous() for each in found)  # type: ignore[return-value]
 
 
 def _differentiable(logits: Tensor, scored: Tensor, *own: Tensor) -> Tensor:
@@ -189,25 +192,12 @@ def _differentiable(logits: Tensor, scored: Tensor, *own: Tensor) -> Tensor:
     return total
 
 
-def _with_derivatives(logits: Tensor, scored: Tensor, *own: Tensor) -> tuple[Tensor, ...]:
-    """`_log_total`, by the operator where a step is compiled."""
-    return _operator(logits, scored, *own) if torch.compiler.is_compiling() else _without_autocast(logits, scored, *own)
-
-
-def _without_autocast(
-    logits: Tensor, scored: Tensor, steps: Tensor, first: Tensor, last: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """`_log_total` in the type of the logits: autocast to bfloat16 would leave two digits of the sum."""
-    with torch.autocast(logits.device.type, enabled=False):
-        return _log_total(logits, scored, steps, first, last)
-
-
 class _Eager(torch.autograd.Function):
     """The sum with its derivatives, which the same loops give: torch's own backward pass takes three times as long."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Tensor) -> Tensor:
-        total, *derivatives = _without_autocast(*inputs)
+        total, *derivatives = _log_total(*inputs)
         ctx.save_for_backward(*derivatives)
         return total
 
@@ -244,6 +234,6 @@ def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> N
 
 # For compiled steps alone: one operator, because a compiler would unroll the loops. The first call of such an operator
 # takes seconds, which eager steps need not wait for.
-_operator = torch.library.custom_op("glassformer::crf_log_total", _without_autocast, mutates_args=())
+_operator = torch.library.custom_op("glassformer::crf_log_total", _log_total, mutates_args=())
 _operator.register_fake(_shapes)
 _operator.register_autograd(_derivatives, setup_context=_keep)

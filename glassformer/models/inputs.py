@@ -98,12 +98,9 @@ class Inputs:
 
     def to(self, device: torch.device | str) -> Inputs:
         moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
-        dropout_key = (
-            None
-            if self.dropout_key is None
-            else DropoutKey(self.dropout_key.seed.to(device), self.dropout_key.rows.to(device))
-        )
-        return replace(self, **moved, dropout_key=dropout_key)
+        key = self.dropout_key
+        key = None if key is None else DropoutKey(key.seed.to(device), key.rows.to(device))
+        return replace(self, **moved, dropout_key=key)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ B sentences · S tokens · K memory tokens · A asked tokens · W width · V voc
 N scored tokens
 """
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -220,3 +221,12 @@ def _draw(parameter: Tensor, initial: InitialConfig, generator: torch.Generator)
         nn.init.normal_(parameter, 0.0, initial.deviation, generator=generator)
     else:
         nn.init.xavier_uniform_(parameter, generator=generator)
+
+
+def fingerprint(model: Transformer) -> str:
+    """A digest of the config and of every weight: two models with the same one compute the same."""
+    digest = hashlib.sha256(model.config.model_dump_json().encode())
+    for name, weight in sorted(model.state_dict().items()):
+        digest.update(f"{name}{weight.dtype}{list(weight.shape)}".encode())
+        digest.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -53,25 +53,11 @@ class Attention(nn.Module):
         self.fill = build_fill(config.fill.rule, config.fill.value)
         self.biased = config.relative_bias
         self.dropout = Dropout(config.dropout)
-        self.taps = tuple(
-            name
-            for name, present in (
-                ("query", True),
-                ("key", True),
-                ("value", True),
-                ("query_rotated", config.rotary is not None),
-                ("key_rotated", config.rotary is not None),
-                ("scores", True),
-                ("scaled", self.scaled),
-                ("biased", config.relative_bias),
-                ("may_look", True),
-                ("masked", True),
-                ("weights", True),
-                ("mixed", True),
-                ("merged", True),
-                ("output", True),
-            )
-            if present
+        self.taps = (
+            *("query", "key", "value"),
+            *(() if config.rotary is None else ("query_rotated", "key_rotated")),
+            *("scores", *(("scaled",) if self.scaled else ()), *(("biased",) if config.relative_bias else ())),
+            *("may_look", "masked", "weights", "mixed", "merged", "output"),
         )
 
     def forward(self, x: Tensor, context: Context) -> Tensor:

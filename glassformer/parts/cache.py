@@ -7,9 +7,9 @@ B sentences · S newest tokens · K key tokens · G key-value heads · D query s
 R slots · C columns that memory is allocated for · P tokens of a prompt · M memory tokens
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -22,55 +22,6 @@ from glassformer.base.errors import ShapeError
 ROOM, SHARE = 8, 8
 # The value of a fact for tokens it was not given for, where other tokens have it. Documents have no such default.
 DEFAULT_FACTS: Mapping[str, bool | int] = {"real": True, "masked_words": False, "segments": 0}
-
-
-class KeysAndValues(Protocol):
-    """The keys [B, G, K, D] and values [B, G, K, E] of one attention; None before the first."""
-
-    @property
-    def key(self) -> Tensor | None: ...
-
-    @property
-    def value(self) -> Tensor | None: ...
-
-    def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Add the newest keys and values and return all that are looked at."""
-
-
-Pair = TypeVar("Pair", bound=KeysAndValues, covariant=True)
-
-
-@dataclass(frozen=True)
-class LayerCache(Generic[Pair]):
-    """One block: self-attention grows with each step, cross-attention is computed once from the memory."""
-
-    own: Pair
-    memory: Pair
-
-
-class KeyValueCache(Protocol):
-    """What a stack asks of its cache: one `LayerCache` for each block, and where its tokens stand."""
-
-    @property
-    def layers(self) -> Sequence[LayerCache[KeysAndValues]]: ...
-
-    @property
-    def facts(self) -> Mapping[str, Tensor]:
-        """The facts of the tokens so far, each [B, K]: which are real, in which document."""
-
-    def keys(self, tokens: int) -> int:
-        """The number of key tokens that so many newest tokens look at, themselves among them."""
-
-    def reach(self, tokens: int) -> int:
-        """The number of positions that the longest text has with so many newest tokens."""
-
-    def places(self, tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Places in the text of all key tokens, [1 or B, K], and of so many newest ones, [1 or B, S]."""
-
-    def advance(
-        self, batch: int, tokens: int, newest: Mapping[str, Tensor], device: torch.device
-    ) -> Mapping[str, Tensor]:
-        """Count `tokens` new ones with these facts, each [B, S]; returns all facts so far, each [B, K]."""
 
 
 @dataclass
@@ -89,6 +40,17 @@ class Pairs:
         return key, value
 
 
+Pair = TypeVar("Pair", "Pairs", "SlotPairs", covariant=True)
+
+
+@dataclass(frozen=True)
+class LayerCache(Generic[Pair]):
+    """One block: self-attention grows with each step, cross-attention is computed once from the memory."""
+
+    own: Pair
+    memory: Pair
+
+
 class Cache:
     """One `LayerCache` per block, and the facts of the tokens seen so far: which are real, in which document."""
 
@@ -98,10 +60,11 @@ class Cache:
         self.facts: dict[str, Tensor] = {}  # each [B, K]
 
     def keys(self, tokens: int) -> int:
+        """The number of key tokens that so many newest tokens look at, themselves among them."""
         return self.length + tokens
 
-    def reach(self, tokens: int) -> int:
-        return self.length + tokens
+    reach = keys
+    """The number of positions that the longest text has with so many newest tokens."""
 
     def places(self, tokens: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """Places in the text of all key tokens, [1, K], and of so many newest ones, [1, S]."""
@@ -281,6 +244,10 @@ class SlotCache:
         """No facts: each token is real, and all of a row belong to one text."""
         assert not newest, "the tokens of a hypothesis are all real"
         return self.facts
+
+
+KeyValueCache = Cache | SlotCache
+"""What a stack goes on from: one `LayerCache` for each block, and where its tokens stand."""
 
 
 def _put(buffer: Tensor | None, rows: Tensor, first: Tensor, slots: int) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from glassformer.parts.cache import KeysAndValues, LayerCache
+from glassformer.parts.cache import LayerCache, Pairs, SlotPairs
 from glassformer.parts.dropout import DropoutKey
 
 
@@ -37,7 +37,7 @@ class Context:
     bias: Tensor | None = None
     memory: Tensor | None = None  # [B, K, W]
     memory_mask: Tensor | None = None  # [B, 1, Q or 1, K]
-    cache: LayerCache[KeysAndValues] | None = None
+    cache: LayerCache[Pairs] | LayerCache[SlotPairs] | None = None
     dropout_key: DropoutKey | None = None
     query_rotary: Mapping[tuple[str, int], tuple[Tensor, Tensor]] | None = None
     asked: Tensor | None = None

@@ -42,15 +42,11 @@ class Embed(nn.Module):
         self.scale = math.sqrt(width) if config.scaled else 1.0
         self.zero_word = config.masked_words == "zero_word"
         self.zero_sum = config.masked_words == "zero_sum"
-        self.taps = tuple(
-            name
-            for name, present in (
-                ("word", True),
-                ("position", self.position is not None),
-                ("segment", self.segment is not None),
-                ("sum", True),
-            )
-            if present
+        self.taps = (
+            "word",
+            *(() if self.position is None else ("position",)),
+            *(() if self.segment is None else ("segment",)),
+            "sum",
         )
 
     def forward(

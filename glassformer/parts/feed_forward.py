@@ -63,10 +63,13 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
         """[B, S, W] to [B, S, W]."""
-        hidden = tap(self, "hidden", self.hidden(x, context.dropout_key, context.tokens))  # [B, S, F]
-        activated = tap(self, "activated", self.activation(hidden))
+        activated = tap(self, "activated", self.activated(x, context))  # [B, S, F]
         kept = self.dropout(activated, context.dropout_key, context.tokens)
         return tap(self, "output", self.output(kept, context.dropout_key, context.tokens))  # [B, S, W]
+
+    def activated(self, x: Tensor, context: Context) -> Tensor:
+        """[B, S, W] to [B, S, F]."""
+        return self.activation(tap(self, "hidden", self.hidden(x, context.dropout_key, context.tokens)))
 
 
 class GatedFeedForward(FeedForward):
@@ -78,13 +81,11 @@ class GatedFeedForward(FeedForward):
         super().__init__(config, width)
         self.gate = Projection(width, config.width, bias=config.bias)
 
-    def forward(self, x: Tensor, context: Context) -> Tensor:
-        """[B, S, W] to [B, S, W]."""
+    def activated(self, x: Tensor, context: Context) -> Tensor:
+        """[B, S, W] to [B, S, F]."""
         gate = tap(self, "gate", self.gate(x, context.dropout_key, context.tokens))  # [B, S, F]
         hidden = tap(self, "hidden", self.hidden(x, context.dropout_key, context.tokens))  # [B, S, F]
-        activated = tap(self, "activated", self.activation(gate) * hidden)
-        kept = self.dropout(activated, context.dropout_key, context.tokens)
-        return tap(self, "output", self.output(kept, context.dropout_key, context.tokens))  # [B, S, W]
+        return self.activation(gate) * hidden
 
 
 def build_feed_forward(config: FeedForwardConfig, width: int) -> FeedForward:

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.base.atomic import remove
-from glassformer.base.cache import ENGINES, MEASURED, RECENT, cache_folder
 from glassformer.base.errors import DataError, GlassformerError
-from glassformer.base.paths import check_path
+from glassformer.base.paths import ENGINES, MEASURED, RECENT, cache_folder, check_path
 from glassformer.data.stores.store import FACTS
 from glassformer.saved import store
 from glassformer.saved.recipe import RECIPE, read_saved_recipe

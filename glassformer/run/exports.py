@@ -14,13 +14,11 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, ConfigError, did_you_mean, from_system
 from glassformer.base.paths import check_path
 from glassformer.convert.heads import without_crf
-from glassformer.convert.huggingface import describe, write_tokenizer_of
+from glassformer.convert.huggingface import describe, write_json, write_tokenizer_of
 from glassformer.convert.onnx.graph import OPSET
 from glassformer.convert.onnx.heads import FEATURES, ExportedHead, head_of
 from glassformer.convert.onnx.network import SEGMENTS, Network, inputs_of, write_graph
-from glassformer.convert.onnx.session import Session, needs_onnx
-from glassformer.convert.onnx.smaller import write_int8
-from glassformer.convert.tokenizer_files import write_json
+from glassformer.convert.onnx.session import Session, needs_onnx, write_int8
 from glassformer.models.transformer import Transformer
 from glassformer.run.onnx_check import Check, Checked, Int8Loss, Score
 from glassformer.saved.artefact import Artefact
@@ -220,8 +218,8 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
         directory.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(directory) as draft:
             draft.mkdir()
-            written = write_graph(draft / GRAPH, network, notes={"task": str(exported.task_name), "head": head.name})
-            progress.note(f"the graph is written ({written.nodes} nodes): comparing it with the model")
+            nodes = write_graph(draft / GRAPH, network, notes={"task": str(exported.task_name), "head": head.name})
+            progress.note(f"the graph is written ({nodes} nodes): comparing it with the model")
             session = Session(draft / GRAPH)
             checked = check.checked(session)
             sessions, lost = [session], None
@@ -232,7 +230,7 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
                 lost = check.lost(*sessions)
             scores = [] if measured is None else check.scores(measured, options.data, sessions, progress)
             report = OnnxExport(
-                head.name, session.inputs, session.outputs, written.nodes, _bytes(draft), checked, lost,
+                head.name, session.inputs, session.outputs, nodes, _bytes(draft), checked, lost,
                 tuple(scores), left,
             )  # fmt: skip
             write_tokenizer_of(draft, exported.config, exported.tokenizer, exported.length)

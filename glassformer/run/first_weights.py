@@ -15,8 +15,7 @@ from torch import Tensor
 from glassformer.base.errors import ConfigError, DataError, ShapeError
 from glassformer.config import ModelConfig
 from glassformer.data.readers.lines import Line, read_lines
-from glassformer.models.fingerprint import fingerprint
-from glassformer.models.transformer import Transformer, build
+from glassformer.models.transformer import Transformer, build, fingerprint
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe

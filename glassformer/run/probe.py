@@ -23,8 +23,7 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, GlassformerError
 from glassformer.base.json_text import read_sealed_line, sealed_line
 from glassformer.data.stores.split import Split
-from glassformer.models.fingerprint import fingerprint
-from glassformer.models.transformer import Transformer
+from glassformer.models.transformer import Transformer, fingerprint
 from glassformer.run.first_weights import adapt
 from glassformer.run.frozen_states import head_of, read_states, solutions
 from glassformer.runtime.device import Log, choose_machine

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from glassformer.base.errors import ConfigError, NotFiniteError
-from glassformer.base.launched import is_one_of_several
+from glassformer.base.machine import is_one_of_several
 from glassformer.base.paths import check_path
 from glassformer.look.texts.watched import Sentences
 from glassformer.run import seeds
@@ -37,7 +37,7 @@ from glassformer.training.progress import ConsoleProgress, NoProgress, Progress
 from glassformer.training.record import Step
 from glassformer.training.run import better_if_higher
 from glassformer.training.settings import TuneSection
-from glassformer.training.shared import check_shared
+from glassformer.training.state import check_shared
 from glassformer.training.stopping import exclusive
 
 # Enough masked words for an accuracy within about half a percent; `evaluate` measures on all.

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.cache import MEASURED, cache_folder, check_writable
 from glassformer.base.machine import processor
+from glassformer.base.paths import MEASURED, cache_folder, check_writable
 
 # Turns of all ways one after the other, of which the quickest counts: what else the machine does only adds to one.
 _TURNS = 5

@@ -21,7 +21,7 @@ from torch._C._distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from glassformer.base.errors import ConfigError, DeviceError, TrainingError
-from glassformer.base.launched import is_one_of_several
+from glassformer.base.machine import is_one_of_several
 from glassformer.runtime.device import choose_device
 
 # One process reads text or evaluates while the others wait; a process that ends is noticed at once, by its connection.

@@ -17,10 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.base.errors import ConfigError
-from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.buckets import BucketOrder, choose_lengths
+from glassformer.data.batches.batch import Integers, Order
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.order import Order
+from glassformer.data.batches.pack import BucketOrder, choose_lengths
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cosine_loss

@@ -14,10 +14,8 @@ from torch.nn import functional as F
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
-from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.buckets import BucketedRows, BucketOrder, choose_lengths
-from glassformer.data.batches.order import key_of, uniform
-from glassformer.data.batches.pack import Frame
+from glassformer.data.batches.batch import Integers, key_of, uniform
+from glassformer.data.batches.pack import BucketedRows, BucketOrder, Frame, choose_lengths
 from glassformer.models.heads import mean_of_real
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer

@@ -19,8 +19,7 @@ import numpy as np
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import HeadUse, ModelConfig
-from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.order import Order
+from glassformer.data.batches.batch import Integers, Order
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.settings import SearchDefaults

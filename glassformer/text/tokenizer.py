@@ -20,11 +20,9 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import TokenizerError
 from glassformer.base.json_text import parse_json
 from glassformer.base.outputs import held
-from glassformer.text.library import refusing
-from glassformer.text.limits import check_added, check_settings, vocabulary_by_id
+from glassformer.text.library import check_added, check_settings, cutting_error, refusing, vocabulary_by_id
 from glassformer.text.special import SpecialTokens
 from glassformer.text.token_text import Spelling, marked
-from glassformer.text.unknown_words import cutting_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -293,27 +291,28 @@ class Tokenizer:
     @cached_property
     def frame_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Ids that are added before and after a single text."""
-        text = next((token for id_, token in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
-        with refusing(_unreadable):
-            raw = self._backend.encode(text)
-        added = [bool(flag) for flag in raw.special_tokens_mask]
-        before = added.index(False) if False in added else len(added)
-        after = added[::-1].index(False) if False in added else 0
-        return tuple(raw.ids[:before]), tuple(raw.ids[len(raw.ids) - after :])
+        before, after = self._added(1)
+        return before, after
 
     @cached_property
     def pair_frame_ids(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """Ids that are added before, between and after the two texts of a pair."""
+        before, between, after = self._added(2)
+        return before, between, after
+
+    def _added(self, texts: int) -> list[tuple[int, ...]]:
+        """Ids that are added before so many texts, and after each."""
         text = next((token for id_, token in enumerate(self.vocabulary()) if id_ not in self.special_ids), "")
-        raw = self._backend.encode(text, text)
-        parts: tuple[list[int], list[int], list[int]] = ([], [], [])
+        with refusing(_unreadable):
+            raw = self._backend.encode(text, None if texts == 1 else text)
+        parts: list[list[int]] = [[] for _ in range(texts + 1)]
         part = 0
         for id_, sequence in zip(raw.ids, raw.sequence_ids, strict=True):
             if sequence is None:
                 parts[part].append(id_)
             else:
                 part = sequence + 1
-        return tuple(parts[0]), tuple(parts[1]), tuple(parts[2])
+        return [tuple(ids) for ids in parts]
 
     @property
     def frame(self) -> tuple[int, int]:

@@ -14,11 +14,10 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
 from glassformer.base.errors import DataError, TokenizerError, did_you_mean
-from glassformer.text.library import refusing
-from glassformer.text.parts import parts_of
+from glassformer.text.library import refusing, special_tokens, with_template
 from glassformer.text.special import BERT, ROBERTA, SpecialTokens
-from glassformer.text.template import special_tokens, with_template
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.words import parts_of
 
 # Scripts with thousands of letters would fill the vocabulary; BERT's trainer keeps as many.
 LIMIT = 1000

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.words import ids_of
 
 # The ids of a row, and which of two texts each belongs to.
 TokensAndSegments = tuple[Sequence[int], Sequence[int]]

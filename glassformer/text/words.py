@@ -1,19 +1,60 @@
-"""The words of a text, and the tokens of words."""
+"""Texts of any length as tokens, encoded in parts, and words and their tokens: the library needs some fifty times the
+memory of a text.
+"""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from glassformer.text.parts import parts_of
 from glassformer.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import tokenizers
+
+# Characters of a part, and parts that are encoded together, on all cores.
+PART, TOGETHER = 1 << 16, 8
+_BETWEEN_WORDS = re.compile(r"(?<=\S)\s")
+
+
+def encoded_parts(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, tokenizers.Encoding]]:
+    """The place of each part of a text, and the library's encoding of it, whose ids need `unalias`."""
+    left = parts_of(text)
+    while parts := list(islice(left, TOGETHER)):
+        raw = tokenizer.raw_batch([part for _, part in parts])
+        yield from zip((begin for begin, _ in parts), raw, strict=True)
+
+
+def ids_of(tokenizer: Tokenizer, text: str) -> array[int]:
+    """The ids of a text, without special tokens around it, in memory of a few times its own."""
+    ids = array("i")
+    for _, raw in encoded_parts(tokenizer, text):
+        ids.extend(tokenizer.unalias(raw.ids))
+    return ids
+
+
+def parts_of(text: str) -> Iterator[tuple[int, str]]:
+    """The text in parts that begin between two words, each with its place; without blanks for long, anywhere."""
+    begin = 0
+    while len(text) - begin > 2 * PART:
+        between = _BETWEEN_WORDS.search(text, begin + PART, begin + 2 * PART)
+        end = begin + PART if between is None else between.start()
+        yield begin, text[begin:end]
+        begin = end
+    yield begin, text[begin:]
+
 
 Span = tuple[int, int]
 
 # Words that are encoded together: the library needs some hundred times the memory of a word.
-TOGETHER = 1 << 14
+WORDS_TOGETHER = 1 << 14
 
 
 class WordTokens(NamedTuple):
@@ -51,8 +92,8 @@ def word_tokens(tokenizer: Tokenizer, text: str, words: Sequence[Span]) -> WordT
     instead = next((id_ for id_ in (tokenizer.unknown_id, tokenizer.mask_id, tokenizer.pad_id) if id_ is not None), 0)
     ids, first, count = [np.zeros(0, np.int32)], np.zeros(len(words), np.int64), 0
     unread: list[int] = []
-    for begin in range(0, len(words), TOGETHER):
-        some = words[begin : begin + TOGETHER]
+    for begin in range(0, len(words), WORDS_TOGETHER):
+        some = words[begin : begin + WORDS_TOGETHER]
         parts = [(" " if start and text[start - 1].isspace() else "") + text[start:end] for start, end in some]
         own, word_of = tokenizer.word_ids(parts)
         without = np.flatnonzero(np.bincount(word_of, minlength=len(some)) == 0)

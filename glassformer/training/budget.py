@@ -1,10 +1,10 @@
-"""How long a run is and its progress: its budget, its learning rate, and when it is saved and measured."""
+"""How long a run is and its progress: its budget, its learning rate, when it is saved and measured, and a warning."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -144,3 +144,133 @@ class Cadence:
         yield
         self._since = self.clock()
         self.cost = self._since - began
+
+
+# The share of the peak that the first step of a run that is bounded by minutes has at least.
+_FIRST_RISE = 0.01
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A linear rise over `rising` steps or a `share`, then a fall by `shape`, from recorded progress alone."""
+
+    shape: Callable[[float, float, float], float]
+    rising: float | None
+    share: float
+    cooldown: float
+    budget: Budget
+
+    @classmethod
+    def of(cls, settings: TrainSection, budget: Budget) -> Schedule:
+        """The schedule of the settings; a `warmup` below 1 is a share of the run. Raises ConfigError."""
+        if settings.schedule == "noam" and not settings.warmup:
+            raise ConfigError("the schedule noam needs a warm-up", got="train.warmup = 0", do="set it above 0")
+        steps = budget.steps if budget.seconds is None else None
+        rising: float | None
+        if settings.warmup >= 1:
+            rising, share = settings.warmup, settings.warmup / steps if steps else 0.0
+        else:
+            rising, share = settings.warmup * steps if steps else None, settings.warmup
+        return cls(SHAPES[settings.schedule], rising, share, settings.cooldown, budget)
+
+    def __call__(self, progress: RunProgress) -> float:
+        done = self.budget.fraction(progress)
+        risen = math.inf
+        if self.rising:
+            risen = (progress.step + 1) / self.rising
+        elif self.share:
+            # By the clock a run begins at 0, and its first step would change nothing.
+            risen = max(done / self.share, _FIRST_RISE)
+        fallen = (done - self.share) / (1 - self.share) if self.share < 1 else 0.0
+        return self.shape(risen, 1 - max(0.0, fallen), (1 - done) / self.cooldown if self.cooldown else math.inf)
+
+
+# Each takes the time so far in warm-ups (1 = at the peak), the share of the run after the warm-up that is left, and the
+# time that is left in cool-downs.
+
+
+def linear(risen: float, left: float, cooldowns: float) -> float:
+    return min(risen, left)
+
+
+def noam(risen: float, left: float, cooldowns: float) -> float:
+    """Proportional to the inverse square root of the step (Vaswani et al. 2017, §5.3), scaled so that the peak is 1."""
+    return risen if risen <= 1 else risen**-0.5
+
+
+def cosine(risen: float, left: float, cooldowns: float) -> float:
+    """Along half a cosine down to zero (Loshchilov & Hutter 2017, without restarts)."""
+    return min(risen, 0.5 - 0.5 * math.cos(math.pi * left))
+
+
+def warmup_stable_decay(risen: float, left: float, cooldowns: float) -> float:
+    """Constant, then linearly down to zero over the cool-down, a share of the whole run (Hu et al. 2024)."""
+    return min(risen, 1.0, cooldowns)
+
+
+def constant(risen: float, left: float, cooldowns: float) -> float:
+    return min(risen, 1.0)
+
+
+SHAPES: dict[str, Callable[[float, float, float], float]] = {
+    "linear": linear,
+    "noam": noam,
+    "cosine": cosine,
+    "warmup-stable-decay": warmup_stable_decay,
+    "constant": constant,
+}
+
+
+# The loss counts as stuck until it is clearly below the loss of knowing only how frequent each token is.
+_CLEARLY_BELOW = 0.95
+_SMOOTHING = 0.98
+_LEAST_STEPS = 100
+_LONG = 0.2
+
+
+def plateau(
+    progress: RunProgress,
+    loss: float,
+    fraction: float,
+    baseline_loss: float | None,
+    settings: TrainSection,
+    causes: Sequence[str] = (),
+) -> str | None:
+    """Add a step's loss; a warning with likely causes once the loss was the baseline's for a fifth of the run, unless
+    the held-out loss was below it; without the warm-up.
+    """
+    progress.smoothed = _SMOOTHING * (progress.smoothed or 0.0) + (1 - _SMOOTHING) * loss
+    if baseline_loss is None or progress.noticed:
+        return None
+    mean = smoothed_loss(progress)
+    learned = progress.best_loss is not None and progress.best_loss < baseline_loss
+    rising = fraction < settings.warmup if settings.warmup < 1 else progress.step < settings.warmup
+    stuck = mean > _CLEARLY_BELOW * baseline_loss and not learned and not rising
+    progress.above = progress.above + 1 if stuck else 0
+    share = fraction * progress.above / max(progress.step, 1)
+    if progress.above < _LEAST_STEPS or share < _LONG:
+        return None
+    progress.noticed = True
+    return (
+        f"after {progress.step:,} steps the loss is {mean:.2f}; predicting each answer by its frequency alone gives "
+        f"{baseline_loss:.2f}. The model does not use the context yet. "
+        f"Likely causes: {'; '.join([*_causes(settings), *causes])}"
+    )
+
+
+def smoothed_loss(progress: RunProgress) -> float:
+    """The running mean of losses, corrected for its start at 0 as in Adam (Kingma & Ba 2015, §3)."""
+    return (progress.smoothed or 0.0) / (1 - _SMOOTHING ** max(progress.step, 1))
+
+
+def _causes(settings: TrainSection) -> list[str]:
+    rate = f"{settings.rate:g}"
+    batch = f"{settings.batch:,} rows" if settings.batch_tokens is None else f"{settings.batch_tokens:,} tokens"
+    causes = ["too few steps so far: this plateau is normal at first and lasts longer for larger models"]
+    causes.append(f"a learning rate that is too low or too high (now {rate}; try a third and three times as much)")
+    if settings.warmup < 1:
+        causes.append(f"a warm-up that is too short for this rate (now {settings.warmup:.0%} of the run)")
+    else:
+        causes.append(f"a warm-up that is too short or too long (now {settings.warmup:,.0f} steps)")
+    causes.append(f"a small batch (now {batch})")
+    return causes

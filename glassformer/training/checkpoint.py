@@ -6,7 +6,8 @@ of all files, its own included: a flipped bit, or a file of another step, is ref
 
 import platform
 import re
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,6 @@ from glassformer.base.errors import CheckpointError
 from glassformer.base.json_text import file_checksum, read_sealed_json, sealed_json
 from glassformer.base.pickles import refuse_pickles
 from glassformer.runtime.device import Machine
-from glassformer.training import parts
 from glassformer.training.record import refuse_removed_folder
 from glassformer.training.settings import TrainSection, TuneSection
 
@@ -65,6 +65,9 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, within: st
 # Format 2 has checksums. A checkpoint without them is refused: damage to it could not be detected.
 FORMAT = 2
 _FACTS = "state.json"
+# Where the tensors are that several processes have written together, by torch's distributed checkpoint: each its part
+# of every tensor into a file of safetensors, as torch's own format is a pickle. Any number of processes reads them.
+PARTS = "parts"
 _NAME = re.compile(r"(step|best)-(\d{8,})")
 
 Tensors = Mapping[str, Mapping[str, Tensor]]
@@ -83,9 +86,9 @@ class Checkpoint:
         checksum = self.facts["groups"].get(group)
         if checksum is None:
             return {}
-        if checksum == parts.FOLDER:
+        if checksum == PARTS:
             self.check_parts()
-            return parts.read_parts(self.folder / parts.FOLDER, group)
+            return read_parts(self.folder / PARTS, group)
         path = self.folder / f"{group}.safetensors"
         try:
             refuse_pickles(path)
@@ -98,7 +101,7 @@ class Checkpoint:
     def check_parts(self) -> None:
         """Raise CheckpointError unless all parts of several processes are there and whole."""
         for name, checksum in self.facts["parts"].items():
-            path = self.folder / parts.FOLDER / name
+            path = self.folder / PARTS / name
             if not path.is_file() or file_checksum(path) != checksum:
                 there = "a damaged" if path.is_file() else "no"
                 raise damaged(self.folder, f"{there} {name}, a part of {len(self.facts['parts'])}")
@@ -278,3 +281,52 @@ def restore(into: Mapping[str, Tensor], saved: Mapping[str, Tensor], *, what: st
 def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
     return file_checksum(path)
+
+
+def write_parts(folder: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write the parts of all processes, which call this together. Raises OSError."""
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter  # not at the top: half a second
+    from torch.distributed.checkpoint.state_dict_saver import save
+
+    writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
+    _checked(lambda: save(dict(tensors), storage_writer=writer))
+
+
+def load_parts(folder: Path, into: Mapping[str, Tensor], *, alone: bool = False) -> None:
+    """Read this process's part of each tensor; all processes call this, unless `alone`. Raises OSError."""
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.state_dict_loader import load
+
+    reader = HuggingFaceStorageReader(str(folder))
+    _checked(lambda: load(dict(into), storage_reader=reader, no_dist=alone))
+
+
+def empty_like_parts(folder: Path) -> dict[str, Tensor]:
+    """Tensors of the names, shapes and types that the files have, without their values."""
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+
+    found: Mapping[str, Any] = HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata
+    return {name: torch.empty(each.size, dtype=each.properties.dtype, device="meta") for name, each in found.items()}
+
+
+def read_parts(folder: Path, group: str) -> dict[str, Tensor]:
+    """The whole tensors whose names begin with this word, without it. Raises OSError."""
+    names = empty_like_parts(folder)
+    mine = {name: torch.empty_like(each, device="cpu") for name, each in names.items() if name.startswith(f"{group}.")}
+    load_parts(folder, mine, alone=True)
+    return {name.removeprefix(f"{group}."): each for name, each in mine.items()}
+
+
+def _checked(work: Callable[[], object]) -> None:
+    """An error of any process is raised in all of them, as one that does not derive from Exception."""
+    from torch.distributed.checkpoint.api import CheckpointException
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that one process reads alone, as it is asked to
+            work()
+    except CheckpointException as error:
+        first = next(iter(error.failures.values()))[0]
+        if isinstance(first, OSError):
+            raise first from None
+        raise OSError(f"{type(first).__name__}: {first}") from None

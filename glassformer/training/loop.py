@@ -1,10 +1,9 @@
-"""The training loop."""
+"""The training loop, and which weights a run keeps at its end."""
 
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -15,16 +14,15 @@ from torch.nn import Parameter
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, NotFiniteError
-from glassformer.data.batches.order import random_bits
+from glassformer.data.batches.batch import random_bits
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.device import Log, keep_freed_memory, recomputing, repeatable
 from glassformer.runtime.processes import ALONE, Processes
 from glassformer.tasks.feed import Feed
-from glassformer.training.checkpoint import weights
-from glassformer.training.kept import finish
-from glassformer.training.notices import plateau
-from glassformer.training.record import Record, Step, Unrecorded, Unwatched, WatchedSentences, Watching, running_means
+from glassformer.training.budget import plateau
+from glassformer.training.checkpoint import Checkpoint, restore, weights
+from glassformer.training.record import Record, Step, Unseen, WatchedSentences, Watching, running_means
 from glassformer.training.run import Run, to_standard_error
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.stopping import Interrupted, stop_signals
@@ -94,7 +92,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
     feed, settings, log, processes = run.feed, run.settings, run.log, run.processes
     state, progress = run.state, run.progress
     parameters = [state.model.get_parameter(name) for name in run.tuned.stages.trained()]
-    written: Record | Unrecorded = Unrecorded()
+    written: Record | Unseen = Unseen()
     if processes.first:
         written = Record(run.out, progress, trackers=trackers(settings.track, run.out, progress.step, log))
     with (
@@ -105,7 +103,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
         _compile(run)
         keep_freed_memory()  # only now: the compiler has allocated hundreds of megabytes
         began = time.monotonic() - progress.seconds
-        watching: Watching | Unwatched = Unwatched()
+        watching: Watching | Unseen = Unseen()
         if watched is not None:
             watching = Watching.begin(run.out, watched, run.state.evaluated_model(), progress.step, run.log)
         stack.enter_context(closing(watching))
@@ -114,14 +112,14 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
                 run.loss_and_gradient.forget_shapes()
-            learned = _learn(run, parameters)
+            loss, losses, counts, norm, tokens = _learn(run, parameters)
             rate = settings.rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
             run.tuned.step(state.optimizer, progress.step)
             state.optimizer.zero_grad()
             progress.step += 1
-            means = running_means(progress.recent, learned.loss, learned.losses)
+            means = running_means(progress.recent, loss, losses)
             progress.setup += run.loss_and_gradient.setup
             run.loss_and_gradient.setup = 0.0
             if state.average is not None:
@@ -134,8 +132,8 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             scores = run.evaluate_if_due()
             report = Step(
                 step=progress.step, steps=run.budget.steps, fraction=run.budget.fraction(progress),
-                epoch=progress.step / feed.steps_per_epoch, loss=learned.loss, losses=learned.losses,
-                learning_rate=rate, norm=learned.norm, counts=learned.counts, tokens=learned.tokens,
+                epoch=progress.step / feed.steps_per_epoch, loss=loss, losses=losses,
+                learning_rate=rate, norm=norm, counts=counts, tokens=tokens,
                 seconds=now - started, elapsed=progress.seconds, means=means, scores=scores,
                 best=feed.best, baseline_names=feed.baseline_names,
             )  # fmt: skip
@@ -163,19 +161,12 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
     run.tuned.finish(run.out if processes.first else None)
 
 
-@dataclass(frozen=True)
-class _Learned:
-    """Losses of a step, their weighted sum, labels of each, gradient norm before clipping, tokens."""
-
-    loss: float
-    losses: Mapping[str, float]
-    counts: Mapping[str, float]
-    norm: float
-    tokens: int
-
-
-def _learn(run: Run, parameters: Sequence[Parameter]) -> _Learned:
-    """The forward and backward passes of a step, in parts. Raises NotFiniteError."""
+def _learn(
+    run: Run, parameters: Sequence[Parameter]
+) -> tuple[float, dict[str, float], Mapping[str, float], float, int]:
+    """The forward and backward passes of a step, in parts: the weighted sum of the losses, these, the labels of each,
+    the gradient's norm before clipping, tokens. Raises NotFiniteError.
+    """
     feed, settings, device, step = run.feed, run.settings, run.machine.device, run.progress.step
     parts = parts_of(feed, step, settings.accumulate, run.processes)
     # Counted before the first backward pass, so that each label has the same weight however the step is cut.
@@ -193,7 +184,7 @@ def _learn(run: Run, parameters: Sequence[Parameter]) -> _Learned:
     norm = float(run.processes.whole(clipped))
     if not math.isfinite(loss + norm):
         raise _not_finite(run, parts, of_parts)
-    return _Learned(loss, losses, counts, norm, int(size["tokens"]))
+    return loss, losses, counts, norm, int(size["tokens"])
 
 
 def step_seed(seed: int, step: int) -> Tensor:
@@ -271,3 +262,53 @@ def _write_batch(path: Path, parts: Mapping[int, Batch]) -> None:
     tensors = {f"{index}.{name}": value.contiguous() for index, part in parts.items() for name, value in part.tensors()}
     with atomic_write(path) as draft:
         save_file(tensors, draft)
+
+
+def finish(run: Run) -> None:
+    """Set the model of a run that is saved to the weights to keep: see `fit`."""
+    model, settings, progress = run.state.whole, run.settings, run.progress
+    best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
+    mean = beside = ""
+    if settings.average is not None:
+        # Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C.
+        every = settings.checkpoint_every or 1
+        chosen = [each for each in run.checkpoints.all() if each.step % every == 0 or each.step == progress.step]
+        kept = chosen[-settings.average :]
+        _take_mean(model, kept)
+        mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
+    elif best is not None and best.step > 0 and (start := run.checkpoints.start()) is not None:
+        # Half-way to the start (Wortsman et al. 2022), which knows more texts than those of the training.
+        _take_mean(model, [start, best])
+        mean = f"the mean of the weights of step 0 and of step {best.step:,}"
+    if mean:
+        if best is None:
+            run.log(f"keeping {mean}")
+            return
+        found, scores = run.measured(model)
+        loss = scores.get("loss", math.inf)
+        if run.is_better(found, loss):
+            its = run.in_words(progress.best, progress.best_loss)
+            run.log(f"keeping {mean}, with {run.in_words(found, loss)}; the best single step, {best.step:,}, has {its}")
+            return
+        beside = f"; {mean} has {run.in_words(found, loss)}"
+    if best is not None:
+        restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
+        none = "no later step had a lower loss" if progress.loss_decides else "no later step was better"
+        step = f"step {best.step:,}, the best" if best.step else f"step 0, the linear probe: {none}"
+        run.log(f"keeping {step}, with {run.in_words(progress.best, progress.best_loss)}{beside}")
+    elif run.state.average is not None:
+        run.log("keeping the moving average of the weights")
+    elif progress.best is not None:  # it was damaged, and the user deleted it as advised
+        run.log(f"keeping the last weights, as the best model (step {progress.best_step:,}) is missing")
+
+
+def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
+    group = "average" if "average" in checkpoints[0].facts["groups"] else "model"
+    total: dict[str, torch.Tensor] = {}
+    for checkpoint in checkpoints:
+        for name, tensor in checkpoint.tensors(group).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    mine = weights(model)
+    with torch.no_grad():
+        for name, tensor in total.items():
+            mine[name].copy_(tensor / len(checkpoints))

@@ -136,10 +136,10 @@ class Record:
             draft.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
 
-class Unrecorded:
-    """The record of a process that writes none."""
+class Unseen:
+    """What stands for the record of a process that writes none, and for watched sentences where there are none."""
 
-    def see(self, step: Step) -> None:
+    def see(self, *seen: object) -> None:
         """Nothing is kept."""
 
     def close(self) -> None:
@@ -229,16 +229,6 @@ def read_watched(path: Path) -> Watched:
         except (ValueError, KeyError, TypeError):
             damaged += 1
     return Watched(header, dict(sorted(records.items())), damaged)
-
-
-class Unwatched:
-    """A run without watched sentences."""
-
-    def see(self, model: AbstractContextManager[Transformer], step: Step) -> None:
-        """Nothing is looked at."""
-
-    def close(self) -> None:
-        """There is nothing to report."""
 
 
 @dataclass

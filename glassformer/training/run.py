@@ -1,4 +1,4 @@
-"""A run: its state, machine and folder, and how it begins, is evaluated and is saved; how it ends: `kept.py`."""
+"""A run: its state, machine and folder, and how it begins, is evaluated and is saved; how it ends: `loop.finish`."""
 
 import math
 import statistics
@@ -17,14 +17,21 @@ from glassformer.runtime.processes import Processes
 from glassformer.runtime.sharing import Sharing
 from glassformer.tasks.feed import Feed
 from glassformer.training import adapters
-from glassformer.training.budget import EVALUATION_ROWS, FEW, Budget, Cadence, RunProgress, enough_learned, evaluations
+from glassformer.training.budget import (
+    EVALUATION_ROWS,
+    FEW,
+    Budget,
+    Cadence,
+    RunProgress,
+    Schedule,
+    enough_learned,
+    evaluations,
+)
 from glassformer.training.checkpoint import Checkpoint, Checkpoints, Unwritten, circumstances, differences, weights
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.optimize import Tuned
-from glassformer.training.schedule import Schedule
 from glassformer.training.settings import TrainSection, TuneSection
-from glassformer.training.shared import SharedCheckpoints, SharedState
-from glassformer.training.state import State
+from glassformer.training.state import SharedCheckpoints, SharedState, State
 from glassformer.training.tune import choose
 
 # Steps of an epoch that are sampled for the mean number of tokens: with rows in buckets, steps have different lengths.
@@ -91,7 +98,7 @@ class Run:
         stages = choose(model, tune)
         stages.begin(model)  # the optimizer keeps something for all that is ever trained
         budget = Budget.of(settings, feed.steps_per_epoch)
-        # Only a mean of checkpoints needs them at chosen steps, see `kept.py`; otherwise any checkpoint counts.
+        # Only a mean of checkpoints needs them at chosen steps, see `loop.finish`; otherwise any checkpoint counts.
         every = settings.checkpoint_every or 1 if settings.average else 1
         keep, folder = max(settings.keep, settings.average or 0), out / "checkpoints"
         state: State

@@ -17,8 +17,8 @@ def _as_tuple(given: object) -> object:
 
 
 class EpochsByData(Settings):
-    """How many epochs a fine-tuning has: `least`, or more for little data, up to `most`, until it has `steps` steps.
-    With 150 records three epochs are some 15 steps, after which a new head has learned next to nothing
+    """How many epochs a fine-tuning has: `least`, or more for little data, until it has `steps` steps. With
+    150 records three epochs are some 15 steps, after which a new head has learned next to nothing
     (decisions/2026-11-22-epochs-of-small-data.md).
     """
 
@@ -38,11 +38,8 @@ class EpochsByData(Settings):
 
 
 class TrainSection(Settings):
-    """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached; where none of
-    them is set, after the epochs that `epochs_by_data` finds.
-
-    A step has `batch` rows, or with `batch_tokens` as many rows as hold that many tokens, padding included: those of
-    the target where a task has one.
+    """Settings of a training run. It ends when the first of `steps`, `epochs` and `minutes` is reached. The tokens of
+    `batch_tokens` are those of the target where a task has one.
 
     `minutes` are those of the clock, with compiling, evaluation and saving, without the time between a stop and its
     `--resume`. A suspended or slowed process (Ctrl-Z, a busy machine) uses them up, and the seconds in `metrics.json`
@@ -57,8 +54,7 @@ class TrainSection(Settings):
     Where no `learning_rate` is set it is that of the weights of the model to start from
     (`glassformer.training.tune.rate_by_weights`), without one 1e-3.
 
-    `track` names programs that show the lines of `metrics.jsonl` as curves, `tensorboard` and `mlflow`; each needs its
-    extra.
+    `track` names programs that show the lines of `metrics.jsonl` as curves; each needs its extra.
 
     With `optimizer = "muon"` the matrices inside the blocks are trained by Muon (Jordan et al. 2024) at
     `matrix_learning_rate` with `momentum`, and everything else by AdamW at `learning_rate`; both follow the schedule.
@@ -170,7 +166,7 @@ ALL_BUT_HEAD, GRADUALLY = "all-but-head", "gradually"
 
 class AdapterSection(Settings):
     """Low-rank adapters (Hu et al. 2021): for each of the `layers` W a product (alpha / rank) · B A is trained, and W
-    is not. `dropout` is that of what A reads. At the end of the run the products are added to the weights.
+    is not. At the end of the run the products are added to the weights.
     """
 
     rank: int = Field(default=8, ge=1, le=65_536)

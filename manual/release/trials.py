@@ -81,7 +81,7 @@ sentencepiece.SentencePieceTrainer.train(
 )
 pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).encode("she likes the sea", out_type=str)
 assert "".join(pieces) == "▁she▁likes▁the▁sea"
-import glassformer.text.sentence_pieces
+import glassformer.text.load
 """,
     "ray": RUN
     + """

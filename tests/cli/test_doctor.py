@@ -14,9 +14,9 @@ import torch
 from glassformer.answering.engines.engine import ENGINES as REAL_ENGINES
 from glassformer.api.load import load
 from glassformer.base import installed, machine
-from glassformer.base.cache import not_kept
 from glassformer.base.errors import EXTRAS, MissingExtraError, PackageError
 from glassformer.base.installed import OLDEST_TORCH, Requirement, check_torch, requirements, satisfies, torch_facts
+from glassformer.base.paths import not_kept
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.setup.doctor import ENGINES
 from tests.cli.conftest import Run

@@ -298,12 +298,12 @@ def test_an_unreachable_hub_is_one_sentence(error: Exception, monkeypatch: pytes
 def test_what_is_fetched_is_neither_pickle_nor_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: dict[str, object] = {}
 
-    def download(hub_id: str, *, revision: str | None, allow_patterns: list[str]) -> str:
-        asked.update(hub_id=hub_id, revision=revision, allow_patterns=allow_patterns)
+    def download(hub_id: str, *, allow_patterns: list[str]) -> str:
+        asked.update(hub_id=hub_id, allow_patterns=allow_patterns)
         return str(tmp_path)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    assert fetch("owner/name", revision="main") == tmp_path
+    assert fetch("owner/name") == tmp_path
     patterns = asked["allow_patterns"]
     assert isinstance(patterns, list)
     assert not any(pattern.endswith((".bin", ".pt", ".py", ".pkl", "*")) for pattern in patterns)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from glassformer.data.readers.read import Document
 from glassformer.data.stores.split import Split, hash_fraction, split_of, text_hash
-from glassformer.data.stores.store import TokenStore
-from glassformer.data.stores.write import Placed, write_stores
+from glassformer.data.stores.store import Placed, TokenStore, write_stores
 from glassformer.text.tokenizer import Tokenizer
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.buckets import BucketedRows, BucketOrder, choose_lengths
-from glassformer.data.batches.pack import Frame
+from glassformer.data.batches.pack import BucketedRows, BucketOrder, Frame, choose_lengths
 from glassformer.data.stores.store import TokenStore
 
 PAD, FIRST, LAST = 900, 901, 902

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.data.readers.dialogues import Dialogue, read_dialogues
+from glassformer.data.readers.read import Dialogue, read_dialogues
 from tests.refusals import refused
 
 

@@ -17,7 +17,7 @@ from glassformer.data.settings import CorpusSection
 from glassformer.tasks.words.masked_lm.task import MaskedLMSection
 from glassformer.data.stores.corpus import prepare
 from glassformer.data.batches.corrupt import mask_words
-from glassformer.data.batches.order import Order
+from glassformer.data.batches.batch import Order
 from glassformer.data.batches.pack import Frame, PackedRows
 from glassformer.text.load import load_tokenizer
 from glassformer.text.tokenizer import Tokenizer

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.data.batches.order import Order, below, random_bits, shuffled, uniform
+from glassformer.data.batches.batch import Order, below, random_bits, shuffled, uniform
 from tests.refusals import refused
 
 

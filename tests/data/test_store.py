@@ -22,7 +22,7 @@ from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.data.readers import paragraphs
 from glassformer.data.readers.paragraphs import sentence_starts
 from glassformer.data.readers.read import Document
-from glassformer.data.stores import write
+from glassformer.data.stores import store as stores
 from glassformer.data.stores.split import text_hash
 from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
@@ -145,22 +145,22 @@ def test_runs_of_signs_take_no_square_of_time() -> None:
                                   "x" + " " * 20_000 + "y" + " " * 20_000, "a" + "\u3000" * 20_000])  # fmt: skip
 def test_chunks_of_blanks_are_whole_chunks(text: str) -> None:
     """A chunk of one character each made 100 MB of blanks a hundred million chunks."""
-    ends = list(write._cuts(text))
+    ends = list(stores._cuts(text))
     assert ends[-1] == len(text)
     sizes = [end - begin for begin, end in itertools.pairwise([0, *ends])]
-    assert all(0 < size <= write._CHUNK for size in sizes)
-    assert len(sizes) <= 4 * (len(text) // write._CHUNK + 1)
+    assert all(0 < size <= stores._CHUNK for size in sizes)
+    assert len(sizes) <= 4 * (len(text) // stores._CHUNK + 1)
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 5000), st.sampled_from([" ", "\n", "  ", " \n", "\t", " \t "])), max_size=8))
 def test_chunks_end_before_the_last_of_some_blanks(words: list[tuple[int, str]]) -> None:
     text = "".join("x" * length + blank for length, blank in words)
-    for begin, end in itertools.pairwise([0, *write._cuts(text)]):
-        places = [at for at in range(begin + 1, begin + write._CHUNK) if text[at : at + 1] in (" ", "\n")]
+    for begin, end in itertools.pairwise([0, *stores._cuts(text)]):
+        places = [at for at in range(begin + 1, begin + stores._CHUNK) if text[at : at + 1] in (" ", "\n")]
         wanted = [at for at in places if not text[at + 1 : at + 2].isspace()]
         if end != len(text):
-            assert end == (wanted[-1] if wanted else begin + write._CHUNK)
+            assert end == (wanted[-1] if wanted else begin + stores._CHUNK)
 
 
 def test_documents_without_tokens_leave_no_trace(make_store: MakeStore) -> None:

@@ -13,7 +13,7 @@ import torch
 import transformers
 
 from glassformer.convert import read_huggingface, write_huggingface
-from glassformer.data.batches.order import uniform
+from glassformer.data.batches.batch import uniform
 from glassformer.decode.request import Request
 from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.models.transformer import Transformer

@@ -14,9 +14,9 @@ from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.cli.__main__ import main
 from glassformer.features import probe as probing
-from glassformer.features.mix import Mix
 from glassformer.features.pipeline import probe_of
 from glassformer.features.probe import Probe, learn_probe, read_probe, write_probe
+from glassformer.features.strategies import Mix
 from tests.contracts.tasks import SENTENCES
 from tests.refusals import refused
 

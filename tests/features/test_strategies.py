@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from glassformer.base.errors import ConfigError
-from glassformer.features.mix import Mix, learn_mix, read_mix, write_mix
-from glassformer.features.strategies import SIX, features_of, resolve
+from glassformer.features.strategies import SIX, Mix, features_of, learn_mix, read_mix, resolve, write_mix
 from tests.refusals import refused
 
 

@@ -13,8 +13,7 @@ import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError, TokenizerError
 from glassformer.features.embed import embed, same_word, vectors_of
-from glassformer.features.mix import Mix
-from glassformer.features.strategies import SIX
+from glassformer.features.strategies import SIX, Mix
 from glassformer.features.vectors import VectorsOf, note_of
 from glassformer.models.families import gpt2
 from glassformer.models.transformer import build

@@ -24,8 +24,8 @@ from glassformer.parts.mask import build_fill
 from glassformer.parts.position import interleaved, tensor2tensor
 from glassformer.saved.recipe import Recipe, resolve
 from glassformer.tasks.words.bert.settings import BertSection
+from glassformer.training.budget import linear
 from glassformer.training.optimize import build_optimizer
-from glassformer.training.schedule import linear
 from tests.taps import record_taps
 
 

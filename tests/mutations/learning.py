@@ -5,21 +5,21 @@ from tests.mutations.record import Mutation
 MUTATIONS = (
     Mutation(
         "warm-up-one-step-late",
-        "glassformer/training/schedule.py",
+        "glassformer/training/budget.py",
         "(progress.step + 1) / self.rising",
         "progress.step / self.rising",
         ("tests/training/test_schedule.py::test_schedule_is_its_formula",),
     ),
     Mutation(
         "cosine-upside-down",
-        "glassformer/training/schedule.py",
+        "glassformer/training/budget.py",
         "0.5 - 0.5 * math.cos",
         "0.5 + 0.5 * math.cos",
         ("tests/training/test_schedule.py::test_schedule_is_its_formula[cosine]",),
     ),
     Mutation(
         "cool-down-from-the-beginning",
-        "glassformer/training/schedule.py",
+        "glassformer/training/budget.py",
         "(1 - done) / self.cooldown",
         "(1 - done - self.cooldown) / self.cooldown",
         ("tests/training/test_schedule.py::test_schedule_is_its_formula",),
@@ -40,7 +40,7 @@ MUTATIONS = (
     ),
     Mutation(
         "clock-checkpoints-averaged",
-        "glassformer/training/kept.py",
+        "glassformer/training/loop.py",
         "if each.step % every == 0 or each.step == progress.step]",
         "]",
         ("tests/training/test_kept.py::test_checkpoints_by_the_clock_are_not_in_the_mean[False]",),
@@ -54,7 +54,7 @@ MUTATIONS = (
     ),
     Mutation(
         "mean-of-one-checkpoint-more",
-        "glassformer/training/kept.py",
+        "glassformer/training/loop.py",
         "copy_(tensor / len(checkpoints))",
         "copy_(tensor / (len(checkpoints) + 1))",
         ("tests/training/test_kept.py::test_the_mean_of_the_last_checkpoints",),

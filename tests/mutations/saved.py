@@ -65,7 +65,7 @@ MUTATIONS = (
     ),
     Mutation(
         "mix-without-its-scale",
-        "glassformer/features/mix.py",
+        "glassformer/features/strategies.py",
         "return total * self.scale",
         "return total",
         ("tests/features/test_vectors.py::test_texts_have_the_vectors_that_numpy_finds_in_transformers",),

@@ -61,14 +61,14 @@ MUTATIONS = (
     ),
     Mutation(
         "order-of-every-epoch-alike",
-        "glassformer/data/batches/order.py",
+        "glassformer/data/batches/batch.py",
         "random_bits(key, epochs[..., None], np.arange(_ROUNDS))",
         "random_bits(key, 0 * epochs[..., None], np.arange(_ROUNDS))",
         ("tests/data/test_order.py::test_it_is_shuffled_well",),
     ),
     Mutation(
         "bucket-part-one-token-short",
-        "glassformer/data/batches/buckets.py",
+        "glassformer/data/batches/pack.py",
         "sizes[document] * (part + 1) // parts[document]",
         "sizes[document] * (part + 1) // parts[document] - (part > 0)",
         ("tests/data/test_buckets.py::test_each_document_is_a_row_or_equal_parts",),

@@ -15,10 +15,9 @@ from glassformer.api.model import Model
 from glassformer.api.trace import trace
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.config import SentenceHeadConfig
-from glassformer.features.mix import Mix
 from glassformer.features.probe import Probe
 from glassformer.features.search.index import SearchIndex
-from glassformer.features.strategies import SIX, resolve
+from glassformer.features.strategies import SIX, Mix, resolve
 from glassformer.features.vectors import stack_of
 from glassformer.look.trace.tensors import layers_of
 from glassformer.page.sections.beside import MOVED, NEIGHBOURS, PROBE, makers_beside, neighbours_section

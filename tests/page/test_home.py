@@ -10,8 +10,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from glassformer.base.cache import RECENT, cache_folder
 from glassformer.base.errors import DataError
+from glassformer.base.paths import RECENT, cache_folder
 from glassformer.bundled.texts import slides_model
 from glassformer.page.server import home
 from glassformer.page.server.home import own_offers, recent, remember

@@ -12,7 +12,7 @@ import transformers
 
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, MissingExtraError
-from glassformer.convert.onnx.operators import OPERATORS
+from glassformer.convert.onnx.network import OPERATORS
 from glassformer.run.exports import OnnxExport
 from glassformer.saved.foreign import write_foreign
 from tests.docs.pages import run_python

@@ -12,8 +12,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.run.vocabulary import body_config as model_config
 from glassformer.saved.recipe import parse_changes, read_recipe, resolve
 from glassformer.tasks import TASKS, task_named
-from glassformer.training.budget import Budget, RunProgress
-from glassformer.training.schedule import Schedule
+from glassformer.training.budget import Budget, RunProgress, Schedule
 from glassformer.training.settings import TrainSection
 from tests.refusals import Values, refused
 

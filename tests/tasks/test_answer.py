@@ -19,7 +19,7 @@ from glassformer.tasks.labels.answer import answers as passages
 from glassformer.tasks.labels.answer.answers import BEST, Passage, best_spans, encode, merged
 from glassformer.tasks.labels.answer.settings import AnswerSection
 from glassformer.tasks.labels.answer.task import AnswerQuestions, Question
-from glassformer.text import parts as text_parts
+from glassformer.text import words as words_of_text
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import Kind, train_tokenizer
 from glassformer.training.progress import NoProgress
@@ -177,7 +177,7 @@ def test_in_parts_a_passage_has_the_tokens_and_characters_of_the_whole(
     text = "Größer als zwei  😀😀 naïve,\n\n dann nichts.\t" * 40
     tokenizer = train_tokenizer(kind, [text], vocabulary=300)
     whole = encode(tokenizer, text)
-    monkeypatch.setattr(text_parts, "PART", 50)
+    monkeypatch.setattr(words_of_text, "PART", 50)
     parted = encode(tokenizer, text)
     assert parted.ids == whole.ids
     each = range(len(whole))

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 import glassformer as gf
 from glassformer.base.errors import CheckpointError, ConfigError, DataError
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.readers.dialogues import Dialogue, read_dialogues
+from glassformer.data.readers.read import Dialogue, read_dialogues
 from glassformer.models.inputs import Inputs
 from glassformer.scoring.score import THIS_MODEL, Unigram
 from glassformer.tasks.tables import TableTask

@@ -24,7 +24,7 @@ from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify, Labelled
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import Row
-from glassformer.text import parts
+from glassformer.text import words as words_of_text
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from glassformer.training.loop import counts_of, mean_losses, parts_of
@@ -222,8 +222,8 @@ def test_a_long_text_is_encoded_in_parts_and_has_the_rows_of_the_whole(
         sizes.append(sum(map(len, texts)))
         return raw_batch(self, texts, special=special)
 
-    monkeypatch.setattr(parts, "PART", 50)
-    monkeypatch.setattr(parts, "TOGETHER", 2)
+    monkeypatch.setattr(words_of_text, "PART", 50)
+    monkeypatch.setattr(words_of_text, "TOGETHER", 2)
     monkeypatch.setattr(Tokenizer, "raw_batch", measured)
     assert [(list(row.ids), list(row.segments or ()), row.weight) for row in task.rows(example)] == whole
     assert len(whole) > 30

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.models.fingerprint import fingerprint
+from glassformer.models.transformer import fingerprint
 from glassformer.run.first_weights import spread
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.resuming import earlier_recipe

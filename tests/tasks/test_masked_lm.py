@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, TokenizerError
-from glassformer.data.batches.buckets import BucketedRows
-from glassformer.data.batches.pack import Frame, PackedRows
+from glassformer.data.batches.pack import BucketedRows, Frame, PackedRows
 from glassformer.data.readers.read import Document
 from glassformer.data.stores.store import TokenStore
 from glassformer.models.families import bert

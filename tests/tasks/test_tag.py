@@ -21,7 +21,6 @@ from glassformer.tasks.labels.tag.settings import TagSection
 from glassformer.tasks.labels.tag.task import Tag
 from glassformer.tasks.predictor import predict
 from glassformer.tasks.rows import Row, collate
-from glassformer.text import parts
 from glassformer.text import words as words_of_text
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import find_words, word_tokens
@@ -95,8 +94,8 @@ def test_a_long_text_is_cut_and_encoded_in_parts_as_the_whole_is(
         together.append(len(some))
         return word_ids(self, some)
 
-    monkeypatch.setattr(parts, "PART", 40)
-    monkeypatch.setattr(words_of_text, "TOGETHER", 7)
+    monkeypatch.setattr(words_of_text, "PART", 40)
+    monkeypatch.setattr(words_of_text, "WORDS_TOGETHER", 7)
     monkeypatch.setattr(Tokenizer, "word_ids", counted)
     assert find_words(text) == words
     again = word_tokens(tokenizer, text, words)

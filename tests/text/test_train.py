@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer.base.errors import DataError, TokenizerError
-from glassformer.text import parts
+from glassformer.text import words as words_of_text
 from glassformer.text.load import load_tokenizer
 from glassformer.text.special import MARIAN, SpecialTokens
 from glassformer.text.train import LONGEST_STRETCH, LONGEST_WORD, Kind, _Reading, cut, train_tokenizer
@@ -137,7 +137,7 @@ def test_a_long_text_is_learned_from_in_parts_as_the_whole_is(kind: Kind, monkey
     """As a whole the library takes some seventy times its memory: 2 GB of a text of 30 MB."""
     text = "She likes, unquestionably,\n  her summer of 1987 better (than the winter).  " * 40
     whole = train_tokenizer(kind, [text], vocabulary=300)
-    monkeypatch.setattr(parts, "PART", 50)
+    monkeypatch.setattr(words_of_text, "PART", 50)
     assert max(map(len, _Reading([text], None))) <= 100
     assert train_tokenizer(kind, [text], vocabulary=300).fingerprint == whole.fingerprint
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from glassformer.tasks import task_named
-from glassformer.training.budget import RunProgress
-from glassformer.training.notices import plateau, smoothed_loss
+from glassformer.training.budget import RunProgress, plateau, smoothed_loss
 from tests.training.toy import toy_settings
 
 BASELINE = 6.0

@@ -6,8 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from glassformer.base.errors import ConfigError
-from glassformer.training.budget import Budget, RunProgress
-from glassformer.training.schedule import SHAPES, Schedule
+from glassformer.training.budget import SHAPES, Budget, RunProgress, Schedule
 from glassformer.training.settings import EpochsByData
 from tests.refusals import refused
 from tests.training.toy import toy_settings

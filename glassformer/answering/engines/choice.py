@@ -15,11 +15,10 @@ import torch
 from glassformer.answering.engines.compared import State, Watched, agreement, equal
 from glassformer.answering.engines.engine import ENGINES, Engine, Plan, Scores, StandIn, missing, version
 from glassformer.answering.engines.kept import comparisons, is_whole, keep_comparison, kept, place_of
-from glassformer.base.cache import not_kept
 from glassformer.base.errors import ConfigError, GlassformerError, MissingExtraError, did_you_mean
 from glassformer.base.machine import processor
-from glassformer.models.fingerprint import fingerprint
-from glassformer.models.transformer import Transformer
+from glassformer.base.paths import not_kept
+from glassformer.models.transformer import Transformer, fingerprint
 from glassformer.runtime.pages import join_pages
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks.predictor import Engine as Answers

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from glassformer.base.atomic import atomic_write, remove
-from glassformer.base.cache import ENGINES, cache_folder
+from glassformer.base.paths import ENGINES, cache_folder
 
 FORMAT = "1"
 """Another one where the same weights are converted in another way."""

@@ -17,8 +17,7 @@ from glassformer.answering.engines.engine import Plan, Scores
 from glassformer.base.machine import VNNI, features
 from glassformer.convert.onnx.heads import Answer, ExportedHead
 from glassformer.convert.onnx.network import Network, treats_masks, write_graph
-from glassformer.convert.onnx.session import Session
-from glassformer.convert.onnx.smaller import write_int8
+from glassformer.convert.onnx.session import Session, write_int8
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.pages import join_pages

@@ -16,10 +16,9 @@ from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.features.embed import embed, vectors_of
-from glassformer.features.mix import Mix, learn_mix
-from glassformer.features.strategies import ENDS, listed
+from glassformer.features.strategies import ENDS, Mix, learn_mix, listed
 from glassformer.features.vectors import VectorsOf, blocks_of
-from glassformer.models.fingerprint import fingerprint
+from glassformer.models.transformer import fingerprint
 
 
 @dataclass(eq=False, repr=False)

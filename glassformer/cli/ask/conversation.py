@@ -13,7 +13,7 @@ from glassformer.base.outputs import output_file
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.ask.show import on_screen
 from glassformer.cli.terminal.screen import note
-from glassformer.data.readers.dialogues import in_a_line
+from glassformer.data.readers.read import in_a_line
 from glassformer.decode.options import WritingOptions
 from glassformer.tasks import verb_where
 

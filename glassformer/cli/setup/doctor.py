@@ -10,9 +10,9 @@ import typer
 
 from glassformer import __version__
 from glassformer.base import machine
-from glassformer.base.cache import cache_folder, check_writable, not_kept
 from glassformer.base.errors import PackageError
 from glassformer.base.installed import Requirement, problems, requirements, torch_facts
+from glassformer.base.paths import cache_folder, check_writable, not_kept
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.terminal.options import Json
 from glassformer.cli.terminal.screen import console, escaped, record

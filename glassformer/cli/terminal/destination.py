@@ -127,7 +127,7 @@ def not_resumable(out: Path | None, inputs: Inputs) -> str:
 
 def digest_of(model: Model) -> str:
     """A digest of all that a model answers by: its weights, settings, tokenizer and labels."""
-    from glassformer.models.fingerprint import fingerprint
+    from glassformer.models.transformer import fingerprint
 
     task = None if model.task is None else model.task.model_dump(mode="json")
     facts = [fingerprint(model.module), model.tokenizer.fingerprint, task, model.row_tokens]

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from glassformer.base.atomic import atomic_write, flush_one, lock, replace
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.json_text import check_seal, parse_json, sealed_json
+from glassformer.base.outputs import not_left_here, refuse_another_request, written_by_another
 from glassformer.base.paths import behind_links, check_path
-from glassformer.base.resumed import not_left_here, refuse_another_request, written_by_another
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.terminal.outputs import TABLES, suffix_of, write_table
 

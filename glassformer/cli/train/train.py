@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from glassformer.base.errors import ConfigError
-from glassformer.base.launched import is_one_of_several
+from glassformer.base.machine import is_one_of_several
 from glassformer.base.wrapping import width_of, wrapped_command
 from glassformer.cli.terminal.options import Resume, RunFolder, Set, json_option
 from glassformer.cli.terminal.screen import console, note_command, print_table, record

@@ -247,7 +247,7 @@ class Made:
 
 
 def write_mix_of(path: Path, found: Ranking) -> None:
-    from glassformer.features.mix import write_mix
+    from glassformer.features.strategies import write_mix
 
     names = [each.name for each in found.vectors if each.name.startswith("mix.")]
     pooling = names[0].removeprefix("mix.")
@@ -258,7 +258,7 @@ def write_mix_of(path: Path, found: Ranking) -> None:
 
 def write_probe_of(path: Path, made: Made, model: Model, files: Sequence[Path]) -> None:
     from glassformer.features.probe import learn_probe, write_probe
-    from glassformer.models.fingerprint import fingerprint
+    from glassformer.models.transformer import fingerprint
 
     found = made.ranking
     best = found.vectors[0]

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.convert.onnx.graph import Graph, Value, lowest, type_of
-from glassformer.convert.onnx.table import Operator, Table
+from glassformer.convert.onnx.graph import Graph, Operator, Table, Value, lowest, type_of
 
 operator = Table()
 

@@ -28,6 +28,22 @@ class Value:
 
 
 Operand = Value | Tensor | torch.SymInt | float | int | bool
+Operator = Callable[..., Any]
+"""Writes one of torch's operators in ONNX: the arguments have torch's names, `out` is the result as torch has it, its
+type and sizes. Adds nodes and returns the name of the result, or the names of several.
+"""
+
+
+class Table(dict[str, Operator]):
+    """Functions by torch's names for the operator."""
+
+    def __call__(self, *names: str) -> Callable[[Operator], Operator]:
+
+        def known(function: Operator) -> Operator:
+            self.update(dict.fromkeys(names, function))
+            return function
+
+        return known
 
 
 class Graph:

@@ -6,7 +6,6 @@ B sentences · S tokens
 import operator
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,14 @@ from torch import Tensor, nn
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
+from glassformer.convert.onnx import axes, operators
 from glassformer.convert.onnx.graph import IR, LARGEST_MESSAGE, OPSET, Graph, Value, type_of
 from glassformer.convert.onnx.heads import ExportedHead
-from glassformer.convert.onnx.operators import OPERATORS
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import public
 from glassformer.models.transformer import Transformer
 
+OPERATORS = {**operators.operator, **axes.operator}
 IDS, REAL, SEGMENTS = "input_ids", "attention_mask", "token_type_ids"
 # Sizes of the run that is followed; torch takes 0 and 1 for numbers rather than for sizes that are open.
 _BATCH, _TOKENS = 2, 5
@@ -61,17 +61,10 @@ def inputs_of(config: ModelConfig) -> tuple[str, ...]:
     return (IDS, REAL, SEGMENTS) if config.output_stack.embed.segments > 1 else (IDS, REAL)
 
 
-@dataclass(frozen=True)
-class Written:
-    """What was written: nodes, and the bytes of all constants."""
-
-    nodes: int
-    bytes: int
-
-
-def write_graph(path: Path, network: Network, *, notes: Mapping[str, str] | None = None) -> Written:
-    """Write the graph of a network in float32, with the sizes B and S open, and `notes` into its properties. Raises
-    ConfigError for an operator that is not in the table. Above 2 GiB the weights stand in `PATH_data` beside it.
+def write_graph(path: Path, network: Network, *, notes: Mapping[str, str] | None = None) -> int:
+    """Write the graph of a network in float32, with the sizes B and S open, and `notes` into its properties; returns
+    how many nodes it has. Raises ConfigError for an operator that is not in the table. Above 2 GiB the weights stand in
+    `PATH_data` beside it.
     """
     import onnx
     from onnx import helper
@@ -98,7 +91,7 @@ def write_graph(path: Path, network: Network, *, notes: Mapping[str, str] | None
     helper.set_model_props(model, dict(notes or {}))
     large = graph.bytes > LARGEST_MESSAGE
     onnx.save_model(model, str(path), save_as_external_data=large, location=f"{path.name}_data" if large else None)
-    return Written(len(graph.nodes), graph.bytes)
+    return len(graph.nodes)
 
 
 def followed(network: Network, names: Sequence[str]) -> Any:

@@ -11,8 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from glassformer.base.settings import Settings
-from glassformer.data.batches.batch import Flags, Integers
-from glassformer.data.batches.order import below, uniform
+from glassformer.data.batches.batch import Flags, Integers, below, uniform
 
 # The label of tokens that are not masked: torch's cross-entropy ignores it.
 IGNORED = -100

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glassformer.data.batches.batch import Flags, Flat, Integers
-from glassformer.data.batches.order import shuffled
+from glassformer.data.batches.batch import Flags, Flat, Integers, shuffled
 
 # The shortest row holds about so many mean pairs: more fill better, and each token is compared with more others.
 _PAIRS = 2.4

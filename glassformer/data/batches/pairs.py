@@ -9,28 +9,21 @@ import random
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from glassformer.base.errors import ConfigError, DataError
-from glassformer.data.batches.batch import Batch, Integers
-from glassformer.data.batches.order import random_bits
+from glassformer.data.batches.batch import Batch, Integers, random_bits
 from glassformer.data.stores.store import TokenStore
 from glassformer.text.tokenizer import Tokenizer
 
 IS_NEXT, NOT_NEXT = 0, 1
 
 
-class _Pair(NamedTuple):
-    """Two spans of tokens in the store, [start, end) each, and whether the second follows the first."""
-
-    a_start: int
-    a_end: int
-    b_start: int
-    b_end: int
-    label: int
+# Two spans of tokens in the store, [start, end) each, and whether the second follows the first.
+_Pair = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -165,7 +158,7 @@ def _pairs_of(
             b_start, b_end = found
         else:
             b_start, b_end, label = a_end, bounds[end], IS_NEXT
-        yield _Pair(*_shortened(a_start, a_end, b_start, b_end, limit, rng), label)
+        yield *_shortened(a_start, a_end, b_start, b_end, limit, rng), label
         begin = end
 
 
@@ -179,10 +172,8 @@ def _neighbours_of(
         end = max(begin + 2, _enough(bounds, begin, last, target))
         cut = begin + 1 + _below(rng, end - begin - 1)
         a_start, a_end, b_start, b_end = _shortened(bounds[begin], bounds[cut], bounds[cut], bounds[end], limit, rng)
-        if rng.random() < share:
-            yield _Pair(b_start, b_end, a_start, a_end, NOT_NEXT)
-        else:
-            yield _Pair(a_start, a_end, b_start, b_end, IS_NEXT)
+        swapped = rng.random() < share
+        yield (b_start, b_end, a_start, a_end, NOT_NEXT) if swapped else (a_start, a_end, b_start, b_end, IS_NEXT)
         begin = end
 
 

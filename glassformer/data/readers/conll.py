@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from glassformer.base.errors import DataError, MissingColumnError
 from glassformer.data.readers.lines import OnBad, read_lines, stop
@@ -24,8 +25,7 @@ _DOCUMENT = "-DOCSTART-"
 WORDS, TAGS, TEXT, OFFSETS = "words", "tags", "text", "offsets"
 
 
-@dataclass(frozen=True)
-class _Cells:
+class _Cells(NamedTuple):
     cells: list[str]
     line: int
 

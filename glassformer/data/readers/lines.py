@@ -5,6 +5,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar, cast
 
@@ -32,18 +33,14 @@ class Line(NamedTuple):
 OnBad = Callable[[DataError], None]
 
 
-def stop(error: DataError) -> None:
+def stop(error: DataError, *, left_out_by: str = "") -> None:
+    error.left_out_by = left_out_by or error.left_out_by
     raise error
 
 
 def stop_unless(setting: str) -> OnBad:
     """`stop`, where `[data]` has a setting by which such rows are left out."""
-
-    def stop_naming(error: DataError) -> None:
-        error.left_out_by = setting
-        raise error
-
-    return stop_naming
+    return partial(stop, left_out_by=setting)
 
 
 class Skipped:
@@ -59,6 +56,10 @@ class Skipped:
         self.files += error.ends
         if len(self.first) < self._keep:
             self.first.append(str(error))
+
+    @property
+    def sentence(self) -> str:
+        return left_out(self.count, self.files, self.first[0])
 
 
 def left_out(count: int, files: int, first: str) -> str:

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -45,13 +45,6 @@ _OWN_SHARE, _LEAST_LETTERS = 0.1, 3
 _UNSEEN = 0.5
 
 
-class _Runs(NamedTuple):
-    """Runs of three characters of some texts: their buckets [N] and the number of the text of each [N]."""
-
-    buckets: Integers
-    owners: Integers
-
-
 def in_other_writing(texts: Sequence[str]) -> Flags:
     """Which texts have most of their letters in a script that few letters of all texts have. [E]"""
     by_text = np.zeros((len(texts), len(_NAMES)))
@@ -80,9 +73,9 @@ def _likelier(texts: Sequence[str], own: Reals, other: Reals, seen: float) -> Re
     without_itself = np.log((np.maximum(own - 1, 0) + _UNSEEN) / (max(own.sum() - 1, 0) + seen))
     likelier = np.log((other + _UNSEEN) / (other.sum() + seen)) - without_itself  # [B]
     found = np.zeros(len(texts))
-    for begin, runs in _runs(texts):
-        if len(runs.owners):
-            sums = np.bincount(runs.owners, likelier[runs.buckets])
+    for begin, buckets, owners in _runs(texts):
+        if len(owners):
+            sums = np.bincount(owners, likelier[buckets])
             found[begin : begin + len(sums)] = sums
     return found
 
@@ -90,18 +83,19 @@ def _likelier(texts: Sequence[str], own: Reals, other: Reals, seen: float) -> Re
 def _counts(texts: Sequence[str]) -> Reals:
     """How often each run occurs. [B]"""
     counts = np.zeros(_BUCKETS)
-    for _, runs in _runs(texts):
-        counts += np.bincount(runs.buckets, minlength=_BUCKETS)
+    for _, buckets, _ in _runs(texts):
+        counts += np.bincount(buckets, minlength=_BUCKETS)
     return counts
 
 
-def _runs(texts: Sequence[str]) -> Iterator[tuple[int, _Runs]]:
+def _runs(texts: Sequence[str]) -> Iterator[tuple[int, Integers, Integers]]:
+    """Runs of three characters: the first text's number, the buckets of the runs [N], and the text of each [N]."""
     for begin, codes, owners in _letters(texts):
         first, second, third = codes[:-2], codes[1:-1], codes[2:]
         same = owners[:-2] == owners[2:]
         # A linear congruence of the three, its upper bits: neighbours of one alphabet fall into different buckets.
         mixed = (first * 2654435761 + second * 40503 + third * 2246822519) & 0xFFFFFFFF
-        yield begin, _Runs((mixed * 2654435761 & 0xFFFFFFFF)[same] >> 14, owners[:-2][same])
+        yield begin, (mixed * 2654435761 & 0xFFFFFFFF)[same] >> 14, owners[:-2][same]
 
 
 def _letters(texts: Sequence[str]) -> Iterator[tuple[int, Integers, Integers]]:

@@ -16,7 +16,7 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError, from_system
 from glassformer.base.outputs import output_file
 from glassformer.data.readers.files import files_for
-from glassformer.data.readers.lines import OnBad, Skipped, left_out
+from glassformer.data.readers.lines import OnBad, Skipped
 from glassformer.data.stores.corpus import on_bad
 
 # File and number of a row in `DataError.where`, or its place in SQuAD's JSON.
@@ -73,7 +73,7 @@ class RejectsFile(Skipped):
 
     @property
     def sentence(self) -> str:
-        return f"{left_out(self.count, self.files, self.first[0])}; written to {self.path}"
+        return f"{super().sentence}; written to {self.path}"
 
 
 @contextmanager
@@ -97,16 +97,8 @@ def rejecting(path: str | Path, inputs: Iterable[str | Path] = ()) -> Iterator[R
 @contextmanager
 def bad_rows(data: Any, log: Callable[[str], None]) -> Iterator[OnBad]:
     """Inside, the handler of rows that cannot be used; at the end what was left out is logged."""
-    with nullcontext(on_bad(data)) if data.rejects is None else _rejecting(data) as bad:
+    inputs = files_for(data, [*data.files, *data.validation_files]) if data.rejects is not None else ()
+    with nullcontext(on_bad(data)) if data.rejects is None else rejecting(data.rejects, inputs) as bad:
         yield bad
-        if isinstance(bad, RejectsFile) and bad.count:
+        if isinstance(bad, Skipped) and bad.count:
             log(bad.sentence)
-        elif isinstance(bad, Skipped) and bad.count:
-            log(left_out(bad.count, bad.files, bad.first[0]))
-
-
-@contextmanager
-def _rejecting(data: Any) -> Iterator[RejectsFile]:
-    inputs = files_for(data, [*data.files, *data.validation_files])
-    with rejecting(data.rejects, inputs) as bad:
-        yield bad

@@ -119,12 +119,8 @@ def read_table(
     if names_columns(path):
         if numbers := [column for column in columns if is_number(column)]:
             raise MissingColumnError(f"{path} needs columns by name", got=f"the number {numbers[0]}", do=NAME_IT)
-        if kind == "parquet":
-            yield from parquet_rows(path, columns, optional=optional, bad=bad)
-        elif kind == "jsonl":
-            yield from json_rows(path, columns, optional=optional, bad=bad)
-        else:
-            yield from squad_rows(path, columns, optional=optional, bad=bad)
+        read = {"parquet": parquet_rows, "jsonl": json_rows}.get(kind or "", squad_rows)
+        yield from read(path, columns, optional=optional, bad=bad)
         return
     format = find_format(path, columns) if format is None else format
     records = (quoted_records if format.quoted else split_records)(path, format.delimiter, bad=bad)

@@ -14,6 +14,7 @@ from glassformer.data.readers.named_rows import json_rows, parquet_columns
 from glassformer.data.readers.squad import COLUMNS as SQUAD_COLUMNS
 
 Kind = Literal["delimited", "jsonl", "parquet", "conll", "squad"]
+FileKind = Literal["jsonl", "csv", "tsv", "parquet", "conll", "squad"]
 
 # The most bytes, lines and rows of a file that are read for this.
 _BYTES, _LINES, _ROWS = 1 << 20, 1000, 200
@@ -31,6 +32,10 @@ _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
 _NEEDS_QUOTES = ",;"
 DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
 _NAMES = {"jsonl": "JSON Lines", "parquet": "Parquet", "squad": "SQuAD's JSON"}
+_KINDS: dict[str, FileKind] = {
+    **{".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".json": "squad"},
+    **{".conll": "conll", ".conllu": "conll", ".iob": "conll", ".iob2": "conll", ".bio": "conll"},
+}
 _BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 
 
@@ -54,22 +59,9 @@ class TableFormat:
         return f"{DELIMITERS.get(self.delimiter, repr(self.delimiter))}-separated, {quoting}, {header}, {count}"
 
 
-def table_kind(path: Path) -> Literal["jsonl", "csv", "tsv", "parquet", "conll", "squad"] | None:
+def table_kind(path: Path) -> FileKind | None:
     """The kind of table by the file's name; None for plain text, where only the content can show a table."""
-    match plain_suffix(path):
-        case ".jsonl" | ".ndjson":
-            return "jsonl"
-        case ".csv":
-            return "csv"
-        case ".tsv":
-            return "tsv"
-        case ".parquet":
-            return "parquet"
-        case ".conll" | ".conllu" | ".iob" | ".iob2" | ".bio":
-            return "conll"
-        case ".json":
-            return "squad"
-    return None
+    return _KINDS.get(plain_suffix(path))
 
 
 def names_columns(path: Path) -> bool:

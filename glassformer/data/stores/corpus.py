@@ -27,8 +27,7 @@ from glassformer.data.stores.split import (
     split_of,
     text_hash,
 )
-from glassformer.data.stores.store import TokenStore, damaged
-from glassformer.data.stores.write import Placed, write_stores
+from glassformer.data.stores.store import Placed, TokenStore, damaged, write_stores
 from glassformer.text.tokenizer import Tokenizer
 
 Shares = Mapping[str, float]

@@ -6,12 +6,11 @@ N texts · W numbers of a vector
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import Field
@@ -22,14 +21,15 @@ from glassformer.base.paths import check_path
 from glassformer.base.settings import Settings
 from glassformer.bundled.travelling import PLACE
 from glassformer.data.readers.paragraphs import split_sentences
-from glassformer.features.embed import embed, vectors_of
-from glassformer.features.mix import Mix
+from glassformer.features import streams
+from glassformer.features.embed import vectors_of
 from glassformer.features.search.nearest import Floats
 from glassformer.features.search.words import LENGTHS, PAIRS, WORDS, Counted, write_words
 from glassformer.features.store import vectors_file
-from glassformer.features.streams import Content, Format, VectorsFile
+from glassformer.features.strategies import Mix
+from glassformer.features.streams import Format, VectorsFile
 from glassformer.features.vectors import Vectors, VectorsOf
-from glassformer.models.fingerprint import fingerprint
+from glassformer.models.transformer import fingerprint
 from glassformer.saved.artefact import Artefact
 from glassformer.text.words import Span
 
@@ -44,7 +44,7 @@ HELD, COUNTED = (VECTORS, TEXTS, PLACES), (WORDS, PAIRS, LENGTHS)
 # The poolings that take all tokens of a sentence; the first and the last token of a text say something of all of it.
 OF_SENTENCES = ("mean", "max")
 # Texts that become vectors together, and vectors that are read together.
-_TOGETHER, AT_ONCE = 4096, 1 << 14
+TOGETHER, AT_ONCE = 4096, 1 << 14
 
 Advances = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 """Progress through so many texts: inside, call the function with how many more are done."""
@@ -121,7 +121,7 @@ def building(
         "per": per,
     }
     format = Format(
-        lambda draft, content: _write(draft, content, facts, counting),
+        lambda draft, made: _write(draft, made, facts, counting),
         "an index",
         is_folder=True,
         with_texts=True,
@@ -160,27 +160,6 @@ def maker_of(model: Artefact, strategy: str | Mix, pooling: str, per: Per) -> Ve
     return vectors_of(model, [strategy], [pooling], spans=spans)
 
 
-def build(
-    path: str | Path,
-    records: Iterable[tuple[Mapping[str, object], str, object]],
-    model: Artefact,
-    *,
-    strategy: str | Mix = "last",
-    pooling: str = "mean",
-    per: Per | None = None,
-    named: str = "",
-) -> int:
-    """Write an index of records (text, where it is, its id) to a new directory; how many they are. Raises as `building`
-    does.
-    """
-    with building(path, model, strategy=strategy, pooling=pooling, per=per, named=named) as begun:
-        left = iter(records)
-        while some := list(islice(left, _TOGETHER)):
-            found = embed(model, begun.maker, ((values, where) for values, where, _ in some))
-            begun.file.add(list(found), [own for _, _, own in some])
-        return begun.file.texts
-
-
 def _of_length_one(each: Vectors) -> Vectors:
     """The same vectors as an index keeps them: of length 1, and of zeros where the text has no token of its own, so
     that it is like nothing.
@@ -198,43 +177,39 @@ def normalized(vectors: Floats) -> Floats:
     return (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
 
-def _write(draft: Path, content: Content, facts: Mapping[str, Any], counting: Advances) -> None:
+def _write(draft: Path, made: VectorsFile, facts: Mapping[str, Any], counting: Advances) -> None:
     """The numbers as an array with a header, the texts, where each of them begins, which vectors are zero, the
     sentences; the words.
     """
     draft.mkdir()
-    ((numbers, width),) = content.features.values()
-    assert content.said is not None
+    ((numbers, width),) = made.numbers.values()
+    said = made.folder / streams.TEXTS
     empty: list[int] = []
     with (draft / VECTORS).open("wb") as file, numbers.open("rb") as raw:
-        _header(file, "<f4", (content.rows, width))
-        for start in range(0, content.rows, AT_ONCE):
-            some = np.fromfile(raw, "<f4", min(AT_ONCE, content.rows - start) * width)
+        streams.write_header(file, "<f4", (made.rows, width))
+        for start in range(0, made.rows, AT_ONCE):
+            some = np.fromfile(raw, "<f4", min(AT_ONCE, made.rows - start) * width)
             empty += (start + np.flatnonzero(~some.reshape(-1, width).any(axis=1))).tolist()
             file.write(some.tobytes())
-    if len(empty) == content.rows:
-        raise DataError("an index needs a text with words", got=f"{content.texts:,} without any token")
-    if content.words is not None:
-        with (draft / SENTENCES).open("wb") as file, content.words[1].open("rb") as raw:
-            _header(file, "<i8", (content.rows, 3))
+    if len(empty) == made.rows:
+        raise DataError("an index needs a text with words", got=f"{made.texts:,} without any token")
+    if made.words:
+        with (draft / SENTENCES).open("wb") as file, (made.folder / streams.PLACES).open("rb") as raw:
+            streams.write_header(file, "<i8", (made.rows, 3))
             shutil.copyfileobj(raw, file, 1 << 22)
-    shutil.copyfile(content.said, draft / TEXTS)
-    places = np.zeros(content.texts + 1, np.int64)
-    with content.said.open("rb") as file:
+    shutil.copyfile(said, draft / TEXTS)
+    places = np.zeros(made.texts + 1, np.int64)
+    with said.open("rb") as file:
         for number, line in enumerate(file, start=1):
             places[number] = places[number - 1] + len(line)
     np.save(draft / PLACES, places)
-    with counting(content.texts) as advance:
-        words, pairs = write_words(content.said, draft, advance)
-    vectors = 0 if content.words is None else content.rows
+    with counting(made.texts) as advance:
+        words, pairs = write_words(said, draft, advance)
+    vectors = made.rows if made.words else 0
     checksums = {name: file_checksum(draft / name) for name in files_of(facts["per"], words)}
-    counts: dict[str, Any] = {"texts": content.texts, "vectors": vectors, "words": words, "pairs": pairs}
-    made = IndexFacts(**facts, **counts, empty=tuple(empty), checksums=checksums)
-    (draft / INDEX).write_text(sealed_json(made.model_dump(mode="json")), encoding="utf-8")
-
-
-def _header(file: BinaryIO, kind: str, shape: tuple[int, int]) -> None:
-    np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": shape})
+    counts: dict[str, Any] = {"texts": made.texts, "vectors": vectors, "words": words, "pairs": pairs}
+    whole = IndexFacts(**facts, **counts, empty=tuple(empty), checksums=checksums)
+    (draft / INDEX).write_text(sealed_json(whole.model_dump(mode="json")), encoding="utf-8")
 
 
 def _name_of(model: Artefact) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
@@ -17,11 +18,11 @@ from glassformer.base.errors import CheckpointError, ConfigError, DataError, Sha
 from glassformer.base.json_text import parse_json
 from glassformer.base.plain import counted
 from glassformer.features.embed import embed, vectors_of
-from glassformer.features.mix import Mix
 from glassformer.features.search import building, reading
 from glassformer.features.search.nearest import Backend, Floats, Integers, Reals, nearest, ordered
 from glassformer.features.search.rerank import Reranker
 from glassformer.features.search.words import largest, words_of
+from glassformer.features.strategies import Mix
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
 from glassformer.tasks.predictor import Within
@@ -94,10 +95,10 @@ class SearchIndex:
             raise DataError("an index is made of a list of texts", got=repr(texts)[:60])
         named = model if isinstance(model, str) and model.startswith(HUB) else ""
         model = _opened(model)
-        records: Iterator[tuple[dict[str, object], str, object]] = (
-            ({"text": check_text(each, f"text {number}")}, "", None) for number, each in enumerate(texts, 1)
-        )
-        building.build(path, records, model, strategy=strategy, pooling=pooling, per=per, named=named)
+        records = (({"text": check_text(each, f"text {number}")}, "") for number, each in enumerate(texts, 1))
+        with building.building(path, model, strategy=strategy, pooling=pooling, per=per, named=named) as begun:
+            while some := list(islice(records, building.TOGETHER)):
+                begun.file.add(list(embed(model, begun.maker, some)), [None] * len(some))
         return cls.open(path, model, backend=backend)
 
     @classmethod

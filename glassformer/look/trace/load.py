@@ -16,10 +16,9 @@ from glassformer.look.trace.replay import Replay, eval_copy
 from glassformer.look.trace.run import Options, Run, transformer
 from glassformer.look.trace.trace import Trace
 from glassformer.look.trace.verify import LIMITS
-from glassformer.models.fingerprint import fingerprint
 from glassformer.models.inputs import Inputs
 from glassformer.models.names import HasModule
-from glassformer.models.transformer import Transformer
+from glassformer.models.transformer import Transformer, fingerprint
 
 
 def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> Trace:

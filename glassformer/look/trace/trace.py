@@ -27,8 +27,7 @@ from glassformer.look.trace.replay import Replay
 from glassformer.look.trace.steps import listed
 from glassformer.look.trace.tensors import Tensors
 from glassformer.look.trace.verify import LIMITS, WITHOUT_WEIGHTS, Check, Verification, check, check_rounded
-from glassformer.models.fingerprint import fingerprint
-from glassformer.models.transformer import Transformer
+from glassformer.models.transformer import Transformer, fingerprint
 
 
 @dataclass(frozen=True)

@@ -9,37 +9,20 @@ from pydantic import ConfigDict, ValidationError, validate_call
 
 from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.config import ModelConfig
-from glassformer.models.families.bart import bart
-from glassformer.models.families.bert import bert
-from glassformer.models.families.distilbert import distilbert
-from glassformer.models.families.gpt2 import gpt2
-from glassformer.models.families.llama import llama
-from glassformer.models.families.marian import marian
-from glassformer.models.families.mask_matrix import mask_matrix
-from glassformer.models.families.modernbert import modernbert
-from glassformer.models.families.roberta import roberta
-from glassformer.models.families.slides import SLIDES_DO_NOT_DRAW, slides
-from glassformer.models.families.t5 import t5
-from glassformer.models.families.vaswani import tensor2tensor, vaswani2017
-
-__all__ = [
-    "FAMILIES",
-    "SLIDES_DO_NOT_DRAW",
-    "bart",
-    "bert",
-    "distilbert",
-    "family_config",
-    "gpt2",
-    "llama",
-    "marian",
-    "mask_matrix",
-    "modernbert",
-    "roberta",
-    "slides",
-    "t5",
-    "tensor2tensor",
-    "vaswani2017",
-]
+from glassformer.models.families.bart import bart as bart
+from glassformer.models.families.bert import bert as bert
+from glassformer.models.families.distilbert import distilbert as distilbert
+from glassformer.models.families.gpt2 import gpt2 as gpt2
+from glassformer.models.families.llama import llama as llama
+from glassformer.models.families.marian import marian as marian
+from glassformer.models.families.mask_matrix import mask_matrix as mask_matrix
+from glassformer.models.families.modernbert import modernbert as modernbert
+from glassformer.models.families.roberta import roberta as roberta
+from glassformer.models.families.slides import SLIDES_DO_NOT_DRAW as SLIDES_DO_NOT_DRAW
+from glassformer.models.families.slides import slides as slides
+from glassformer.models.families.t5 import t5 as t5
+from glassformer.models.families.vaswani import tensor2tensor as tensor2tensor
+from glassformer.models.families.vaswani import vaswani2017 as vaswani2017
 
 FAMILIES: dict[str, Callable[..., ModelConfig]] = {
     function.__name__: function

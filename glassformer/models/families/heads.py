@@ -56,18 +56,10 @@ def token_head_of(
 ) -> TokenHeadConfig:
     """The head of each token's labels as this family has it; `direct`: without the family's own layer."""
     layer = layer_of(body)
-    if direct or not layer.of_tokens:
-        return TokenHeadConfig(labels=labels, dropout=dropout, crf=crf, spans=spans)
-    return TokenHeadConfig(
-        labels=labels,
-        transform=True,
-        transform_bias=layer.bias,
-        activation=layer.activation,
-        norm=layer.norm,
-        dropout=dropout,
-        crf=crf,
-        spans=spans,
-    )
+    values: dict[str, object] = {"labels": labels, "dropout": dropout, "crf": crf, "spans": spans}
+    if layer.of_tokens and not direct:
+        values |= {"transform": True, "transform_bias": layer.bias, "activation": layer.activation, "norm": layer.norm}
+    return TokenHeadConfig.model_validate(values)
 
 
 def with_label_heads(

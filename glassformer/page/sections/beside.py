@@ -18,8 +18,7 @@ from glassformer.features.strategies import features_of
 from glassformer.features.vectors import blocks_of, model_width
 from glassformer.look.trace.tensors import layers_of, side_of_features
 from glassformer.look.trace.trace import Trace
-from glassformer.models.fingerprint import fingerprint
-from glassformer.models.transformer import Transformer
+from glassformer.models.transformer import Transformer, fingerprint
 from glassformer.page.sections.moved import moved_section, read_adapters
 from glassformer.page.sections.vectors import strategy_record
 from glassformer.saved.artefact import Artefact

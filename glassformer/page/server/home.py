@@ -11,10 +11,9 @@ from urllib.parse import quote
 from pydantic import Field
 
 from glassformer.base.atomic import atomic_write
-from glassformer.base.cache import RECENT, cache_folder
 from glassformer.base.errors import CheckpointError, DataError
 from glassformer.base.json_text import parse_json
-from glassformer.base.paths import check_path
+from glassformer.base.paths import RECENT, cache_folder, check_path
 from glassformer.base.settings import Settings
 from glassformer.bundled.travelling import travels
 from glassformer.look.trace.trace import Trace

@@ -16,9 +16,8 @@ import torch
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batches.batch import Integers
-from glassformer.data.batches.buckets import BucketedRows
 from glassformer.data.batches.corrupt import IGNORED, MaskingSection, mask_words
-from glassformer.data.batches.pack import PackedRows
+from glassformer.data.batches.pack import BucketedRows, PackedRows
 from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.readers.files import files_of
 from glassformer.data.settings import CorpusSection, DataSection

@@ -27,9 +27,9 @@ from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.tasks.writing.pair_source import TextPair
 from glassformer.tasks.writing.scored import ScoredPair, ScoredText, ScoredToken
 from glassformer.tasks.writing.writers import check_translates, check_writes, opening_of, room_of, special_ids
-from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Encoding, Tokenizer
 from glassformer.text.windows import Window, windows
+from glassformer.text.words import ids_of
 
 # Target tokens that go through the decoder together, padding included.
 _TOGETHER = 8192

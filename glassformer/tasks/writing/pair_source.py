@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from glassformer.data.batches.batch import Flat, Integers, Texts
+from glassformer.data.batches.batch import Flat, Integers, Order, Texts, key_of
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.order import Order, key_of
 from glassformer.data.batches.pack_pairs import PackedPairs, choose_rooms, pack_pairs
 from glassformer.data.readers.parallel import TARGET
 from glassformer.data.stores.split import Split

@@ -41,9 +41,9 @@ from glassformer.tasks.writing.translation import (
     unknown_characters,
     unknown_of,
 )
-from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
+from glassformer.text.words import ids_of
 
 # Tokens of a translation for each token of its source, and beside these, where no number is asked for.
 _LONGER, _MORE = 2, 16

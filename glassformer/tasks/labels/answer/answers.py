@@ -27,8 +27,8 @@ from glassformer.scoring.exact_match import answer_by_overlap, answer_measure, e
 from glassformer.scoring.score import THIS_MODEL, Scores
 from glassformer.tasks.answered import SHOWN, Answered, Guess, InWords
 from glassformer.tasks.rows import located, not_finite
-from glassformer.text.parts import encoded_parts
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.words import encoded_parts
 
 Reals = npt.NDArray[np.float64]
 

@@ -5,9 +5,8 @@ B rows · S tokens of a row · N masked words, padded to the same number in each
 
 from typing import Any, Self
 
-from glassformer.data.batches.buckets import BucketedRows
 from glassformer.data.batches.corrupt import MaskingSection
-from glassformer.data.batches.pack import Frame, PackedRows
+from glassformer.data.batches.pack import BucketedRows, Frame, PackedRows
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore

@@ -19,12 +19,11 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
-from glassformer.data.batches.batch import Flat, Integers, Texts
+from glassformer.data.batches.batch import Flat, Integers, Texts, key_of
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.data.batches.order import key_of
 from glassformer.data.batches.pack_pairs import PackedPairs, pack_pairs
-from glassformer.data.readers.dialogues import Dialogue, read_dialogues
 from glassformer.data.readers.lines import OnBad
+from glassformer.data.readers.read import Dialogue, read_dialogues
 from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.options import WritingOptions

@@ -12,7 +12,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
-from glassformer.data.readers.dialogues import in_a_line
+from glassformer.data.readers.read import in_a_line
 from glassformer.decode.asked import reply_search, search_settings
 from glassformer.decode.request import Hypothesis, log_probability_of, score_of
 from glassformer.decode.step import Wanted
@@ -24,9 +24,9 @@ from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.generator import GeneratedToken, Prompt, generated
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import Writer, of_sentence
-from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside
+from glassformer.text.words import ids_of
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from glassformer.tasks.writing.chat.turns import TurnWriter, messages_of, opened
 from glassformer.tasks.writing.generator import Generate, Generation
 from glassformer.tasks.writing.writers import Writer
 from glassformer.text.chat_template import MARKS, Message
-from glassformer.text.parts import encoded_parts, ids_of
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.words import encoded_parts, ids_of
 
 
 class Talker(Writer[Conversation, Reply]):

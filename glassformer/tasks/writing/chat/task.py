@@ -12,8 +12,8 @@ import numpy as np
 
 from glassformer.base.errors import DataError
 from glassformer.data.batches.batch import Integers, Texts
-from glassformer.data.readers.dialogues import read_dialogues
 from glassformer.data.readers.lines import OnBad
+from glassformer.data.readers.read import read_dialogues
 from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split
 from glassformer.decode.settings import DecodeSettings

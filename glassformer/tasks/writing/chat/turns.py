@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from glassformer.base.errors import DataError
-from glassformer.data.readers.dialogues import ROLE_OF, Dialogue
+from glassformer.data.readers.read import ROLE_OF, Dialogue
 from glassformer.tasks.rows import located
 from glassformer.text.chat_template import ASSISTANT, SYSTEM, USER, ChatTemplate, Message
-from glassformer.text.parts import ids_of
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.words import ids_of
 
 
 class Lesson(NamedTuple):
