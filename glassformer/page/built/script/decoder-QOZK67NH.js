@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-6LSDDWBO.js";import"./chunk-EIKTD4YE.js";import"./chunk-4RA22I5Q.js";import"./chunk-UJTXR64U.js";import"./chunk-GJJDXA5N.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
