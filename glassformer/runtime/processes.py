@@ -8,11 +8,13 @@ import json
 import os
 import socket
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from math import prod
 from typing import Any, ClassVar, TypeVar
+from uuid import uuid4
 
 import torch
 from torch import Tensor
@@ -29,6 +31,10 @@ _LONGEST_WAIT = timedelta(hours=24)
 _LONGEST_START = timedelta(minutes=10)
 # Numbers that are summed at once: gradients are copied next to each other, a part at a time.
 _NUMBERS_OF_A_SUM = 1 << 23
+# Seconds between two looks at who has come.
+_LOOK = 0.02
+# With its number, which a fork changes, the name of this process: the same in all of its trainings.
+_ME = uuid4().hex
 
 _T = TypeVar("_T")
 
@@ -193,8 +199,7 @@ def joined(device: str, kind: type[Several] = Several) -> Iterator[Processes]:
     """The processes of a training on this kind of device, as the environment has them, connected inside; the others
     learn with which error this one ends. `kind`: what several are. Raises DeviceError, TrainingError.
     """
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    restarted = attempt != "0"
+    restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     if not is_one_of_several():
         yield Processes(restarted=restarted)
         return
@@ -207,9 +212,7 @@ def joined(device: str, kind: type[Several] = Several) -> Iterator[Processes]:
         backend = "cpu:gloo,cuda:nccl"
     try:
         whole, number, count = next(rendezvous("env://", timeout=_LONGEST_START))
-        # The launcher keeps one store: what was written before a restart, or by an earlier training, must not be found.
-        mine = PrefixStore(f"attempt {attempt}", whole)
-        store = PrefixStore(f"training {(mine.add('joined', 1) - 1) // count}", mine)
+        store, restarted = _met(PrefixStore("glassformer", whole), number, count, restarted=restarted)
         store.set_timeout(_LONGEST_START)
         before = _sockets()
         dist.init_process_group(backend, store=store, rank=number, world_size=count, timeout=_LONGEST_WAIT)
@@ -230,6 +233,34 @@ def joined(device: str, kind: type[Several] = Several) -> Iterator[Processes]:
         raise
     finally:
         dist.destroy_process_group()
+
+
+def _met(every: Store, number: int, count: int, *, restarted: bool) -> tuple[Store, bool]:
+    """The store of this training and attempt, and whether it was begun again. Raises RuntimeError if some do not come.
+
+    The launcher keeps one store, in which nothing may be found of an earlier training or attempt. It counts restarts on
+    each machine apart, without those that another machine has caused, so the number of the attempt may differ: the
+    first process chooses a name, and gives it to those that ask until each of those alive has said that it has it.
+    """
+    if number:
+        question = uuid4().hex
+        every.set(f"question {number}", question)
+        name, again = json.loads(every.get(question))
+        every.set(f"{name} {number}", "")
+        return PrefixStore(name, every), again
+    name, me = uuid4().hex, f"{_ME} {os.getpid()}"
+    again = restarted or every.compare_set("first", "", me).decode() != me
+    until, missing = time.monotonic() + _LONGEST_START.total_seconds(), set(range(1, count))
+    while missing:
+        for each in sorted(missing):
+            if every.check([f"{name} {each}"]):
+                missing.remove(each)
+            elif every.check([f"question {each}"]):  # maybe of a process that has ended
+                every.set(every.get(f"question {each}").decode(), json.dumps([name, again]))
+        if missing and time.monotonic() > until:
+            raise RuntimeError(f"process {min(missing)} did not come")
+        time.sleep(_LOOK if missing else 0)
+    return PrefixStore(name, every), again
 
 
 def _sockets() -> set[tuple[int, int]]:

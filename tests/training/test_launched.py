@@ -4,6 +4,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,21 +27,36 @@ STEPS = 200
 class Launched:
     """A training whose processes are begun by a launcher; it checkpoints after each step."""
 
-    def __init__(self, text: Path, folder: Path, *more: str, torchrun: int | None = None, steps: int = STEPS) -> None:
-        """`torchrun`: how often it begins all processes again; None for `--processes`."""
+    def __init__(
+        self,
+        text: Path,
+        folder: Path,
+        *more: str,
+        torchrun: int | None = None,
+        machine: tuple[int, int] | None = None,
+        steps: int = STEPS,
+    ) -> None:
+        """`torchrun`: how often it begins all processes again; None for `--processes`. `machine`: the number of one of
+        two machines, with a process each, and the port where they meet.
+        """
         words = ["train", "masked-lm", str(text), "--family", "bert", "--size", "tiny", "--steps", str(steps)]
         words += ["--vocabulary", "160", "--length", "24", "--validation", "0.2", "--batch", "7", "--out", str(folder)]
         for setting in ("compile=off", "checkpoint_every=1", "evaluate_every=50", "optimizer=muon", "device=cpu"):
             words += ["--set", f"train.{setting}"]
         words += more
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+        launcher = [sys.executable, "-m", "torch.distributed.run"]
+        if machine is None:
+            launcher += ["--nproc-per-node", "2", "--standalone"]
+        else:
+            launcher += ["--nnodes", "2", "--nproc-per-node", "1", "--rdzv-id", "both"]
+            launcher += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{machine[1]}"]
         command = (
             [*ITSELF, *words, "--processes", "2"]
             if torchrun is None
             else [*launcher, "--max-restarts", str(torchrun), "-m", "glassformer", *words]
         )
         self.checkpoints = Checkpoints(folder / "checkpoints")
-        self.errors = folder.with_suffix(".errors")
+        self.errors = folder.with_suffix(f".errors-{machine[0] if machine else 0}")
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(command, stderr=errors, stdout=subprocess.DEVNULL)
 
@@ -102,6 +118,20 @@ def test_a_killed_process_is_begun_again(
     one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "broken"))
     assert one.keys() == two.keys()
     assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.long
+def test_a_killed_process_of_one_machine_is_begun_again_with_that_of_the_other(text: Path, tmp_path: Path) -> None:
+    """Only the torchrun of its machine counts the restart. Without `--resume`: who was begun again goes on."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    machines = [Launched(text, tmp_path / "run", torchrun=3, machine=(number, port)) for number in (0, 1)]
+    for machine, step in zip(machines, (3, STEPS // 2), strict=True):
+        machine.wait_for(lambda machine=machine, step=step: machine.step >= step)  # type: ignore[misc]
+        os.kill(machine.workers[0], signal.SIGKILL)
+    assert [each.end() for each in machines] == [0, 0], [each.errors.read_text() for each in machines]
+    assert machines[0].step == STEPS
 
 
 @pytest.mark.long
