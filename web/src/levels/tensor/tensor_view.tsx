@@ -54,7 +54,7 @@ export function TensorView(): VNode {
           {name.endsWith("_attention.output") && joined(store, name)}
           {head !== null && (
             <>
-              {" "}
+              {" · "}
               <a href={head}>{say`See ${headWords(name, cell, names)}`}</a>
             </>
           )}

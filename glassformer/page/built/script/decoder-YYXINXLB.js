@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-AC77U7L3.js";import"./chunk-VHJQJZEO.js";import"./chunk-MNVN3OV7.js";import"./chunk-GDZUWAEV.js";import"./chunk-XDWNBEHP.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
