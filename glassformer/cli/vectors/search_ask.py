@@ -1,3 +1,4 @@
+import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -84,7 +85,7 @@ def search_ask(
                     continue
                 rows = []
                 for hit in hits:
-                    name = f"{hit.row:,}" if named == "row" else escaped(str(hit.id))
+                    name = f"{hit.row:,}" if named == "row" else escaped(called(hit))
                     rows.append((str(hit.rank), f"{hit.score:.4f}", name, escaped(shown_text(hit))))
                 print_table(screen, ("", score, named, "text"), rows, slice(3))
             handle.flush()
@@ -98,3 +99,10 @@ def shown_text(hit: "Hit") -> str:
     text, shown = (" ".join(each.split()) for each in (hit.text, hit.sentence or hit.text))
     before, after = ("" if text.startswith(shown) else "… "), ("" if text.endswith(shown) else " …")
     return before + (f"{shown[:160]}…" if len(shown) > 160 else shown + after)
+
+
+def called(hit: "Hit") -> str:
+    """Its id as in its file; of a text without one, its row."""
+    if hit.id is None:
+        return f"row {hit.row:,}"
+    return hit.id if isinstance(hit.id, str) else json_text.dumps(hit.id, ensure_ascii=False)

@@ -30,6 +30,9 @@ class Seen(dict[str, Tensor]):
             raise UnknownNameError(f"{name} was not seen", do=do)
         raise UnknownNameError(f"there is no tensor {name!r}", do=did_you_mean(name, self.known))
 
+    def __repr__(self) -> str:
+        return f"Seen({len(self)} of {len(self.known)} tensors)"
+
 
 class _Watcher:
     """Sees the taps of one model's modules and passes everything on to the watcher that was set before."""

@@ -14,7 +14,7 @@ from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.cli.__main__ import main
-from glassformer.cli.vectors.search_ask import shown_text
+from glassformer.cli.vectors.search_ask import called, shown_text
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.search.index import Hit, SearchIndex
 from tests.contracts.tasks import SENTENCES
@@ -151,3 +151,8 @@ def test_sentences_that_do_not_fit_the_texts_are_refused(model: Model, tmp_path:
 )
 def test_an_ellipsis_is_where_the_text_goes_on(text: str, sentence: str | None, shown: str) -> None:
     assert shown_text(Hit(1, 0.5, 0, text, None, sentence)) == shown
+
+
+@pytest.mark.parametrize(("given", "shown"), [("a1", "a1"), (7, "7"), ({"x": 1}, '{"x": 1}'), (None, "row 1,000")])
+def test_a_hit_is_called_by_its_id_as_in_its_file_or_by_its_row(given: Any, shown: str) -> None:
+    assert called(Hit(1, 0.5, 1000, "It rained.", given)) == shown

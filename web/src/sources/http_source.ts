@@ -18,8 +18,8 @@ import { bytesBeside, type Large, numbersIn, type Source, toldBeside, type Wante
 import { Together } from "./together.ts";
 import { explanationOf, type Shortened, type Told, type Written } from "./told.ts";
 
-/** A tensor of at most so many numbers can be had whole even where the run is not: a vocabulary's scores at one place. */
-const FETCHED_WHOLE = 32_768;
+/** A tensor of so many numbers can be had whole even where the run is not: scores at a place, a table 192 wide. */
+const FETCHED_WHOLE = 36_864;
 
 /** So many pictures are asked for at once: those of a block, which is computed for all of them together. */
 const DRAWN_AT_ONCE = 32;

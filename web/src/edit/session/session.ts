@@ -317,10 +317,10 @@ export class Session {
     }
     const other = this.#begun && this.#shown.model !== asked.model;
     this.#shown = asked;
-    const { level, unit } = state.value;
+    const { level, unit, tensor } = state.value;
     let inHand = inHandOf(next);
-    // A link to a view of another model names its level.
-    if (other && (level === "block" || level === "model")) inHand = { ...inHand, level: firstLevel(now.formulas) };
+    const named = level !== "model" && (level !== "block" || unit + tensor !== ""); // a view, or a part of the model
+    if (other && !named) inHand = { ...inHand, level: firstLevel(now.formulas) };
     const units = now.formulas.map((formula) => formula.unit);
     if (!units.includes(unit)) inHand = { ...inHand, unit: firstUnit(units) };
     const moved = movedChanges(before ?? [], after ?? [], old, now);

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-BKNVCVLY.js";import"./chunk-6JLBRL2F.js";import"./chunk-YF6U7ELU.js";import"./chunk-RR5CYIEH.js";import"./chunk-AXHW7BWF.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
