@@ -126,6 +126,13 @@ test("a refusal keeps its sentence", async () => {
   await assert.rejects(source.part("scaled", ""), (error) => error instanceof RefusedError && error.wanted === "gone");
 });
 
+test("a table 192 wide can be had whole, which a step of the tour multiplies", async () => {
+  answers.push([`api/runs/${KEY}/tensor`, () => file("numbers", [7, 8])]);
+  answers.push(["api/runs", () => overview({ whole: false, whole_weights: false, shapes: { table: [192, 192] } })]);
+  const source = await HttpSource.open();
+  assert.deepEqual([...((await source.tensor("table"))?.data ?? [])], [7, 8]);
+});
+
 test("of a tensor that is too large there are pictures and parts, and no digit is read from a picture", async () => {
   const shape = [200, 200];
   answers.push([`api/runs/${KEY}/pictures`, () => file("scaled", [0, 1, 128, 255], { scaled: "2.5" })]);
