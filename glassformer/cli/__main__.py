@@ -253,6 +253,7 @@ def _readable(verb: str, error: BaseException, options: Collection[str]) -> Glas
     if option is not None and getattr(error, "message", "").startswith("No such option"):
         return GlassformerError(f"{verb} has no option {option!r}", do=_hint(verb, option, near or (), options))
     message = error.format_message() if hasattr(error, "format_message") else str(error)
+    message = message.replace("Value error, ", "", 1)  # pydantic's, in what Typer says of an unknown choice
     quotes = "a text of several words needs quotes; " if message.startswith("Got unexpected extra argument") else ""
     return GlassformerError(f"{verb}: {message}", do=f"{quotes}see glassformer {verb} --help")
 

@@ -194,8 +194,8 @@ def turns_of(config: RotaryConfig, size: int) -> Turns:
 def rotary_tables(positions: Tensor, turns: Turns) -> tuple[Tensor, Tensor]:
     """Cosines and sines of the angle by which each pair is turned: twice [B or 1, 1, S, D], float64 where there is."""
     device = exact_device(positions.device)
-    wave = angles(positions, turns.rates(positions.to(device))).repeat(1, 1, 2)[:, None]  # [B or 1, 1, S, D]
-    cosine, sine = wave.cos(), wave.sin()
+    wave = angles(positions, turns.rates(positions.to(device)))[:, None]  # [B or 1, 1, S, D/2]
+    cosine, sine = wave.cos().repeat(1, 1, 1, 2), wave.sin().repeat(1, 1, 1, 2)  # [B or 1, 1, S, D]
     if turns.scale != 1.0:
         cosine, sine = cosine * turns.scale, sine * turns.scale
     if device != positions.device:
