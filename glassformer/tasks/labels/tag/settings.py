@@ -9,7 +9,7 @@ from glassformer.tasks.settings import CardWords, HeadOutputs, TaskSection
 class TagSection(TaskSection):
     """`labels` are found in the training records unless they are given. `crf`: the labels of a text are scored
     together, each with the one before it (Lafferty et al. 2001). `direct`: no layer of the family's own between states
-    and labels; by default so after a linear probe.
+    and labels; by default so after a linear probe. `case`: the segment of a token is the case of its word.
     """
 
     found: ClassVar[tuple[str, ...]] = ("labels",)
@@ -23,6 +23,8 @@ class TagSection(TaskSection):
     """Whether the labels of a text are scored together."""
     direct: bool | None = None
     """Whether scores are read from the states without a layer between; by default after a linear probe."""
+    case: bool | None = None
+    """Whether the model reads the case of each word as its segment; by default if the tokenizer drops it."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
 
@@ -32,7 +34,7 @@ class TagSection(TaskSection):
 
     @classmethod
     def of_teacher(cls) -> tuple[str, ...]:
-        return ("labels", "crf")
+        return ("labels", "crf", "case")
 
     @model_validator(mode="after")
     def _labels_differ(self) -> Self:
