@@ -160,6 +160,15 @@ def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bo
     return module, f"{summary}; not used: {_short(left)}" if left else summary
 
 
+def widened(start: Transformer, config: ModelConfig) -> Transformer:
+    """The model to start from, with as many segments as `config` has: it computes the same for each."""
+    old, new = start.config.encoder, config.encoder
+    if old is None or new is None or old.embed == new.embed:
+        return start
+    same = start.config.model_copy(update={"encoder": old.model_copy(update={"embed": new.embed})})
+    return adapt(start, same, seed=0, same_labels=True)[0].eval()
+
+
 def _short(names: list[str]) -> str:
     """Names grouped by their common module: `sentence_head.output.{bias,weight}`."""
     by_module: dict[str, list[str]] = {}

@@ -6,6 +6,12 @@ from glassformer.data.settings import Reads, RecordSection
 from glassformer.tasks.settings import CardWords, HeadOutputs, TaskSection
 
 
+_CASE = (
+    "the case of words is read from token_type_ids, which other programs must fill: 0 for a token of a word without "
+    "capitals, 1 with a capital first, 2 of capitals alone, 3 of another mixture"
+)
+
+
 class TagSection(TaskSection):
     """`labels` are found in the training records unless they are given. `crf`: the labels of a text are scored
     together, each with the one before it (Lafferty et al. 2001). `direct`: no layer of the family's own between states
@@ -31,6 +37,10 @@ class TagSection(TaskSection):
     @property
     def head_outputs(self) -> HeadOutputs:
         return HeadOutputs(self.labels)
+
+    @property
+    def not_exported(self) -> tuple[str, ...]:
+        return (_CASE,) if self.case else ()
 
     @classmethod
     def of_teacher(cls) -> tuple[str, ...]:
