@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from experiments import engines_speed, onnx_sst2, page_speed, results, search, training_speed, tuning
+from experiments import case, engines_speed, onnx_sst2, page_speed, results, search, training_speed, tuning
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -86,6 +86,7 @@ def books_page() -> str:
             *small.section(),
             *encoder.section(),
             *tuning.section(),
+            *case.section(),
             *translation.section(),
             *writing.section(),
             *chat.section(),
@@ -230,10 +231,10 @@ def _looking() -> str:
     if row is None:
         return NOT_YET
     rows = [["unused taps, share of a BERT-mini forward", f"{row['unwatched_share_of_a_forward']:.4%}"]]
-    for case, size in row["default_trace_megabytes"].items():
-        slowest, seconds = row["slowest_on_demand"][case], row["slowest_on_demand_seconds"][case]
+    for of, size in row["default_trace_megabytes"].items():
+        slowest, seconds = row["slowest_on_demand"][of], row["slowest_on_demand_seconds"][of]
         rows += [
-            [f"default trace, BERT-base, 512 words, {case}", f"{size:.1f} MB"],
+            [f"default trace, BERT-base, 512 words, {of}", f"{size:.1f} MB"],
             [f"slowest tensor of it on demand, `{slowest}`", f"{seconds:.3f} s"],
         ]
     return table(["", "measured"], rows)

@@ -37,6 +37,7 @@ def train(
         "train.learning_rate": plan.learning_rate,
         "train.seed": seed,
         **({"task.several": True} if plan.kind == "several" else {}),
+        **({"task.case": False} if plan.kind == "tag" else {}),  # the peer's models read no case
         **plan.variants.get(side, {}),
         **(settings or {}),
     }

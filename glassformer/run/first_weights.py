@@ -126,6 +126,9 @@ def spread(count: int, wanted: int) -> list[int]:
 # Parameters with a row for each label.
 LABEL_ROWS = ("sentence_head.output.", "token_head.output.", "token_head.crf.")
 
+_SEGMENT = "encoder.embed.segment.weight"
+"""Its rows that the start does not have are its first, or zero: the model computes what the start does."""
+
 # How byte-level and unigram tokenizers write the space before a word.
 _BLANKS = ("Ġ", "▁")
 
@@ -146,11 +149,24 @@ def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bo
     with torch.no_grad():
         for name in taken:
             mine[name].copy_(theirs[name])
+        if _SEGMENT in mine and _SEGMENT not in taken:
+            table = theirs.get(_SEGMENT, torch.zeros_like(mine[_SEGMENT][:1]))  # [rows, W]
+            mine[_SEGMENT].copy_(table[:1].expand_as(mine[_SEGMENT]))
+            mine[_SEGMENT][: len(table)] = table[: len(mine[_SEGMENT])]
     fresh, left = sorted(mine.keys() - set(taken)), sorted(theirs.keys() - set(taken))
     summary = f"{len(taken)} tensors taken from the start model, {len(fresh)} initialized"
     if fresh:
         summary += f": {_short(fresh)}"
     return module, f"{summary}; not used: {_short(left)}" if left else summary
+
+
+def widened(start: Transformer, config: ModelConfig) -> Transformer:
+    """The model to start from, with as many segments as `config` has: it computes the same for each."""
+    old, new = start.config.encoder, config.encoder
+    if old is None or new is None or old.embed == new.embed:
+        return start
+    same = start.config.model_copy(update={"encoder": old.model_copy(update={"embed": new.embed})})
+    return adapt(start, same, seed=0, same_labels=True)[0].eval()
 
 
 def _short(names: list[str]) -> str:

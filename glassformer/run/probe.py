@@ -24,7 +24,7 @@ from glassformer.base.errors import CheckpointError, GlassformerError
 from glassformer.base.json_text import read_sealed_line, sealed_line
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, fingerprint
-from glassformer.run.first_weights import adapt
+from glassformer.run.first_weights import adapt, widened
 from glassformer.run.frozen_states import head_of, read_states, solutions
 from glassformer.runtime.device import Log, choose_machine
 from glassformer.saved.artefact import Artefact
@@ -135,6 +135,7 @@ def probe(
     began, tasks = time.monotonic(), task.probes(start)
     if not tasks:
         return None
+    print_of, start = fingerprint(start), widened(start, task.model(start.config))
     heads = [head_of(each, start) for each in tasks]
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
     log(f"linear probe: reading training records for at most {most:.0f} s")
@@ -176,7 +177,7 @@ def probe(
     if named is not None:
         rows += f" and the names of {named.different_labels:,} labels"
     log(f"{rows}, loss in {how}: {shown} ({seconds:.0f} s); training starts from it")
-    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, seconds, fingerprint(start))
+    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, seconds, print_of)
 
 
 def beside_frozen(

@@ -122,6 +122,12 @@ class Tokenizer:
         """The different tokenizers of a pair: this one, and that of the target where it is another."""
         return (self,) if self._target is None else (self, self._target)
 
+    @property
+    def drops_case(self) -> bool:
+        """Whether it reads a capital as it reads the small letter."""
+        normalizer = self._backend.normalizer
+        return normalizer is not None and normalizer.normalize_str("A") == normalizer.normalize_str("a")
+
     def with_target(self, target: Tokenizer) -> Tokenizer:
         """The same for sources, with another one for targets. Raises TokenizerError where their special tokens differ:
         those of a model have one role each.

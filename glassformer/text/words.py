@@ -85,6 +85,19 @@ def align_words(text: str, words: Sequence[str]) -> list[Span] | None:
     return found
 
 
+# The cases of words: no capital, a capital first, capitals alone, any other mixture.
+CASES = 4
+
+
+def case_of(word: str) -> int:
+    """The number of a word's case, of CASES."""
+    if word == word.lower():
+        return 0
+    if word[1:] == word[1:].lower():
+        return 1
+    return 2 if word == word.upper() else 3
+
+
 def word_tokens(tokenizer: Tokenizer, text: str, words: Sequence[Span]) -> WordTokens:
     """Each word by itself as tokens, with the blank before it where there is one, so that each has tokens of its own. A
     word that the tokenizer turns into no token, such as a control character, is read as the unknown token.

@@ -62,6 +62,14 @@ def token_head_of(
     return TokenHeadConfig.model_validate(values)
 
 
+def with_segments(body: ModelConfig, segments: int) -> ModelConfig:
+    """The body of an encoder with at least so many segments."""
+    assert body.encoder is not None
+    embed = body.encoder.embed
+    embed = embed.model_copy(update={"segments": max(segments, embed.segments)})
+    return body.model_copy(update={"encoder": body.encoder.model_copy(update={"embed": embed})})
+
+
 def with_label_heads(
     body: ModelConfig,
     sentence_labels: int | None,

@@ -80,7 +80,7 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
     case "position":
       return say`Channel ${channel} of the pattern that tells where ${word} stands.`;
     case "segment":
-      return say`Channel ${channel} of what tells to which text ${word} belongs.`;
+      return say`Channel ${channel} of the vector of the segment of ${word}.`;
     case "sum":
       return say`Channel ${channel} of ${word} as it enters the first block.`;
     case "hidden":

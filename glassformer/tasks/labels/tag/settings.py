@@ -6,10 +6,16 @@ from glassformer.data.settings import Reads, RecordSection
 from glassformer.tasks.settings import CardWords, HeadOutputs, TaskSection
 
 
+_CASE = (
+    "the case of words is read from token_type_ids, which other programs must fill: 0 for a token of a word without "
+    "capitals, 1 with a capital first, 2 of capitals alone, 3 of another mixture"
+)
+
+
 class TagSection(TaskSection):
     """`labels` are found in the training records unless they are given. `crf`: the labels of a text are scored
     together, each with the one before it (Lafferty et al. 2001). `direct`: no layer of the family's own between states
-    and labels; by default so after a linear probe.
+    and labels; by default so after a linear probe. `case`: the segment of a token is the case of its word.
     """
 
     found: ClassVar[tuple[str, ...]] = ("labels",)
@@ -23,6 +29,8 @@ class TagSection(TaskSection):
     """Whether the labels of a text are scored together."""
     direct: bool | None = None
     """Whether scores are read from the states without a layer between; by default after a linear probe."""
+    case: bool | None = None
+    """Whether the model reads the case of each word as its segment; by default if the tokenizer drops it."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
 
@@ -30,9 +38,13 @@ class TagSection(TaskSection):
     def head_outputs(self) -> HeadOutputs:
         return HeadOutputs(self.labels)
 
+    @property
+    def not_exported(self) -> tuple[str, ...]:
+        return (_CASE,) if self.case else ()
+
     @classmethod
     def of_teacher(cls) -> tuple[str, ...]:
-        return ("labels", "crf")
+        return ("labels", "crf", "case")
 
     @model_validator(mode="after")
     def _labels_differ(self) -> Self:

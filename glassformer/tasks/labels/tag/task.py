@@ -35,7 +35,7 @@ from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import room_beside, windows
-from glassformer.text.words import find_words, word_tokens
+from glassformer.text.words import CASES, case_of, find_words, word_tokens
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -156,13 +156,21 @@ class Tag(RecordTask[Tagged, Tagging]):
         sentence, labels = example
         tokens = word_tokens(self.tokenizer, sentence.text, sentence.words)
         before, after = self.tokenizer.frame_ids
+        cases = self._cases(sentence).repeat(np.diff(tokens.first, append=len(tokens.ids)))  # [tokens]
         for window in windows(len(tokens.ids), room_beside(len(before) + len(after), self.length)):
             ids = np.concatenate([before, tokens.ids[window.start : window.end], after], dtype=np.int32)  # [S]
             marks = np.full(len(ids), IGNORED, np.int32)  # [S]
             start, end = tokens.first.searchsorted([window.first, window.last]).tolist()
-            of_words = 0 if labels is None else labels[start:end]
-            marks[tokens.first[start:end] - window.start + len(before)] = of_words
-            yield Row(ids=array("i", ids.tobytes()), labels={"tag": array("i", marks.tobytes())})
+            marks[tokens.first[start:end] - window.start + len(before)] = 0 if labels is None else labels[start:end]
+            of_tokens = array("b", bytes(len(before)) + cases[window.start : window.end].tobytes() + bytes(len(after)))
+            segments = of_tokens if self.section.case else None
+            yield Row(ids=array("i", ids.tobytes()), segments=segments, labels={"tag": array("i", marks.tobytes())})
+
+    def _cases(self, sentence: Sentence) -> npt.NDArray[np.int8]:
+        """The case of each word, [N]; 0 where none is read."""
+        if not self.section.case:
+            return np.zeros(len(sentence.words), np.int8)
+        return np.array([case_of(sentence.text[start:end]) for start, end in sentence.words], np.int8)
 
     @classmethod
     def from_records(
@@ -196,9 +204,11 @@ class Tag(RecordTask[Tagged, Tagging]):
             unlearned.note(labels, "sentences", preparation.log)
             _note_short(labels, {*found, *unlearned.places}, preparation.log)
             _note_words(sentences, preparation.log)
-        facts = preparation.facts.get("word_tag_counts")
+        facts, case = preparation.facts.get("word_tag_counts"), section.case
+        if case is None:
+            case = preparation.tokenizer.drops_case
         return cls(
-            section.model_copy(update={"labels": labels}),
+            section.model_copy(update={"labels": labels, "case": case}),
             preparation.tokenizer,
             length=preparation.data.length,
             baselines=TagBaselines.of(labels, sentences, tagged) if facts is None else TagBaselines(labels, facts),
@@ -208,12 +218,14 @@ class Tag(RecordTask[Tagged, Tagging]):
         return () if self.section.crf or self.section.direct is False else (self.with_settings(direct=True),)
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        from glassformer.models.families.heads import token_head_of
+        from glassformer.models.families.heads import token_head_of, with_segments
 
         section = self.section
         head = token_head_of(
             body, labels=len(section.labels), dropout=section.dropout, crf=section.crf, direct=bool(section.direct)
         )
+        if section.case:
+            body = with_segments(body, CASES)
         return body.model_copy(update={"token_head": head, "head": None, "sentence_head": None})
 
     @property

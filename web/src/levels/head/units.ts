@@ -90,12 +90,14 @@ export function isRightToLeft(units: readonly Unit[]): boolean {
   return count(/[\p{Script=Hebrew}\p{Script=Arabic}]/u) > count(/\p{Script=Latin}/u);
 }
 
-/** Which of two sentences each token is of; null where the text is no pair. */
+/** Which of two sentences each token is of; null where the text is no pair: the last token of a pair is of the second. */
 export function segmentsOf({ side, sentence, fetch }: Text): number[] | null {
   const found = fetch(`${side}.segments`);
   if (found === undefined) return null;
   const count = found.shape[1] ?? 0;
   const row = Math.min(sentence, (found.shape[0] ?? 1) - 1);
   const segments = range(count, (token) => at(found, [row, token]));
-  return segments.includes(0) && segments.includes(1) ? segments : null;
+  const real = fetch(`${side}.real`);
+  const last = segments.findLastIndex((_, token) => real === undefined || at(real, [row, token]) !== 0);
+  return segments[0] === 0 && segments[last] === 1 ? segments : null;
 }

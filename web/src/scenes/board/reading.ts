@@ -50,7 +50,8 @@ export function secondFrom(s: Scout): number | null {
   const tokens = tokensOf(s);
   const [first = 0, last] = tokens.filter((token) => /^(\[SEP\]|<\/s>)$/.test(written(s, token)));
   const marked = last === undefined || first === 0 ? null : first + 1;
-  return tokens.find((token) => factOf(s, "segments", token) === 1) ?? marked;
+  const tagged = factOf(s, "labelled", 0) !== undefined; // its segments are the cases of words
+  return tokens.find((token) => !tagged && factOf(s, "segments", token) === 1) ?? marked;
 }
 
 /** The first token of each word: those that a tagger was given a label for, else those that begin a word, hidden or not. */
