@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-LKWND3O3.js";import"./chunk-XXKCNKMB.js";import"./chunk-G4442FI2.js";import"./chunk-2PUD7GZZ.js";import"./chunk-SS72HMVM.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
