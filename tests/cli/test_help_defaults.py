@@ -51,12 +51,12 @@ def test_help_shows_every_argument_and_option_and_which_model_is_used(capsys: py
         assert "[[" not in usage
         assert "True" not in shown
         for name, parameter in inspect.signature(_command(verb), eval_str=True).parameters.items():
-            told_of: Any = parameter.annotation.__metadata__[0]
-            if type(told_of).__name__ == "ArgumentInfo":
-                words = (told_of.metavar or name.upper()).replace("[", "").replace("]", "").split()
+            info: Any = parameter.annotation.__metadata__[0]
+            if type(info).__name__ == "ArgumentInfo":
+                words = (info.metavar or name.upper()).replace("[", "").replace("]", "").split()
                 assert all(word in usage for word in words), (verb, name)
             else:
-                assert re.search(rf"(^|[ /]){re.escape(told_of.default.split('/')[0])} ", shown), (verb, name)
+                assert re.search(rf"(^|[ /]){re.escape(info.default.split('/')[0])} ", shown), (verb, name)
         if "[MODEL]" in usage:
             name_of_model = bundled_for(verb)
             model = re.search(r" MODEL The model: [^\[]*\[([^\]]*)\]", shown)

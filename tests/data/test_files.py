@@ -100,9 +100,9 @@ def test_what_is_told_is_short_and_names_the_first(tmp_path: Path) -> None:
     assert odd.isprintable()
     one = FoundFiles((tmp_path / "a.txt",), ())
     assert str(one) == "1 file: 1 text"
-    beside = one.beside(FoundFiles((tmp_path / "b.txt",), tuple(aside)))
-    assert all(name in beside for name in ("a.txt", "b.txt", "0.png", "4,998 more"))
-    assert len(beside) < 400
+    both = one.paired_with(FoundFiles((tmp_path / "b.txt",), tuple(aside)))
+    assert all(name in both for name in ("a.txt", "b.txt", "0.png", "4,998 more"))
+    assert len(both) < 400
 
 
 def test_patterns_stand_for_what_they_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from glassformer.base.errors import DataError
 from glassformer.cli.__main__ import main
-from glassformer.cli.vectors.embed_compare import _beside
+from glassformer.cli.vectors.embed_compare import _compared
 from glassformer.features import probe as probing
 from glassformer.features import rank as ranking
 from glassformer.features.rank import Ranked, Ranking, check_labels, rank
@@ -34,9 +34,9 @@ def test_what_tells_the_labels_apart_comes_first() -> None:
     names = [each.name for each in found.vectors]
     assert set(names[:2]) == {"good.mean", "mix.mean"}
     assert names[2] == "noise.mean"
-    assert found.vectors[0].behind is None
-    assert found.vectors[2].behind is not None
-    assert found.vectors[2].behind.high < 0
+    assert found.vectors[0].from_best is None
+    assert found.vectors[2].from_best is not None
+    assert found.vectors[2].from_best.high < 0
     assert "noise.mean" not in found.together
     assert found.mixes["mean"].shares[1] > 0.6
     frequent, tfidf = found.baselines
@@ -216,14 +216,14 @@ def test_copies_of_a_text_stay_in_one_fold(
 
 
 @pytest.mark.parametrize(
-    ("behind", "said"),
+    ("difference", "said"),
     [
         ((-0.2, -0.1), "all others score worse"),
         ((-0.2, 0.1), "not clearly different from it: most frequent"),
         ((0.1, 0.2), "better than it: most frequent"),
     ],
 )
-def test_the_verdict_names_baselines_too(behind: tuple[float, float], said: str) -> None:
+def test_the_verdict_names_baselines_too(difference: tuple[float, float], said: str) -> None:
     best = Ranked("last.mean", {}, None)
-    beside = Ranked("most frequent", {}, Interval(sum(behind) / 2, *behind))
-    assert _beside(Ranking("accuracy", 9, ("a", "b"), 2, 1, (best,), (beside,), {})) == said
+    baseline = Ranked("most frequent", {}, Interval(sum(difference) / 2, *difference))
+    assert _compared(Ranking("accuracy", 9, ("a", "b"), 2, 1, (best,), (baseline,), {})) == said

@@ -23,8 +23,8 @@ from glassformer.bundled.texts import notes, slides, slides_model
 from glassformer.features.probe import Probe
 from glassformer.features.search.index import SearchIndex
 from glassformer.page.page import page, write_document
-from glassformer.page.sections.beside import makers_beside
 from glassformer.page.sections.gradients import NAME, gradient_section, right_words
+from glassformer.page.sections.related import related_makers
 from glassformer.page.sections.sections import MAKERS, sections_of
 from glassformer.page.server import overview
 from glassformer.page.tour import pictures
@@ -72,10 +72,10 @@ def made_beside(found: Trace, name: str, model: Model, folder: Path) -> dict[str
         return {}
     assert found.original is not None
     if name == "spam":
-        return sections_of(found, makers_beside(found.original, start=model))
+        return sections_of(found, related_makers(found.original, start=model))
     index = SearchIndex.build(folder / "index", [row["says"] for row in ROWS[:9]], model)
     probe = Probe("last", "first", ("ham", "spam"), np.linspace(-1, 1, index.vector(0).size)[None], np.zeros(1))
-    return sections_of(found, makers_beside(found.original, probe=probe, index=index))
+    return sections_of(found, related_makers(found.original, probe=probe, index=index))
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from glassformer.features.strategies import SIX
 from glassformer.look.trace.tensors import layers_of
 from glassformer.page.documents import documents
 from glassformer.page.page import page, write_document
-from glassformer.page.sections.beside import makers_beside
+from glassformer.page.sections.related import related_makers
 from glassformer.page.sections.sections import sections_of
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
@@ -69,7 +69,7 @@ def made(folder: Path, strategy: str, pooling: str, labels: list[str]) -> Made:
                 weight.add_(torch.linspace(-0.01, 0.02, weight.numel()).reshape(weight.shape))
     run = model.trace(TEXTS)
     file = folder / "page.html"
-    makers = makers_beside(model.module, probe=probe_of(pipeline), index=index, start=before)
+    makers = related_makers(model.module, probe=probe_of(pipeline), index=index, start=before)
     write_document(file, lambda: page(run, title="small", megabytes=64, sections=sections_of(run, makers)))
     return Made(model, run, pipeline, index, before, file)
 
@@ -225,7 +225,7 @@ def test_a_page_without_them_says_how_to_write_one(first: Made, window: Page, tm
 
 
 def test_a_typed_text_finds_its_own_neighbours(mean: Made, browser: Browser) -> None:
-    makers = makers_beside(mean.model.module, probe=probe_of(mean.pipeline), index=mean.index)
+    makers = related_makers(mean.model.module, probe=probe_of(mean.pipeline), index=mean.index)
     offer = Offer("small", "nowhere", (TEXTS[0],), makers=makers, model=mean.model)
     desk = Desk(Models([offer], device="cpu"))
     with serving(desk, "small", (TEXTS[0],)) as address, watched(browser) as page:

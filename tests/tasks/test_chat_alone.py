@@ -20,7 +20,7 @@ from glassformer.tasks.tables import TableTask
 from glassformer.tasks.writing.chat.alone import ChatAlone, DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.task import Chat
-from glassformer.tasks.writing.chat.turns import TurnWriter, lessons, messages_of, told_apart
+from glassformer.tasks.writing.chat.turns import TurnWriter, lessons, messages_of, perspectives
 from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.text.chat_template import ChatTemplate, ChatTemplates, Message, own_templates, template_tokens
 from tests.refusals import refused
@@ -60,7 +60,7 @@ def test_each_reply_is_learned_once_and_nothing_else(
 ) -> None:
     given = dialogue(6, roles=roles)
     taught: list[str] = []
-    for messages, learned in told_apart(given):
+    for messages, learned in perspectives(given):
         for each in lessons(writer, messages, learned, room=room, history=history):
             if each is None:
                 continue
@@ -85,7 +85,7 @@ def test_spans_are_the_same_by_the_mark_and_by_what_a_template_adds(writer: Turn
     text = own_templates(writer.tokenizer).texts["default"]
     plain = text.replace("{%- generation -%}", "").replace("{%- endgeneration -%}", "")
     other = TurnWriter(writer.tokenizer, ChatTemplate(plain, writer.template.tokens), writer.ends)
-    for messages, learned in told_apart(dialogue(6)):
+    for messages, learned in perspectives(dialogue(6)):
         assert other.lesson(messages, learned) == writer.lesson(messages, learned)
 
 
@@ -93,7 +93,7 @@ def make(model: gf.Model, dialogues: Sequence[Dialogue], *, length: int, history
     writer = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), [model.tokenizer.end_id or 0])
     found, asked = [], Exchanges()
     for each in dialogues:
-        for messages, learned in told_apart(each):
+        for messages, learned in perspectives(each):
             found += [one for one in lessons(writer, messages, learned, room=length, history=history) if one]
             asked.add(messages, learned)
     return DialogueSource(found, asked, length=length, pad_id=0)
@@ -107,7 +107,7 @@ def test_the_loss_is_that_of_each_reply_alone_after_its_turns(family: str) -> No
     source = make(model, dialogues, length=WIDE)
     end, total, count = model.tokenizer.end_id, 0.0, 0
     for each in dialogues:
-        for messages, learned in told_apart(each):
+        for messages, learned in perspectives(each):
             for number, of in enumerate(learned):
                 if of:
                     turns = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), ())
@@ -153,7 +153,7 @@ def test_a_trigram_stands_beside_it_as_beside_a_language_model() -> None:
     task = ChatAlone(ChatSection(), model.tokenizer, own_templates(model.tokenizer))
     task.unigram = Unigram.count(train.target_tokens, model.tokenizer.vocabulary_size)
     scores = task.evaluate(model.module, source, limit=2)
-    scores = task.beside(scores, train, source, limit=2, log=None)
+    scores = task.with_baselines(scores, train, source, limit=2, log=None)
     assert {"unigram", "trigram", "right replies"} < set(scores.of)
     names = {"loss", "perplexity", "bits_per_byte"}
     assert names <= set(scores.of["trigram"]) < set(scores.of[THIS_MODEL])
@@ -166,7 +166,7 @@ def test_a_trigram_stands_beside_it_as_beside_a_language_model() -> None:
 def whole_ids(model: gf.Model, given: Dialogue) -> list[int]:
     """The tokens of all lessons of a dialogue that fits into a row."""
     writer = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), [model.tokenizer.end_id or 0])
-    told = [lessons(writer, messages, learned, room=WIDE, history=None) for messages, learned in told_apart(given)]
+    told = [lessons(writer, messages, learned, room=WIDE, history=None) for messages, learned in perspectives(given)]
     return [id_ for its in told for one in its if one is not None for id_ in one.ids]
 
 
@@ -277,7 +277,7 @@ def test_a_file_of_conversations_with_roles_is_read_as_it_is(tmp_path: Path) -> 
     (found,) = read_dialogues(path, column="turns", bad=lambda error: bad.append(str(error)))
     assert len(bad) == 1
     assert (found.roles, found.replies) == (("user", "assistant", "user"), (False, True, False))
-    ((messages, learned),) = told_apart(found)
+    ((messages, learned),) = perspectives(found)
     assert messages[1] == Message("assistant", "Yes")
     assert learned == (False, True, False)
 

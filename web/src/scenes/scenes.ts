@@ -45,7 +45,7 @@ export interface TourScene {
   readonly title: string;
   /** What is seen, and what can be done. */
   readonly says: string;
-  /** What it needs beside the tensors: see `page/sections/beside.py`. `told` is null where this run has no such section. */
+  /** What it needs beside the tensors: see `page/sections/related.py`. `told` is null where this run has no such section. */
   readonly section?: string;
   /** Whether a text can be written above it. */
   readonly writes?: true;

@@ -172,7 +172,7 @@ function guessed(run: RunRecord, found: ReadonlyMap<string, Tensor>): RunRecord 
   return { ...run, words: { ...run.words, answers } };
 }
 
-/** Sections about the model, whatever it reads: see `page/sections/beside.py`. The page has the texts of an index that it has. */
+/** Sections about the model, whatever it reads: see `page/sections/related.py`. The page has the texts of an index that it has. */
 const OF_MODEL = ["probe", "neighbours", "moved"];
 
 /** A run whose numbers were worked out here. */

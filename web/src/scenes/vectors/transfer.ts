@@ -28,7 +28,7 @@ interface Part {
   readonly gone: number;
 }
 
-/** As `glassformer/page/sections/beside.py` writes it. */
+/** As `glassformer/page/sections/related.py` writes it. */
 export interface Moved {
   readonly start: string;
   readonly freeze: readonly string[];

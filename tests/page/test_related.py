@@ -20,8 +20,8 @@ from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX, Mix, resolve
 from glassformer.features.vectors import stack_of
 from glassformer.look.trace.tensors import layers_of
-from glassformer.page.sections.beside import MOVED, NEIGHBOURS, PROBE, makers_beside, neighbours_section
 from glassformer.page.sections.moved import ADAPTERS, moved_section, read_adapters
+from glassformer.page.sections.related import MOVED, NEIGHBOURS, PROBE, neighbours_section, related_makers
 from glassformer.page.sections.vectors import strategy_record, vectors_record
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
@@ -149,22 +149,22 @@ def test_what_belongs_to_another_model_is_refused(model: Model, tmp_path: Path) 
     other = gf.load(small_model(tmp_path, layers=2))
     index = SearchIndex.build(tmp_path / "index", FEW, other)
     with refused(CheckpointError, do="glassformer search build"):
-        makers_beside(model.module, index=index)
+        related_makers(model.module, index=index)
     probe = Probe("last", "first", ("a", "b"), np.zeros((1, 3)), np.zeros(1))
     with refused(CheckpointError, wanted=str(model.config.encoder.width), got="3"):  # type: ignore[union-attr]
-        makers_beside(model.module, probe=probe)
+        related_makers(model.module, probe=probe)
     with refused(CheckpointError, do="--probe-out"):
-        makers_beside(model.module, probe=Probe("last", "first", ("a", "b"), np.zeros((1, 3)), np.zeros(1), "another"))
+        related_makers(model.module, probe=Probe("last", "first", ("a", "b"), np.zeros((1, 3)), np.zeros(1), "another"))
     with pytest.raises(ConfigError):
-        makers_beside(None, index=index)
-    assert makers_beside(None) == {}
+        related_makers(None, index=index)
+    assert related_makers(None) == {}
 
 
 def test_a_server_tells_them_of_each_of_its_runs(model: Model, tmp_path: Path) -> None:
     index = SearchIndex.build(tmp_path / "index", FEW, model)
     width = model.config.encoder.width  # type: ignore[union-attr]
     probe = Probe("last", "first", ("a", "b"), np.ones((1, width)), np.zeros(1))
-    makers = makers_beside(model.module, probe=probe, index=index, start=model)
+    makers = related_makers(model.module, probe=probe, index=index, start=model)
     offer = Offer("small", "nowhere", (TEXT,), makers=makers, model=model)
     with served(Desk(Models([offer], device="cpu")), Asked(model="small", texts=(TEXT,))) as page:
         run = page.overview("small", (TEXTS[1],))
