@@ -218,7 +218,7 @@ class MadeSource implements Source {
     return this.#before.training?.(mark);
   }
 
-  /** What was told beside the tensors was told of the run before the changes, but for what is told of its model. */
+  /** What came with the tensors is about the run before the changes, except for what is about its model. */
   async section(name: string): Promise<unknown> {
     return OF_MODEL.includes(name) ? this.#before.section(name) : undefined;
   }

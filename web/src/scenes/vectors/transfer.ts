@@ -22,7 +22,7 @@ interface Part {
   readonly moved: number;
   readonly change: number | null;
   readonly largest: Largest | null;
-  /** The layers beside whose weights low-rank adapters were trained. */
+  /** The layers to whose weights low-rank adapters were added and trained. */
   readonly adapted: readonly string[];
   readonly new: number;
   readonly gone: number;
