@@ -124,7 +124,7 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
-    """The real data sets: $GLASSFORMER_DATA, else `../shared/data` beside the checkout; skips where neither is."""
+    """The real data sets: $GLASSFORMER_DATA, else `../shared/data` next to the checkout; skips where neither is."""
     given = os.environ.get("GLASSFORMER_DATA")
     directory = Path(given) if given else REPOSITORY.parent / "shared" / "data"
     if not directory.is_dir():

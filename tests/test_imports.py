@@ -147,8 +147,8 @@ def test_no_files_import_one_another_in_a_circle() -> None:
     ids=["late", "for types, over three", "by name"],
 )
 def test_a_circle_is_noticed(circle: dict[str, str]) -> None:
-    beside = {"a.four": "from .one import f"}
-    graph = edges({module: (source, False) for module, source in (circle | beside).items()})
+    other = {"a.four": "from .one import f"}
+    graph = edges({module: (source, False) for module, source in (circle | other).items()})
     assert circles(graph) == [sorted(circle)]
 
 

@@ -1,4 +1,4 @@
-"""glassformer explore: one address on standard output, a page behind it, and a quiet end."""
+"""glassformer explore: one address on standard output, a page at it, and a quiet end."""
 
 import builtins
 import json

@@ -31,7 +31,7 @@ def test_every_head_stands_in_the_table_with_what_is_lost(run: Run, monkeypatch:
     assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= 80
 
 
-def test_records_have_the_numbers_behind_each_label(run: Run) -> None:
+def test_records_have_the_numbers_of_each_label(run: Run) -> None:
     told = run("heads", "en-fr", "I am a student.", "--no-importance", "--json").records
     assert len(told) == 48
     crossing = [row for row in told if row["attention"].endswith("cross_attention")]

@@ -217,7 +217,7 @@ def test_verify(run: Run, trained: Path) -> None:
 
 @pytest.mark.parametrize("text", ["[MASK]", "[MASK] [MASK] [MASK]", SENTENCE])
 def test_verify_where_words_are_no_keys(run: Run, drawn: Path, text: str) -> None:
-    """A text of nothing but masked words looks at itself, not at the padding behind it."""
+    """A text of nothing but masked words looks at itself, not at the padding after it."""
     done = run("verify", drawn, text)
     assert (done.code, done.out.count("✓")) == (0, 3), done.out
 

@@ -117,9 +117,9 @@ def test_pages_open_where_the_text_is_written(run: Run, writer: Path, chat: Path
         page.unlink()
 
 
-@pytest.mark.parametrize("beside", [("--out", "file"), ("--json",), ("--tree",), ("--stream",)], ids=" ".join)
-def test_what_a_page_is_not_beside(run: Run, writer: Path, tmp_path: Path, beside: tuple[str, ...]) -> None:
-    done = run("generate", writer, PROMPT, "--html", tmp_path / "page.html", *beside)
+@pytest.mark.parametrize("given", [("--out", "file"), ("--json",), ("--tree",), ("--stream",)], ids=" ".join)
+def test_what_excludes_a_page(run: Run, writer: Path, tmp_path: Path, given: tuple[str, ...]) -> None:
+    done = run("generate", writer, PROMPT, "--html", tmp_path / "page.html", *given)
     assert done.code == 2
     assert "Traceback" not in done.err
     assert not (tmp_path / "page.html").exists()

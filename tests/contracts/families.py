@@ -49,7 +49,7 @@ class Row:
         return random_weights(Transformer(self.config(**more)), seed=seed).to(dtype).eval()
 
     def batch(self, *, padding: Padding = "right", seed: int = 0, **more: Any) -> tuple[Inputs, Inputs | None]:
-        """Three sentences for this model; a target beside them where there is an encoder and a decoder."""
+        """Three sentences for this model; a target for each where there is an encoder and a decoder."""
         return random_batch(self.config(**more), padding=padding, seed=seed)
 
     def __str__(self) -> str:

@@ -357,9 +357,9 @@ def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> 
     row, model, folder = trained
     scores = evaluate(gf.load(folder / "run"))
     assert scores.flat() == pytest.approx(model.metrics["scores"], rel=1e-6)  # float32, in other batches
-    beside = {flat_name(system, "").removesuffix("_") for system in scores.of if system != THIS_MODEL}
-    assert beside
-    assert beside <= set(task_named(row.task).baseline_names)
+    others = {flat_name(system, "").removesuffix("_") for system in scores.of if system != THIS_MODEL}
+    assert others
+    assert others <= set(task_named(row.task).baseline_names)
 
 
 def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path]) -> None:

@@ -149,7 +149,7 @@ def test_a_layer_that_the_class_does_not_have_is_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
-def test_a_crf_goes_out_as_its_tagger_and_its_steps_stay_behind(family: str, tmp_path: Path) -> None:
+def test_a_crf_goes_out_as_its_tagger_without_its_steps(family: str, tmp_path: Path) -> None:
     bare = body(family)
     config = bare.model_copy(update={"token_head": token_head_of(bare, labels=3, crf=True)})
     state = random_weights(Transformer(config), seed=1).state_dict()

@@ -191,7 +191,7 @@ def _bytes(content: bytes) -> Callable[[Path], None]:
     return make
 
 
-# What makes the file, then what the error carries: in `wanted` beside the path, and in `got`.
+# What makes the file, then what the error carries: in `wanted` besides the path, and in `got`.
 BROKEN: list[tuple[str, Callable[[Path], None], str, str]] = [
     ("x.txt", _bytes(b""), "", "empty"),
     ("x.txt", _bytes(b" \n\t\n\n"), "", "blanks"),

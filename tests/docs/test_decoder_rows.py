@@ -71,7 +71,7 @@ def writing(**highs: float) -> dict[str, Any]:
 
 
 def text_row(transformer: tuple[float, float]) -> dict[str, Any]:
-    """Speeds of training and writing of ours, beside 100 of each recurrent network."""
+    """Speeds of training and writing of ours, and 100 of each recurrent network."""
     arms = {
         arm: {
             **MADE,

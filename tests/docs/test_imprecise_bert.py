@@ -241,7 +241,7 @@ def test_distilbert_returns_states_and_no_logits() -> None:
 
 
 def test_distilbert_has_no_pooler_and_no_segments() -> None:
-    """C-26, beside BERT, which has both."""
+    """C-26, next to BERT, which has both."""
     for config, there in ((distilbert(vocabulary_head=False), False), (bert(sentence_labels=2), True)):
         names = counts(config)
         assert any("pooler" in name for name in names) == there

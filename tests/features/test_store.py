@@ -70,7 +70,7 @@ def test_what_was_stopped_goes_on_to_the_same_file(tmp_path: Path, suffix: str) 
     assert "4 texts" in interrupt.value.__notes__[0]
     assert not stopped.exists()
     folder = tmp_path / f"stopped.{suffix}.partial"
-    with (folder / "0.f32").open("ab") as file:  # what a killed command has written behind the last whole text
+    with (folder / "0.f32").open("ab") as file:  # what a killed command has written after the last whole text
         file.write(b"half a row")
     with refused(DataError, got="4", do="--resume"):
         write(stopped, CHUNKS)

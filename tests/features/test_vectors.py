@@ -70,7 +70,7 @@ def asked() -> list[str | Mix]:
 
 
 def test_texts_have_the_vectors_that_numpy_finds_in_transformers(encoder: Model, encoder_folder: Path) -> None:
-    """All strategies and poolings in one pass, in one batch with padding, beside each text alone."""
+    """All strategies and poolings in one pass, in one batch with padding, against each text alone."""
     found = encoder.embed(TEXTS, strategy=asked(), pooling=list(POOL))
     assert set(found) == {f"{strategy}.{pooling}" for strategy in STRATEGIES for pooling in POOL}
     rows = [encoding.ids for encoding in encoder.tokenizer.encode_batch(TEXTS)]
@@ -248,7 +248,7 @@ def test_one_word_in_two_sentences(encoder: Model) -> None:
 
 @pytest.mark.parametrize("name", ["en-fr", "writer"])
 def test_one_text_of_a_model_without_tokens_before_it(name: str) -> None:
-    """Alone a text is cut into windows, beside others it is tokenized with them."""
+    """Alone a text is cut into windows, with others it is tokenized with them."""
     model = gf.load(name)
     one, *_ = model.embed(["I am a student.", "The dog sat."])
     assert np.allclose(model.embed("I am a student."), one, atol=1e-6)  # float32 of batches of one and of two

@@ -1,4 +1,4 @@
-"""The experiment behind X-11: the rule of the verdict."""
+"""The experiment of X-11: the rule of the verdict."""
 
 import re
 from typing import Any

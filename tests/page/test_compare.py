@@ -1,4 +1,4 @@
-"""Two runs beside each other on a page: A, B and A − B, and A's numbers put into B."""
+"""Two runs side by side on a page: A, B and A − B, and A's numbers put into B."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def made(name: str, english: Model, translator: Model) -> Trace:
     return (translator if name in ("en-fr", "gradients") else english).trace(TEXTS[name])
 
 
-def made_beside(found: Trace, name: str, model: Model, folder: Path) -> dict[str, Any]:
-    """The sections of an example beside its tensors."""
+def related_sections(found: Trace, name: str, model: Model, folder: Path) -> dict[str, Any]:
+    """The sections of an example besides its tensors."""
     if name == "gradients":
         return {NAME: gradient_section(found)}
     if name == "shuffled":
@@ -90,8 +90,8 @@ def runs(
             found = made(name, english, translator)
             folder = tmp_path_factory.mktemp("documents")
             file = folder / f"{name}.html"
-            beside = made_beside(found, name, english, folder)
-            write_document(file, lambda: page(found, sections=beside))
+            sections = related_sections(found, name, english, folder)
+            write_document(file, lambda: page(found, sections=sections))
             window = windows.enter_context(watched(browser, offline=True))
             show(window, file)
             known[name] = (found, window)

@@ -87,7 +87,7 @@ def mean(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def draw(page: Page, file: Path, picture: str, more: str = "") -> list[list[str]]:
-    """Open a picture; the rows of the table beside it."""
+    """Open a picture; the rows of the table next to it."""
     reach(page, file, f"level=scene&scene={picture}{more}")
     page.locator("main .twin").wait_for()
     click(page.locator("main .twin summary"))

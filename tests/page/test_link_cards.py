@@ -55,7 +55,7 @@ def test_pages_of_a_site_say_what_services_show_with_a_link(offers: list[Offer],
         assert told["og:title"]
         assert told["og:description"] == told["description"]
         assert told.get("og:url") == (f"{base}{name}.html" if base else None)
-        # Without an address it is relative: the picture is beside the page on any host.
+        # Without an address it is relative: the picture is next to the page on any host.
         assert told["og:image"] == f"{base}slides.png"
         picture = (site / "slides.png").read_bytes()
         size = [str(number) for number in struct.unpack(">II", picture[16:24])]

@@ -37,7 +37,7 @@ FEW = [f"{word} likes the {season}." for word in ("She", "He") for season in ("s
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return gf.load(small_model(tmp_path_factory.mktemp("beside"), layers=4))
+    return gf.load(small_model(tmp_path_factory.mktemp("related"), layers=4))
 
 
 @pytest.mark.sampled(12)

@@ -76,7 +76,7 @@ def test_what_joins_all_heads_is_of_none(window: Page, demo_page: Path, demo: Tr
         assert (f"all {heads} heads mixed" in told) is not own
 
 
-def test_a_weight_stands_beside_an_even_share(window: Page, shorter: Path, padded: Trace) -> None:
+def test_a_weight_is_compared_with_an_even_share(window: Page, shorter: Path, padded: Trace) -> None:
     """Of the tokens that may be looked at, padding left out: in words, in the headline, and in the formula."""
     weights = padded[WEIGHTS][1, 0, 2]
     open_to = int((weights > 0).sum())

@@ -1,4 +1,4 @@
-"""What a page is told beside the tensors: by a server that works it out, and inside an exported page."""
+"""What a page gets besides the tensors: from a server that computes it, and inside an exported page."""
 
 import json
 from typing import Any

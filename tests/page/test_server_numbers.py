@@ -299,7 +299,7 @@ def test_several_tensors_are_drawn_in_one_answer(page: Page) -> None:
 
 
 def header_and_tensors(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """A safetensors file; the order of what is told beside the tensors is not fixed."""
+    """A safetensors file; the order of what comes with the tensors is not fixed."""
     header: dict[str, Any] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return header, load(data)
 

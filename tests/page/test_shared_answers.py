@@ -89,7 +89,7 @@ def test_what_was_used_least_recently_is_forgotten_and_an_error_is_not_kept() ->
     assert kept.working == {}
 
 
-def test_texts_beside_a_page_are_read_once(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_sent_with_a_page_are_read_once(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     told = {name: page.get(f"api/{name}").json() for name in texts_of_page()}
     assert {*told} == {"tour", "pictures", "quiz"}
     monkeypatch.setattr("glassformer.page.tour._read", lambda name: pytest.fail(f"{name} was read again"))

@@ -78,10 +78,10 @@ def test_what_is_left_out_is_counted_against_all(window: Page, student_page: Pat
     assert re.search(r"\d more(?! of)", told) is None
 
 
-# --------------------------------------------------------------------------- what stands beside a picture
+# --------------------------------------------------------------------------- what is next to a picture
 
 
-def test_a_picture_has_no_number_of_another_view_beside_it(window: Page, student_page: Path) -> None:
+def test_a_picture_has_no_number_of_another_view_next_to_it(window: Page, student_page: Path) -> None:
     own = "tensor=encoder.blocks.0.self_attention.weights&cell=0,0,1,2"
     reach(window, student_page, f"level=tensor&{own}")
     window.locator(".inspector .big").wait_for()
@@ -228,7 +228,7 @@ def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, english: M
 # --------------------------------------------------------------------------- several texts on a live page
 
 
-def test_a_node_opens_beside_other_texts(browser: Browser, translator: Model) -> None:
+def test_a_node_opens_next_to_other_texts(browser: Browser, translator: Model) -> None:
     """The other texts of the page keep what their decoder reads: their own translations."""
     texts = ("She likes the summer.", "Two dogs run.")
     model = translator

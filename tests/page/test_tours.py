@@ -36,7 +36,7 @@ OF_DOCUMENTS = ("notes", "post", "guide")
 
 @pytest.fixture(scope="module")
 def told(translator: Model, student_page: Path, demo_page: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """Both tours of the translator, of the text alone and beside a longer one; the documents' of it and the slides."""
+    """Both tours of the translator, of the text alone and with a longer one; the documents' of it and the slides."""
     file = tmp_path_factory.mktemp("tours") / "two.html"
     longer = "The animal didn't cross the street because it was too tired."
     translator.trace(["I am a student.", longer]).to_html(file, title="two", megabytes=64)
@@ -115,7 +115,7 @@ def test_without_its_last_word_the_decoder_has_the_same_earlier_keys(
 
 @pytest.mark.parametrize("tour", ["translation", "decoder"])
 def test_padding_is_no_part_of_a_shorter_text(tour: str, told: Told) -> None:
-    """Beside a longer one, a text has the same sums as alone, and its own last word is left out."""
+    """With a longer one, a text has the same sums as alone, and its own last word is left out."""
     one, two = map(said, told[tour])
     changed = {"end", "cache", "stacks", "words"}
     assert one.keys() - changed

@@ -83,7 +83,7 @@ def play_and_step(opened: Page, story: Told) -> None:
     show(opened, story.file)
     first, count = len(story.tree.prompt), len(story.trace.words.inputs[0])
     at_step(opened, first)
-    # The word that is written in this step stands there; those behind it are not yet shown.
+    # The word that is written in this step is there; those after it are not yet shown.
     assert opened.locator('[data-where="now"]').count() == 1
     assert opened.locator('[data-where="hidden"]').count() == count - first - 1
     assert opened.locator('[data-given="false"]').count() == count - first
@@ -157,7 +157,7 @@ def desk_of(name: str, model: Model, folder: Path, text: str) -> Desk:
     return Desk(Models([Offer(name, model.save(folder / name), (text,))], device="cpu"))
 
 
-def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Path) -> None:
+def test_a_live_page_writes_after_what_is_typed(browser: Browser, tmp_path: Path) -> None:
     # Where less motion is asked for, what was written does not play by itself.
     desk = desk_of("writer", writer(), tmp_path, "He")
     # The window closes before the server, from which it fetches parts of its script while it is idle.

@@ -151,7 +151,7 @@ def test_masks_draw_as_text() -> None:
     )
 
 
-def test_a_drawing_may_have_other_words_above_than_beside() -> None:
+def test_a_drawing_may_have_other_words_above_than_at_its_side() -> None:
     picture = draw(torch.tensor([[True, False, True]]), ["Elle"], ["She", "is", "in"])
     assert picture.splitlines()[-1] == "Elle ■ · ■"
     assert picture.splitlines()[2] == "     e s n"

@@ -82,7 +82,7 @@ def test_a_crf_that_goes_out_is_told(tmp_path: Path) -> None:
     assert again.tag(TEXTS[0]).words
 
 
-def test_a_threshold_stays_behind_and_is_told(tmp_path: Path) -> None:
+def test_a_threshold_is_left_out_and_reported(tmp_path: Path) -> None:
     (told,) = write_foreign(model_for("answer", {"threshold": 1.5, "dropout": 0.0}), tmp_path / "out")
     assert "1.5" in told
 

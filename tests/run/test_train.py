@@ -149,7 +149,7 @@ def test_files_that_are_held_out_whole(text_file: Path, tmp_path: Path) -> None:
     model = train(values, out=tmp_path / "run", progress=NoProgress())
     assert "* Held out: held.txt" in model.card
     assert load(tmp_path / "run").evaluate() == pytest.approx(model.metrics["scores"], rel=1e-5)
-    # Nothing of the training files was held out beside them.
+    # Nothing of the training files was held out as well.
     assert model.data is not None
     assert model.data.validation == 0.0
     assert model.evaluate(held) == pytest.approx(model.metrics["scores"], rel=1e-5)

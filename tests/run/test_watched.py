@@ -110,9 +110,9 @@ def test_what_is_kept_is_what_the_model_answers(task: str) -> None:
         assert [word for word, _ in found] == [word for word, _ in expected]
         for (_, one), (_, two) in zip(found, expected, strict=True):
             assert two is None or one == pytest.approx(two, abs=1e-5)
-    text, *behind = sentence.split("\t")
+    text, *others = sentence.split("\t")
     if task != "choose":
-        check_heads(model, sentences, told, model.trace(text, *behind))
+        check_heads(model, sentences, told, model.trace(text, *others))
 
 
 def test_masked_words_are_guessed_as_fill_guesses(model: Model) -> None:

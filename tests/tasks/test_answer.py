@@ -80,7 +80,7 @@ def test_an_answer_at_either_edge_of_a_window_is_learned_there(words: Tokenizer)
     context = " ".join(WORDS)
     ids = words.ids(context)
     ahead = len(words.pair_frame_ids[0]) + len(words.ids("w1 w2 w3")) + len(words.pair_frame_ids[1])
-    behind = len(words.pair_frame_ids[2])
+    after = len(words.pair_frame_ids[2])
     at_the_end = 0
     for count in (1, 2):
         for number in range(len(WORDS) - count + 1):
@@ -90,7 +90,7 @@ def test_an_answer_at_either_edge_of_a_window_is_learned_there(words: Tokenizer)
             assert example.span is not None
             assert ids[example.span[0] : example.span[1] + 1] == right
             for row in task.rows(example):
-                passage = list(row.ids)[ahead : len(row.ids) - behind]
+                passage = list(row.ids)[ahead : len(row.ids) - after]
                 places = [at for at in range(len(passage)) if passage[at : at + len(right)] == right]
                 assert len(places) <= 1
                 start = ahead + places[0] if places else 0

@@ -46,7 +46,7 @@ def dialogue(count: int, *, roles: bool = False) -> Dialogue:
 
 
 def learned_text(writer: TurnWriter, ids: Sequence[int], flags: Sequence[int]) -> list[str]:
-    """The texts that are learned, each up to the end behind it."""
+    """The texts that are learned, each up to the end after it."""
     text = writer.tokenizer.decode([i for i, of in zip(ids, flags, strict=True) if of], skip_special=False)
     assert text.endswith("<|endoftext|>")
     return text.removesuffix("<|endoftext|>").split("<|endoftext|>")
@@ -146,7 +146,7 @@ def test_few_dialogues_are_all_learned_unless_a_whole_one_is_asked_for(kind: typ
     assert shares[3] >= 0.05
 
 
-def test_a_trigram_stands_beside_it_as_beside_a_language_model() -> None:
+def test_it_is_compared_with_a_trigram_as_a_language_model_is() -> None:
     """Counted in the whole dialogues of training, asked for the replies alone, with intervals like the model's."""
     model = talking("llama", length=WIDE)
     train, source = (make(model, [dialogue(n) for n in sizes], length=WIDE) for sizes in ((4, 5, 6), (2, 3)))
@@ -283,7 +283,7 @@ def test_a_file_of_conversations_with_roles_is_read_as_it_is(tmp_path: Path) -> 
 
 
 def test_templates_of_other_styles_can_be_learned_from() -> None:
-    """The reply and what the template writes behind it, up to the end."""
+    """The reply and what the template writes after it, up to the end."""
     tokenizer = with_marks()
     tokens = {**template_tokens(tokenizer), "bos_token": ""}
     for style in ("chatml", "brackets", "model turns"):
@@ -296,8 +296,8 @@ def test_templates_of_other_styles_can_be_learned_from() -> None:
         assert "?" not in text
 
 
-def test_nothing_is_learned_behind_the_end_of_a_reply(writer: TurnWriter) -> None:
-    """Of a template that writes a line break behind each turn, as ChatML does: the reply and its end, no more."""
+def test_nothing_is_learned_after_the_end_of_a_reply(writer: TurnWriter) -> None:
+    """Of a template that writes a line break after each turn, as ChatML does: the reply and its end, no more."""
     template = (
         "{% for message in messages %}"
         "{{ '<|' + message.role + '|>' + message.content + eos_token + '\\n' }}"

@@ -1,4 +1,4 @@
-"""The verb `generate`: what is written behind a prompt is what the logits say, alone, among others, and as a stream."""
+"""The verb `generate`: what is written after a prompt is what the logits say, alone, among others, and as a stream."""
 
 import math
 

@@ -31,7 +31,7 @@ SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_lengt
 
 
 def train(folder: Path, records: list[dict[str, Any]], task: dict[str, Any], **changes: Any) -> gf.Model:
-    """A tiny model from these records, its files beside it."""
+    """A tiny model from these records, its files next to it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "records.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     recipe = {

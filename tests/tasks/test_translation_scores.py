@@ -156,7 +156,7 @@ def test_losses_become_a_perplexity_per_token() -> None:
     assert (values["bleu"], values["loss"], values["perplexity"]) == pytest.approx((0.0, 3.0, np.exp(3.0)))
 
 
-def test_a_model_stands_beside_its_baselines() -> None:
+def test_a_model_is_compared_with_its_baselines() -> None:
     references = References([[text] for text in FIRST])
     words = TargetWords.of(zip(SOURCES, FIRST, strict=True))
     baselines = {"copy source": System(SOURCES), "unigram": System([words.translate(each) for each in SOURCES])}

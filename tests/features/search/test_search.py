@@ -186,7 +186,7 @@ CONTENTS: dict[str, Change] = {
     "vectors of another width": lambda at, told: np.save(at / "vectors.npy", drawn(20, 4, 0)),
     "another width": other(width=4),
     "numbers of 64 bits": lambda at, told: np.save(at / "vectors.npy", drawn(20, 16, 0).astype(np.float64)),
-    "places behind the end": lambda at, told: np.save(at / "places.npy", np.arange(21) * 10**9),
+    "places after the end": lambda at, told: np.save(at / "places.npy", np.arange(21) * 10**9),
     "places that go back": lambda at, told: np.save(at / "places.npy", -np.arange(21)),
     "no file of texts": lambda at, told: (at / "texts.jsonl").unlink(),
     "an empty row": other(empty=[3]),

@@ -35,7 +35,7 @@ def reduced(value: Any, root: Path) -> Any:
     if isinstance(value, dict):
         measured = value.get("measured")
         passing = {*PASSING, *(measured if isinstance(measured, list) else ())}
-        if "traced_in" in value:  # whether looking changes the answer: the sentence beside the numbers
+        if "traced_in" in value:  # whether looking changes the answer: the sentence next to the numbers
             passing.add("text")
         return {str(key): reduced(each, root) for key, each in value.items() if not _dropped(str(key), each, passing)}
     if isinstance(value, list | tuple):
