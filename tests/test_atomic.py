@@ -17,7 +17,7 @@ NEW = {"key": "new key", "one": "new one"}  # and no "two" any more
 OTHERS = {"mine": "not of this kind"}
 
 # For each line of standard input a process forked from this one, so that none has to start Python: it dies before the
-# n-th thing it does to the file system, as if it was switched off. Python tells of each beforehand.
+# n-th thing it does to the file system, as if it was switched off. Python reports each beforehand.
 PROGRAM = """
 import json, os, sys, traceback
 from pathlib import Path

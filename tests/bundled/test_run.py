@@ -62,7 +62,7 @@ def test_a_broken_promise_is_said_and_ends_with_1_and_the_demo_can_be_run_again(
 
 
 def is_whole(shown: str, out: Path) -> None:
-    """All promises are told, and the commands to go on with are commands."""
+    """All promises are stated, and the commands to go on with are commands."""
     assert demo.promise_of_english(scores_of(out / "english")).sentence in shown
     commands = [shlex.split(line) for line in shown.splitlines() if line.startswith("  glassformer ")]
     assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "translate", "train"}

@@ -1,4 +1,4 @@
-"""What cannot be done is told in one sentence, with exit code 2, and nothing is lost."""
+"""What cannot be done is refused in one sentence, with exit code 2, and nothing is lost."""
 
 import errno
 import os

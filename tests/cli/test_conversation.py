@@ -105,7 +105,7 @@ def test_quotes_around_the_name_of_a_file_are_not_in_it(
         (b"", "line 1"),
     ],
 )
-def test_a_file_of_another_shape_is_told_by_what_is_in_it(
+def test_a_file_of_another_shape_is_recognised_by_what_is_in_it(
     tmp_path: Path, content: bytes, got: str, talk: Talk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And never replaced by a conversation."""

@@ -1,4 +1,4 @@
-"""--help tells the default of every option, and it is the one that is used."""
+"""--help shows the default of every option, and it is the one that is used."""
 
 import inspect
 import re
@@ -27,7 +27,7 @@ from glassformer.saved.recipe import resolve
 from glassformer.tasks import TASKS, data_of, task_named
 
 
-def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_that_takes_a_value_shows_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     silent = []
     parts = [f"{verb} {part}" for verb, its in PARTS.items() for part in its]
     for verb in (*parts, *(verb for group in VERBS.values() for verb in group)):

@@ -51,7 +51,7 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     ]
 
 
-def test_it_is_told_by_which_settings_of_generation_a_model_writes(run: Run, tmp_path: Path) -> None:
+def test_a_note_says_by_which_settings_of_generation_a_model_writes(run: Run, tmp_path: Path) -> None:
     there = tmp_path / "theirs"
     run("export", writing().save(tmp_path / "writer"), there)
     generation = {"do_sample": True, "temperature": 0.5, "max_new_tokens": 7}

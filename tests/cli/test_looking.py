@@ -27,7 +27,7 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
 
 
-def test_explain_tells_each_correction_once_at_the_first_tensor_it_is_about(run: Run, drawn: Path) -> None:
+def test_explain_shows_each_correction_once_at_the_first_tensor_it_is_about(run: Run, drawn: Path) -> None:
     steps = run("explain", drawn, SENTENCE, "--notes", "--json").records
     told = {number: step["name"] for step in steps for number, *_ in step["notes"]}
     about = {note.number: step["name"] for step in reversed(steps) for note in notes_about(step["name"])}

@@ -170,7 +170,7 @@ def test_an_id_column_of_a_csv_comes_back(run: Run, model: Path, tmp_path: Path)
 # --------------------------------------------------------------------------- scores
 
 
-def test_training_tells_how_it_compares_with_its_baselines(model: Path) -> None:
+def test_training_says_how_it_compares_with_its_baselines(model: Path) -> None:
     metrics = load(model).metrics
     assert {"most_frequent_accuracy", "tf_idf_accuracy"} <= metrics["scores"].keys()
     low, high = metrics["intervals"]["accuracy"]

@@ -1,4 +1,4 @@
-"""What is told to programs is JSON, whatever the numbers are."""
+"""What is written for programs is JSON, whatever the numbers are."""
 
 import io
 import json

@@ -163,7 +163,7 @@ def test_letters_that_the_output_cannot_show(done: dict[str, tuple[Case, Done]])
     assert "ж" in whole.out
 
 
-def test_half_letters_are_told_by_their_codes(tmp_path: Path) -> None:
+def test_half_letters_are_reported_by_their_codes(tmp_path: Path) -> None:
     with (tmp_path / "out").open("w", encoding="utf-8", errors="backslashreplace") as handle:
         record({"model": "runs/\udcff"}, handle)
     assert json.loads((tmp_path / "out").read_bytes()) == {"model": "runs/\udcff"}

@@ -111,7 +111,7 @@ def test_damaged_metrics_are_noted(run: Run, trained: Path, tmp_path: Path) -> N
     assert str(folder / "metrics.json") in done.err
 
 
-def test_plan_tells_and_leaves_nothing(
+def test_plan_reports_and_leaves_nothing(
     run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -87,7 +87,7 @@ def as_theirs(inputs: Inputs, decoder_inputs: Inputs | None, config: ModelConfig
 
 
 def as_ours(inputs: Inputs, decoder_inputs: Inputs | None, family: str) -> tuple[Inputs, Inputs | None]:
-    """The batch as our model gets it: numbered from the left edge where theirs cannot be told otherwise."""
+    """The batch as our model gets it: numbered from the left edge where theirs cannot be given otherwise."""
     if family in NUMBERED:
         return inputs, decoder_inputs
     return _from_the_edge(inputs), None if decoder_inputs is None else _from_the_edge(decoder_inputs)

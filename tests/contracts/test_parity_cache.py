@@ -70,7 +70,7 @@ def test_document_mask_and_masked_words_hold_for_the_tokens_that_come_later(row:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_document_mask_is_told_of_all_tokens_or_of_none(first: bool) -> None:
+def test_a_document_mask_is_given_for_all_tokens_or_for_none(first: bool) -> None:
     row = next(row for row in DECODERS if row.name == "gpt2")
     _, side = sides(row, "none")
     told = replace(side, documents=TOLD["documents"])
@@ -106,7 +106,7 @@ def test_after_a_refused_step_the_cache_goes_on_as_if_nothing_had_been(wanted: s
 
 
 def test_hiding_may_begin_late() -> None:
-    """Tokens of which nothing was told are real and not hidden."""
+    """Tokens of which nothing was given are real and not hidden."""
     row = Row("gpt2", "gpt2", change=hides_words)
     _, side = sides(row, "none")
     model, late = row.model(), TOLD["masked_words"] & (torch.arange(6) > 3)

@@ -131,7 +131,7 @@ def test_a_start_that_was_folded_in_is_read(tmp_path: Path) -> None:
     torch.testing.assert_close(theirs, wanted, rtol=0, atol=1e-5)  # its sines are a float32 table
 
 
-def test_padding_that_is_not_the_last_token_is_told(tmp_path: Path) -> None:
+def test_padding_that_is_not_the_last_token_is_reported(tmp_path: Path) -> None:
     before = translator()
     special = replace(MARIAN, begin="</s>")  # trained by an earlier version: padding first
     tokenizer = train_tokenizer("bpe", TEXTS, vocabulary=300, lowercase=False, special=special)

@@ -66,7 +66,7 @@ def test_a_file_that_is_gone_while_others_are_read(tmp_path: Path) -> None:
     assert bad.files == 1
 
 
-def test_what_is_left_out_of_a_corpus_is_told_also_from_the_cache(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_what_is_left_out_of_a_corpus_is_reported_also_from_the_cache(tokenizer: Tokenizer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "a.csv").write_text(CSV)

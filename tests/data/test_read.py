@@ -250,7 +250,7 @@ def test_what_cannot_be_read_is_said_in_a_sentence(
     ("name", "content", "columns"),
     [("x.jsonl", b'{"txt": "a"}\n', "txt"), ("x.csv", b"id,txt\n1,a\n", "id, txt")],
 )
-def test_a_missing_column_is_told_with_those_that_are_there(
+def test_a_missing_column_is_reported_with_those_that_are_there(
     name: str, content: bytes, columns: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)

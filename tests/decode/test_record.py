@@ -124,7 +124,7 @@ def test_several_requests_at_once_have_trees_of_their_own() -> None:
         ]
 
 
-def test_what_is_forbidden_is_told_where_it_was_among_the_best() -> None:
+def test_what_is_forbidden_is_reported_where_it_was_among_the_best() -> None:
     model = named("marian").model(vocabulary=VOCABULARY)
     request = requests(model, 1)[0]
     free, _ = recorded(model, request, BEAM)
@@ -146,7 +146,7 @@ def test_words_that_must_occur_end_what_is_without_them() -> None:
     assert any(node.fate == "wordless" for node in tree.nodes)
 
 
-def test_a_draw_tells_its_number_and_what_was_left_out() -> None:
+def test_a_draw_records_its_number_and_what_was_left_out() -> None:
     model = named("gpt2").model(vocabulary=VOCABULARY)
     settings = DecodeSettings(method="sample", n_best=2, top_k=3, max_tokens=6, seed=5)
     tree, _ = recorded(model, requests(model, 1)[0], settings)

@@ -31,7 +31,7 @@ def test_a_word_has_a_spelling_for_each_place() -> None:
     )
 
 
-def test_where_words_cannot_be_told_apart_the_word_stands_alone() -> None:
+def test_where_words_cannot_be_separated_the_word_is_taken_alone() -> None:
     def joined(text: str) -> list[int]:
         return [len(text)]
 

@@ -22,7 +22,7 @@ SMALLER = [
     *("--set", "model.settings={layers = 1, width = 16, heads = 2, feed_forward = 16}"),
 ]
 PAGES = ("choose", "sentence-order")
-SECTIONS = (ChooseSection, SentenceOrderSection, BertSection)  # the page on sentence order tells of `train bert`, too
+SECTIONS = (ChooseSection, SentenceOrderSection, BertSection)  # the page on sentence order describes `train bert`, too
 
 
 @pytest.fixture

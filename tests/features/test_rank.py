@@ -27,7 +27,7 @@ GOOD = NOISE.copy()
 GOOD[np.arange(150), NUMBERS] += 3
 
 
-def test_what_tells_the_labels_apart_comes_first() -> None:
+def test_what_separates_the_labels_comes_first() -> None:
     layers = np.stack([NOISE, GOOD], axis=1)  # [E, K, W]
     texts = [f"the {label} text" for label in LABELS]
     found = rank({"noise.mean": NOISE, "good.mean": GOOD}, {"mean": layers}, texts, LABELS, folds=3)
@@ -149,7 +149,7 @@ def test_the_command_ranks_words_too(saved: Path, tmp_path: Path, capsys: pytest
     assert told[1]["accuracy"]["value"] == pytest.approx((36 + 32) / (80 + 32))
 
 
-def test_what_the_labels_lack_is_told_and_rows_without_one_are_set_aside(
+def test_what_the_labels_lack_is_reported_and_rows_without_one_are_set_aside(
     saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)

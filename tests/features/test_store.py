@@ -24,7 +24,7 @@ from tests.refusals import refused
 
 
 def made(begin: int, count: int) -> list[Vectors]:
-    """Vectors of which each tells its number."""
+    """Vectors of which each contains its number."""
     return [
         Vectors(f"text {n}", {"a.mean": np.full(3, n, np.float32), "b.max": np.full(2, n, np.float32)})
         for n in range(begin, begin + count)

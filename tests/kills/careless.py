@@ -1,4 +1,4 @@
-"""Two writers, to see that the harness tells them apart: one writes in place and goes on wherever it was, the other
+"""Two writers, to see that the harness distinguishes them: one writes in place and goes on wherever it was, the other
 writes whole files. Called as `python -m tests.kills.careless FOLDER`; prints what was counted, as JSON.
 """
 

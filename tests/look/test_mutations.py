@@ -139,7 +139,7 @@ def broken_field(
 
 
 UNUSED = dict.fromkeys(("fill_set", "fill_add"), ("causal", "window", "out_of_reach"))
-"""What a fill does not read unless it tells apart what is out of reach."""
+"""What a fill does not read unless it distinguishes what is out of reach."""
 
 AXES = ("channel", "token")
 OTHER_SIDE = {"inputs": "decoder_inputs", "decoder_inputs": "inputs"}

@@ -1,4 +1,4 @@
-"""Interventions as people write them: in words, by short names, refused in a sentence, and told of in the trace."""
+"""Interventions as people write them: in words, by short names, refused in a sentence, and listed in the trace."""
 
 import math
 from pathlib import Path

@@ -67,7 +67,7 @@ def test_a_question_has_one_right_choice_and_a_view(question: Question) -> None:
     assert unknown(question.view) == []
 
 
-def test_the_letter_tells_nothing() -> None:
+def test_the_letter_gives_nothing_away() -> None:
     rights = [each.right for each in questions()]
     assert len(rights) == 10
     assert all(2 <= rights.count(letter) <= 3 for letter in LETTERS)

@@ -49,7 +49,7 @@ def test_no_text_has_a_digit_of_its_own_and_each_is_short() -> None:
             assert len(re.sub(r"\{\w+\}", "x", text).split()) <= WORDS, (key, name)
 
 
-def test_the_corrections_about_bert_are_told() -> None:
+def test_the_corrections_about_bert_are_shown() -> None:
     told = {text for step in tour_texts()["bert"].values() for name, text in texts_of(step) if name == "correction"}
     assert {"C-3", "C-7", "C-17", "C-18", "C-19", "C-20", "C-21", "C-22", "C-25", "C-36", "C-39"} <= told
 
@@ -75,7 +75,7 @@ def test_english_has_all_but_the_vectors_of_two_texts(english: Model, tmp_path: 
     assert f"{sum(tensor.numel() for tensor in found.parameters.values()):,}" in texts["sizes"]
 
 
-def test_a_classifier_tells_its_own_label(classifier: Trace, tmp_path: Path) -> None:
+def test_a_classifier_shows_its_own_label(classifier: Trace, tmp_path: Path) -> None:
     (told,) = tell([written(classifier, tmp_path / "classifier.html")], "bert")
     check_steps(classifier, told)
     texts = said(told)

@@ -115,7 +115,7 @@ def test_the_address_holds_the_changes_and_back_undoes_them(window: Page, demo_p
     listed(window, 0)
 
 
-def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_told(
+def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_shown(
     window: Page, demo_page: Path, demo: Trace
 ) -> None:
     name = f"{ATTENTION}.query"
@@ -145,7 +145,7 @@ def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(win
     assert shown(window, WEIGHTS, "0,0,5,4") == 0
 
 
-def test_what_an_address_says_wrongly_is_told_and_the_page_stands(window: Page, demo_page: Path) -> None:
+def test_what_an_address_says_wrongly_is_reported_and_the_page_stands(window: Page, demo_page: Path) -> None:
     show(window, demo_page, "changes=text,0,She <img onerror%3Dalert(1)> it;nonsense;forbid,no.attention,0,0,0,0")
     window.locator(".told").first.wait_for()  # its part of the script is fetched first
     told = " ".join(window.locator(".told").all_inner_texts())
@@ -202,7 +202,7 @@ def test_a_link_to_a_view_of_another_model_opens_that_view(window: Page, tmp_pat
         window.goto("about:blank")
 
 
-def test_a_slow_run_is_told_and_can_be_stopped(window: Page) -> None:
+def test_a_slow_run_is_shown_and_can_be_stopped(window: Page) -> None:
     desk = desk_of()
     with serving(desk) as address:
         window.goto(address)

@@ -170,7 +170,7 @@ def test_the_neighbours_are_those_of_the_index(which: str, window: Page, request
         assert all(number(row[1]) == pytest.approx(by_row[int(row[2])], abs=2e-5) for row in rows)
 
 
-def test_what_moved_is_told_and_its_weight_is_opened(first: Made, window: Page) -> None:
+def test_what_moved_is_shown_and_its_weight_is_opened(first: Made, window: Page) -> None:
     _, *rows = draw(window, first.file, "transfer")
     moved = {row[0]: row for row in rows if row[2] != "0"}
     assert list(moved) == ["block 3"]

@@ -21,7 +21,7 @@ NUMBER = f"level=number&tensor={WEIGHTS}&cell=0,1,1,0"
 TEXT_SIZE = 11
 LONGEST_MOVE = 250
 
-# Keeps what each canvas was told to draw: lines with their paths, and the rectangles of cells.
+# Keeps what each canvas was made to draw: lines with their paths, and the rectangles of cells.
 _DRAWN = """(() => {
   const drawn = new Map();
   const of = ({ canvas }) => drawn.get(canvas) ?? drawn.set(canvas, { flows: [], cells: [] }).get(canvas);
@@ -177,7 +177,7 @@ def test_the_rail_folds_by_keys_and_stays_so(browser: Browser, demo_page: Path, 
         until(page, lambda: ("Looked at" in folded(page)) != stored)
 
 
-# Keeps what was told to move, how long, and the letters of what lay over the page. The clock of the page stands still:
+# Keeps what was set to move, how long, and the letters of what lay over the page. The clock of the page stands still:
 # a number that comes late does not fly, and on a busy machine all come late.
 _MOVED = """(() => {
   performance.now = () => 0;

@@ -23,7 +23,7 @@ from tests.page.serving import SENTENCES
 
 
 class Head(HTMLParser):
-    """What the head of a page tells services, by name."""
+    """What the head of a page states for services, by name."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -129,7 +129,7 @@ def asked(kernel: Kernel, path: str, wish: object = None, method: str = "") -> A
     return status, json.loads(found)
 
 
-def test_the_kernel_tells_what_the_trace_has() -> None:
+def test_the_kernel_sends_what_the_trace_has() -> None:
     found = slides_trace(dtype=torch.float32)
     kernel = Kernel(found, "slides")
     start = asked(kernel, "api/models")[1]["start"]

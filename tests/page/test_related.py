@@ -1,4 +1,4 @@
-"""What a page is told of vectors, of a regression on them, of an index, and of the model before: held to numpy."""
+"""What a page shows of vectors, of a regression on them, of an index, and of the model before: held to numpy."""
 
 import copy
 import json
@@ -61,7 +61,7 @@ def joined(told: dict[str, Any], layers: list[np.ndarray[Any, Any]]) -> np.ndarr
 
 
 @pytest.mark.parametrize("asked", [*SIX, "word", "mean:1..3", Mix((0.1, 0.2, 0.3, 0.2, 0.2), 1.5)], ids=str)
-def test_a_strategy_is_told_as_the_layers_it_adds_up(model: Model, asked: str | Mix) -> None:
+def test_a_strategy_is_sent_as_the_layers_it_adds_up(model: Model, asked: str | Mix) -> None:
     found = model.trace(TEXT)
     told = vectors_record(found)
     layers = [found[name][0].double().numpy() for name in [*told["layers"], told["word"]]]
@@ -123,7 +123,7 @@ def test_what_moved_is_counted_number_by_number(model: Model) -> None:
     assert told["head"]["numbers"] == 0
 
 
-def test_what_an_adapter_added_is_told_as_its_products(model: Model, tmp_path: Path) -> None:
+def test_what_an_adapter_added_is_sent_as_its_products(model: Model, tmp_path: Path) -> None:
     tuned = copy.deepcopy(model.module)
     layer = "encoder.blocks.2.self_attention.body.query"
     weight = dict(tuned.named_parameters())[f"{layer}.weight"]
@@ -160,7 +160,7 @@ def test_what_belongs_to_another_model_is_refused(model: Model, tmp_path: Path) 
     assert related_makers(None) == {}
 
 
-def test_a_server_tells_them_of_each_of_its_runs(model: Model, tmp_path: Path) -> None:
+def test_a_server_sends_them_for_each_of_its_runs(model: Model, tmp_path: Path) -> None:
     index = SearchIndex.build(tmp_path / "index", FEW, model)
     width = model.config.encoder.width  # type: ignore[union-attr]
     probe = Probe("last", "first", ("a", "b"), np.ones((1, width)), np.zeros(1))

@@ -1,4 +1,4 @@
-"""What a second reader who had been told nothing stumbled over on ten other screens; see test_told_plainly.py."""
+"""What a second reader without an introduction stumbled over on ten other screens; see test_told_plainly.py."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_pair_in_hand_has_both_its_numbers(window: Page, demo_page: Path, de
     assert f"1 of {int(wanted.allowed[1].sum())}" in window.locator(".pair-in-hand").inner_text()
 
 
-def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) -> None:
+def test_a_turned_pair_is_shown_with_its_numbers(window: Page, tmp_path: Path) -> None:
     row = row_named("llama")
     inputs, decoder_inputs = row.batch(padding="none")
     run = trace(row.model(dtype=torch.float32), inputs, decoder_inputs, keep="*")

@@ -77,7 +77,7 @@ def test_sections_are_what_the_functions_give() -> None:
         assert each["product"] == pytest.approx(expected.product[goal["sentence"]].tolist(), rel=1e-4, abs=1e-9)
 
 
-def test_what_is_lost_is_told_of_the_model_and_of_no_model_that_reads_nothing_new(
+def test_what_is_lost_is_sent_of_the_model_and_of_no_model_that_reads_nothing_new(
     run: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(summed, "LIVE_TEXTS", 2)

@@ -262,7 +262,7 @@ def test_so_many_at_once_and_no_more() -> None:
     run(scene())
 
 
-def test_an_error_of_ours_is_told_in_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_of_ours_is_reported_in_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
     async def broken(scope: Scope, receive: Receive, send: Send) -> None:
         raise ZeroDivisionError
 

@@ -1,4 +1,4 @@
-"""What the server tells of a run is what the trace holds: sizes, parts, pictures, heads, explanations."""
+"""What the server sends of a run is what the trace holds: sizes, parts, pictures, heads, explanations."""
 
 import itertools
 import json
@@ -45,7 +45,7 @@ def asked_trace(page: Page, model: str, texts: tuple[str, ...]) -> tuple[str, Tr
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", ALL, ids=str)
 @pytest.mark.parametrize("padding", ["none", "uneven"])
-def test_sizes_are_told_before_anything_is_computed(row: Row, padding: str) -> None:
+def test_sizes_are_known_before_anything_is_computed(row: Row, padding: str) -> None:
     inputs, decoder_inputs = row.batch(padding="none" if padding == "none" else "uneven")
     found = trace(row.model(), inputs, decoder_inputs)
     told = shapes(found)

@@ -39,7 +39,7 @@ def page(folder: Path) -> Iterator[Page]:
         yield page
 
 
-def test_the_page_is_told_what_it_can_choose_and_where_it_starts(page: Page, folder: Path) -> None:
+def test_the_page_gets_what_it_can_choose_and_where_it_starts(page: Page, folder: Path) -> None:
     answer = page.get("api/models")
     told = answer.json()
     assert [offer["name"] for offer in told["models"]] == ["slides", "small"]
@@ -48,7 +48,7 @@ def test_the_page_is_told_what_it_can_choose_and_where_it_starts(page: Page, fol
     assert page.post(told["start"]).status_code == 200
 
 
-def test_a_run_is_told_without_what_it_has_in_common_with_the_one_that_is_known(page: Page) -> None:
+def test_a_run_is_sent_without_what_it_has_in_common_with_the_one_that_is_known(page: Page) -> None:
     def asked(like: str, model: str, *texts: str) -> dict[str, Any]:
         body = json.dumps({"model": model, "texts": texts})
         return dict(page.client.post(f"/a-token/api/runs?like={like}", content=body, headers=page.headers).json())

@@ -240,7 +240,7 @@ def test_of_a_pair_only_what_one_sentence_gives_the_other_is_measured(opened: Pa
         assert told == pytest.approx(square[np.ix_(segments == 0, segments == 1)].sum(-1).mean(), abs=1e-6)
 
 
-def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
+def test_the_lens_and_the_gradients_are_shown_as_they_were_sent(
     animal: tuple[Trace, Path],
     opened: Page,  # noqa: F811
 ) -> None:
@@ -318,7 +318,7 @@ def test_the_first_number_is_a_weight_between_two_words(
     assert all(found.words.inputs[0][token].strip("▁").isalpha() for token in cell[2:])
     sizes = "all => all.filter(e => e.children.length === 0).map(e => parseFloat(getComputedStyle(e).fontSize))"
     assert min(opened.locator("math *").evaluate_all(sizes)) >= 11
-    # Two hidden words of one sentence are told apart, by what they are taken for.
+    # Two hidden words of one sentence are distinguished by what they are taken for.
     reach(opened, demo_page, "level=lens")
     assert opened.locator("tr[data-place] .hidden").all_inner_texts()[:2] == ["likes", "likes"]
     places = opened.locator("tr[data-place] > :first-child").all_inner_texts()

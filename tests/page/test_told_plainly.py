@@ -1,4 +1,4 @@
-"""What readers who had been told nothing stumbled over: each sentence of the page that misled them, held to the run."""
+"""What readers without an introduction stumbled over: each sentence of the page that misled them, held to the run."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_lowered_exponents_say_so_and_give_the_number(name: str, window: Page, d
 
 
 def test_what_is_left_out_is_counted_against_all(window: Page, student_page: Path) -> None:
-    """Each place has room for another number of terms: each tells of how many."""
+    """Each place has room for another number of terms: each says how many."""
     name = "encoder.blocks.0.feed_forward.output"
     reach(window, student_page, f"level=number&tensor={name}&cell=0,1,2")
     article = number_at(window, name, "0,1,2")

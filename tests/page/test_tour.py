@@ -44,7 +44,7 @@ def view_in(address: str) -> tuple[str, ...]:
 
 
 def tell(pages: list[Path], tour: str = "slides") -> list[dict[str, Any]]:
-    """A tour of these pages, told by the page's own code."""
+    """A tour of these pages, written by the page's own code."""
     return tell_all({tour: pages})[tour]
 
 

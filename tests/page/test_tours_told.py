@@ -1,4 +1,4 @@
-"""All tours told on every family that they suit: each page is made once, and one run of node tells them all."""
+"""All tours on every family that they suit: each page is made once, and one run of node writes them all."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def crosses(found: Trace) -> bool:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What each tour tells of each family, and the run."""
+    """What each tour says of each family, and the run."""
     folder = tmp_path_factory.mktemp("told")
     found, pages = {}, {}
     for order, row in enumerate(ALL):
@@ -49,7 +49,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 
 @pytest.mark.long
-def test_each_step_of_the_slides_is_told_on_every_family_or_says_why_not(told: Told) -> None:
+def test_each_step_of_the_slides_is_shown_on_every_family_or_says_why_not(told: Told) -> None:
     def is_told(name: str) -> None:
         found, answer = told["slides"][name]
         check_steps(found, answer)
@@ -62,7 +62,7 @@ def test_each_step_of_the_slides_is_told_on_every_family_or_says_why_not(told: T
 
 
 @pytest.mark.long
-def test_each_step_of_bert_is_told_on_every_encoder_or_says_why_not(told: Told) -> None:
+def test_each_step_of_bert_is_shown_on_every_encoder_or_says_why_not(told: Told) -> None:
     def is_told(name: str) -> None:
         found, answer = told["bert"][name]
         check_steps(found, answer)
@@ -76,7 +76,7 @@ def test_each_step_of_bert_is_told_on_every_encoder_or_says_why_not(told: Told) 
 
 @pytest.mark.long
 @pytest.mark.parametrize("tour", ["decoder", "translation"])
-def test_each_tour_is_told_on_every_model_that_it_suits(tour: str, told: Told) -> None:
+def test_each_tour_is_shown_on_every_model_that_it_suits(tour: str, told: Told) -> None:
     texts = tour_texts()[tour]
 
     def is_told(name: str) -> None:

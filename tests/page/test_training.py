@@ -173,7 +173,7 @@ def test_nothing_serious_for_those_who_cannot_see_it(browser: Browser, file: Pat
         judge_places(page, ["level=training&at=5&options=A.2"], ".scrubber", long=long)
 
 
-def test_a_run_without_sentences_shows_its_curve_and_tells_the_way(browser: Browser, run: Path, tmp_path: Path) -> None:
+def test_a_run_without_sentences_shows_its_curve_and_what_to_do(browser: Browser, run: Path, tmp_path: Path) -> None:
     for name in ("glassformer.json", "model.safetensors", "tokenizer.json", "metrics.jsonl", "metrics.json"):
         (tmp_path / name).write_bytes((run / name).read_bytes())
     load(tmp_path).trace(SENTENCES[0]).to_html(tmp_path / "page.html", training=tmp_path)
@@ -189,7 +189,7 @@ def test_a_run_without_sentences_shows_its_curve_and_tells_the_way(browser: Brow
 # --------------------------------------------------------------------------- while it trains
 
 
-def test_what_is_told_while_it_trains_comes_once(run: Path, tmp_path: Path) -> None:
+def test_what_is_sent_while_it_trains_comes_once(run: Path, tmp_path: Path) -> None:
     lines = (run / FILE).read_text().splitlines(keepends=True)
     log = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / FILE).write_text("".join(lines[:6]))
@@ -221,7 +221,7 @@ def test_what_is_told_while_it_trains_comes_once(run: Path, tmp_path: Path) -> N
     assert points["points"][0][1] == pytest.approx(np.mean([loss for _, loss, _ in many[: points["lines"]]]))
 
 
-def test_a_damaged_record_is_left_out_and_told(run: Path, tmp_path: Path) -> None:
+def test_a_damaged_record_is_left_out_and_reported(run: Path, tmp_path: Path) -> None:
     lines = (run / FILE).read_text().splitlines(keepends=True)
     damaged = json.loads(lines[4])
     damaged["loss"] = 0.0
@@ -246,7 +246,7 @@ def unfinished(run: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_server_tells_a_training_that_has_no_model_yet(unfinished: Path, run: Path) -> None:
+def test_the_server_sends_a_training_that_has_no_model_yet(unfinished: Path, run: Path) -> None:
     desk = desk_of(unfinished)
     with served(desk) as asked:
         overview = asked.overview(unfinished.name, SENTENCES)

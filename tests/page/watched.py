@@ -66,7 +66,7 @@ def _holds(page: Page, expression: str, given: object, end: float) -> bool:
 
 
 def at_rest(page: Page) -> None:
-    """Wait for what follows an input in the next tasks: the address is told to the browser one task after the picture,
+    """Wait for what follows an input in the next tasks: the address is given to the browser one task after the picture,
     and what is next to the picture is drawn one task after it. What is fetched or computed is no part of this.
     """
     page.evaluate("new Promise((done) => setTimeout(() => setTimeout(() => setTimeout(done))))")

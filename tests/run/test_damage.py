@@ -100,7 +100,7 @@ def test_who_changes_a_model_by_hand_deletes_the_line_of_the_checksum(model: Mod
 
 
 @pytest.mark.parametrize("name", ["README.md", "metrics.json", "recipe.toml"])
-def test_damage_where_no_answer_depends_on_it_is_told(
+def test_damage_where_no_answer_depends_on_it_is_reported(
     model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     model.recipe, model.card, model.metrics = resolve("classify"), "# A card\n", {"scores": {"loss": 1.5}}

@@ -1,4 +1,4 @@
-"""Imported heads answer by the verb of their task; what a task does with its scores is part of an export or is told."""
+"""Imported heads answer by the verb of their task; what a task does with its scores is in an export or is reported."""
 
 import json
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_their_tokenizer_gives_a_pair_to_their_model_as_ours_does(family: str, t
     torch.testing.assert_close(found, torch.tensor(list(wanted.values())), rtol=1e-5, atol=1e-6)  # float32, one layer
 
 
-def test_a_crf_that_goes_out_is_told(tmp_path: Path) -> None:
+def test_a_crf_that_goes_out_is_reported(tmp_path: Path) -> None:
     (told,) = write_foreign(model_for("tag", {"labels": TAGS, "crf": True}), tmp_path / "out")
     assert "CRF" in told
     again, _ = read_foreign(tmp_path / "out", Model)

@@ -39,7 +39,7 @@ def test_frozen_features_are_a_baseline_of_a_tuned_model(saved: Path, tmp_path: 
     assert [note for note in listener.notes if FROZEN in note]
 
 
-def test_minutes_for_fewer_epochs_than_usual_are_told(tokenizer: Tokenizer) -> None:
+def test_minutes_for_fewer_epochs_than_usual_are_reported(tokenizer: Tokenizer) -> None:
     task = Classify(ClassifySection(labels=("a", "b")), tokenizer, length=16, segments=False)
     probe = Probe(task, torch.zeros(2, 4), torch.zeros(2), rows_per_second=100.0)
     usual = TrainSection(minutes=4, epochs_by_data=EpochsByData())

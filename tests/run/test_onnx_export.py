@@ -49,7 +49,7 @@ def labelled(folder: Path) -> Path:
 
 
 def check_scores(model: Model, found: OnnxExport, data: Path) -> None:
-    """On labelled data all are scored, and what 8 bits cost is told."""
+    """On labelled data all are scored, and what 8 bits cost is reported."""
     rows = [json.loads(line) for line in data.read_text().splitlines()]
     (accuracy,) = (score for score in found.scores if score.name == "accuracy")
     assert accuracy.glassformer == accuracy.float32

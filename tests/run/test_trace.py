@@ -43,7 +43,7 @@ def translator(tokenizer: Tokenizer, shake: Shake, family: str = "t5", **setting
     return Model(module, tokenizer, token_settings=settings)
 
 
-def test_a_decoder_tells_what_comes_after_each_token(tokenizer: Tokenizer) -> None:
+def test_a_decoder_predicts_what_comes_after_each_token(tokenizer: Tokenizer) -> None:
     model = writer(tokenizer)
     found = model.trace(SOURCE)
     with torch.no_grad():
@@ -60,7 +60,7 @@ def test_both_kinds_of_trace_take_the_same_arguments() -> None:
         {name: value.default for name, value in options.items() if value.kind is inspect.Parameter.KEYWORD_ONLY}
         for options in (by_ids, by_text)
     )
-    of_texts, of_ids = {"choices", "target_ids"}, {"words", "candidates"}  # what texts have and ids are told
+    of_texts, of_ids = {"choices", "target_ids"}, {"words", "candidates"}  # what texts have and ids are given
     assert text.keys() - ids.keys() == of_texts
     assert ids.keys() - text.keys() == of_ids
     assert all(ids[name] == text[name] for name in ids.keys() & text.keys())

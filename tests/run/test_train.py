@@ -42,7 +42,7 @@ def test_the_scores_can_be_measured_again(run: Model, text_file: Path, tmp_path:
     assert {"loss", "perplexity", "accuracy", "unigram_loss"} <= everything.keys()
 
 
-def test_a_text_that_is_another_by_now_is_told_and_leaves_the_model_as_it_is(
+def test_a_text_that_is_another_by_now_is_reported_and_leaves_the_model_as_it_is(
     run: Model, text_file: Path, tmp_path: Path
 ) -> None:
     folder, listener = tmp_path / "run", Listener()
@@ -250,7 +250,7 @@ def test_a_text_that_fills_the_model_leaves_padding_untried(run: Model) -> None:
         assert ("padding not measured" in str(own)) != tried
 
 
-def test_a_vocabulary_that_has_to_be_larger_is_told(text_file: Path, tmp_path: Path) -> None:
+def test_a_vocabulary_that_has_to_be_larger_is_reported(text_file: Path, tmp_path: Path) -> None:
     listener = Listener()
     model = train(
         recipe(text_file, steps=1) | {"tokenizer": {"vocabulary": 8}}, out=tmp_path / "run", progress=listener
@@ -276,7 +276,7 @@ def test_nothing_was_held_out(text_file: Path, tmp_path: Path) -> None:
     assert caught.value.got == "none"
 
 
-def test_the_screen_tells_of_a_run(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_screen_shows_a_run(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train(recipe(text_file), out=tmp_path / "run", progress=ConsoleProgress())
     shown = capsys.readouterr()
     assert shown.out == ""

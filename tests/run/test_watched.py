@@ -129,7 +129,7 @@ def test_masked_words_are_guessed_as_fill_guesses(model: Model) -> None:
     check_heads(model, sentences, told, model.trace(sentence))
 
 
-def test_a_translation_is_told_with_the_probability_of_each_word_of_the_reference() -> None:
+def test_a_translation_is_shown_with_the_probability_of_each_word_of_the_reference() -> None:
     model = translating()
     source, target = "A man rides .", "Un homme court ."
     sentences = Sentences(model, [f"{source}\t{target}"])

@@ -1,4 +1,4 @@
-"""Device, precision, threads; what is not there is told in one sentence."""
+"""Device, precision, threads; what is not there is reported in one sentence."""
 
 import platform
 from collections.abc import Iterator

@@ -263,7 +263,7 @@ def examples_of(prepared: Prepared) -> list[list[Question]]:
 
 
 class Notes(NoProgress):
-    """Keeps what is told."""
+    """Keeps what is reported."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -282,7 +282,7 @@ def test_the_questions_about_a_passage_are_in_one_split(tmp_path: Path) -> None:
     assert prepared.task.section.no_answer is True
 
 
-def test_a_repaired_answer_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_repaired_answer_is_reported_with_its_place(tmp_path: Path) -> None:
     passage = "w7 w8 w9 w10 w11 end 1"
     path = rows_for(tmp_path, context=passage, answers=[{"text": "w9", "start": 7}, {"text": "gone", "start": 0}])
     notes = Notes()

@@ -1,4 +1,4 @@
-"""The word that was hidden, told to `fill` and `explain`: as the tokens that it has, each with its probability."""
+"""The word that was hidden, given to `fill` and `explain`: as the tokens that it has, each with its probability."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def english() -> gf.Model:
 
 
 def test_a_word_of_several_tokens_is_hidden_whole(english: gf.Model) -> None:
-    """What `fill` tells is what the run itself computes where as many tokens are masked."""
+    """What `fill` answers is what the run itself computes where as many tokens are masked."""
     found = english.fill(SKIT, expect=["improvisation"])
     (word,) = found.expected
     text, (ids,) = expected_tokens(english.tokenizer, SKIT, ["improvisation"])

@@ -1,4 +1,4 @@
-"""What is told of a table of pairs before training: which of its columns are not read."""
+"""What is reported of a table of pairs before training: which of its columns are not read."""
 
 import json
 from pathlib import Path

@@ -120,7 +120,7 @@ class Worsening(Toy):
         return {"loss": float(self.asked)}
 
 
-def test_a_damaged_best_model_is_told_and_the_advice_gives_the_last_weights(tmp_path: Path) -> None:
+def test_a_damaged_best_model_is_reported_and_the_advice_gives_the_last_weights(tmp_path: Path) -> None:
     said: list[str] = []
 
     def run() -> dict[str, Tensor]:

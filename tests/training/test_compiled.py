@@ -75,7 +75,7 @@ def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
     assert checkpoint.facts["compiled"] is True  # a compile that fails goes on without, and would learn the same
 
 
-def test_a_wrong_gradient_is_told_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_gradient_is_reported_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler may make wrong code: what it did to the gradient is taken back."""
     monkeypatch.setattr(
         compiler, "compiled", lambda eager: lambda batch: {n: v * torch.nan for n, v in eager(batch).items()}
@@ -132,7 +132,7 @@ class Unkind(Toy):
         return super().losses(model, batch)
 
 
-def test_a_failed_compile_is_told_and_goes_on() -> None:
+def test_a_failed_compile_is_reported_and_goes_on() -> None:
     model = toy_model()
     told: list[str] = []
     loss_and_gradient = learning(Unkind(), model, told.append)
@@ -181,7 +181,7 @@ class LaterUnkind(Toy):
 
 
 @pytest.mark.usefixtures("without_kernels")
-def test_a_later_shape_that_fails_is_told_and_goes_on() -> None:
+def test_a_later_shape_that_fails_is_reported_and_goes_on() -> None:
     model = toy_model(layers=1)
     told: list[str] = []
     loss_and_gradient = learning(LaterUnkind(), model, told.append)
@@ -193,7 +193,7 @@ def test_a_later_shape_that_fails_is_told_and_goes_on() -> None:
     assert told[0].startswith("could not compile (Unsupported")
 
 
-def test_a_way_back_that_fails_is_told_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_way_back_that_fails_is_reported_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch compiles the backward pass when it is first run, long after the forward pass went well."""
     torch._dynamo.reset()
 
@@ -276,7 +276,7 @@ def test_too_little_memory_is_not_taken_for_a_failed_compile(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("error", [ValueError, AttributeError, KeyError, IndexError])
-def test_an_error_of_ours_is_raised_and_not_told_as_a_failed_compile(error: type[Exception]) -> None:
+def test_an_error_of_ours_is_raised_and_not_reported_as_a_failed_compile(error: type[Exception]) -> None:
     class Wrong(Toy):
         def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
             raise error("ours")

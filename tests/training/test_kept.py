@@ -22,7 +22,7 @@ from tests.training.toy import Toy, toy_model, toy_settings
 
 
 class Getting(Toy):
-    """Evaluates to numbers told beforehand."""
+    """Evaluates to numbers given beforehand."""
 
     def __init__(self, *losses: float) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class FewRightAndSure(RightAndSure):
         return {**super().evaluate(model), "accuracy": len(self.seen) / 10, "targets": 20.0}
 
 
-def test_where_the_loss_decides_it_is_told_with_the_score(tmp_path: Path) -> None:
+def test_where_the_loss_decides_it_is_reported_with_the_score(tmp_path: Path) -> None:
     """The accuracy rises all the time, from 0.1 at step 0."""
     said: list[str] = []
     kept, _ = train(
@@ -138,7 +138,7 @@ def test_the_best_model_is_kept(tmp_path: Path) -> None:
 
 
 def test_the_best_of_a_run_that_was_thrown_back(tmp_path: Path) -> None:
-    """Killed after step 6, whose best no checkpoint knows, and told otherwise the second time: step 2 stays best."""
+    """Killed after step 6, whose best no checkpoint knows, and other numbers the second time: step 2 stays best."""
     settings: dict[str, Any] = {"steps": 8, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
     first = Getting(2.0, 3.0, 1.0)
     killed = fit(toy_model(), Toy(), toy_settings(**settings), out=tmp_path, held_out=first, log=lambda message: None)

@@ -164,7 +164,7 @@ def test_clipping_scales_all_gradients_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("batch", "expected"), [(512, range(4, 41, 4)), (8, [40]), (256, range(8, 41, 8))])
-def test_ten_evaluations_unless_told_or_fewer_in_a_small_run(
+def test_ten_evaluations_by_default_or_fewer_in_a_small_run(
     tmp_path: Path, batch: int, expected: Sequence[int]
 ) -> None:
     """Each looks at 512 rows; together they look at no more than a quarter of the rows of the steps."""

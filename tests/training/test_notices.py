@@ -1,4 +1,4 @@
-"""The plateau is told once, and only where it is one."""
+"""The plateau is reported once, and only where it is one."""
 
 import math
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def told(
     return found
 
 
-def test_a_loss_that_stays_at_the_unigram_entropy_is_told_once() -> None:
+def test_a_loss_that_stays_at_the_unigram_entropy_is_reported_once() -> None:
     assert told([6.05 + 0.3 * math.sin(step) for step in range(1000)], steps=1000) == [300]
 
 
@@ -53,7 +53,7 @@ def test_a_short_run_is_not_judged() -> None:
     assert told([6.0] * 99, steps=99) == []
 
 
-def test_without_a_baseline_loss_nothing_is_told() -> None:
+def test_without_a_baseline_loss_nothing_is_reported() -> None:
     assert told([6.0] * 1000, steps=1000, baseline=None) == []
 
 

@@ -101,7 +101,7 @@ def test_more_steps_later(tmp_path: Path) -> None:
     assert any("settings.steps was 4 and is now 6" in message for message in said)
 
 
-def test_a_difference_of_threads_is_told(tmp_path: Path) -> None:
+def test_a_difference_of_threads_is_reported(tmp_path: Path) -> None:
     said: list[str] = []
     train(tmp_path, steps=2)
     try:

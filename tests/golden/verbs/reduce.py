@@ -24,9 +24,9 @@ PASSING = {
     *("machine", "made_by", "megabytes", "peak_bytes", "port", "seconds", "seconds_per_text", "time"),
     *("tokens_per_second", "transformers_version", "url", "version"),
 }
-# Lists of more numbers than this are told by a checksum.
+# Lists of more numbers than this are kept as a checksum.
 SHORT = 24
-# Lists of more values than this are told by a checksum and their ends.
+# Lists of more values than this are kept as a checksum and their ends.
 LONG = 300
 
 
@@ -49,7 +49,7 @@ def reduced(value: Any, root: Path) -> Any:
 
 
 def _digested(rows: list[Any]) -> Any:
-    """A list of so many values that it is told by its ends and a checksum of the whole; else the list."""
+    """The ends of a list of so many values, and a checksum of the whole; of a shorter one the list."""
     # Counted, not measured as text: a number has more digits on one processor than on another.
     if len(rows) <= 4 or _leaves(rows) < LONG:
         return rows
