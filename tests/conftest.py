@@ -24,7 +24,7 @@ THIRD_PARTY_WARNINGS = (
     r"ignore:.*torch\.jit\.script.*:DeprecationWarning",
 )
 
-# When the collector is asked again to leave what stays: after so many more modules, as of torch's compiler, or so
+# When the collector is asked to leave what stays: after so many more modules (torch's compiler, Playwright), or so
 # many more tests: what these have left, caches of torch and reports, grows to a third of a million objects.
 FROZEN, MANY = pytest.StashKey[int](), 200
 SINCE, OFTEN = pytest.StashKey[int](), 50

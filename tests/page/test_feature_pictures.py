@@ -32,7 +32,7 @@ from tests.page.judged import judged, needs_axe
 from tests.page.serving import small_model
 from tests.page.test_browser import check
 from tests.page.test_server_browser import serving
-from tests.page.test_told_plainly import number
+from tests.page.test_plain_sentences import number
 from tests.page.watched import click, reach, turn, until, watched
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a second reader without an introduction stumbled over on ten other screens; see test_told_plainly.py."""
+"""What a second reader without an introduction stumbled over on ten other screens; see test_plain_sentences.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glassformer.bundled.texts import slides
 from glassformer.look.summaries.head_measures import MEASURES, measure, same_word
 from tests.look.rows import row_named
 from tests.page.test_browser import number_at
-from tests.page.test_told_plainly import number
+from tests.page.test_plain_sentences import number
 from tests.page.watched import reach, turn, until, watched
 
 if TYPE_CHECKING:
