@@ -31,8 +31,8 @@ from glassformer.page.server.offers import Models, Offer
 from tests.page.judged import judged, needs_axe
 from tests.page.serving import small_model
 from tests.page.test_browser import check
-from tests.page.test_server_browser import serving
 from tests.page.test_plain_sentences import number
+from tests.page.test_server_browser import serving
 from tests.page.watched import click, reach, turn, until, watched
 
 if TYPE_CHECKING:
