@@ -74,11 +74,11 @@ def test_the_learning_rate_is_that_of_the_start_and_is_kept(run: Run, asked: lis
         assert rates[times] == pytest.approx(size / start.config.output_stack.width, rel=0.05)  # to two digits
         assert f"learning rate {rates[times]:g}" in done.err
     assert rates[10] == pytest.approx(10 * rates[1], rel=0.1)
-    told = run("train", *asked, "--steps", "2", "--learning-rate", "0.0007", "--out", tmp_path / "own")
+    found = run("train", *asked, "--steps", "2", "--learning-rate", "0.0007", "--out", tmp_path / "own")
     known = read_saved_recipe(tmp_path / "own")
     assert known is not None
     assert known.train.learning_rate == 0.0007
-    assert "from the size of the start" not in told.err
+    assert "from the size of the start" not in found.err
 
 
 def test_the_time_of_several_seeds_is_that_of_all_runs(run: Run, asked: list[str]) -> None:

@@ -35,9 +35,9 @@ def test_every_option_that_takes_a_value_shows_its_default(capsys: pytest.Captur
             option: Any = getattr(parameter.annotation, "__metadata__", (None,))[0]
             if type(option).__name__ != "OptionInfo" or isinstance(parameter.default, bool):
                 continue
-            tells = "[default: " in (option.help or "")
+            shows = "[default: " in (option.help or "")
             # What is a value is shown by typer itself; what is None would not be.
-            if tells == (parameter.default is not None):
+            if shows == (parameter.default is not None):
                 silent.append((verb, name))
     assert silent == []
 

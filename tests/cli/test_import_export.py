@@ -56,8 +56,8 @@ def test_a_note_says_by_which_settings_of_generation_a_model_writes(run: Run, tm
     run("export", writing().save(tmp_path / "writer"), there)
     generation = {"do_sample": True, "temperature": 0.5, "max_new_tokens": 7}
     (there / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
-    told = run("import", there, tmp_path / "ours")
-    assert all(name in told.err for name in generation)
+    stated = run("import", there, tmp_path / "ours")
+    assert all(name in stated.err for name in generation)
     (record,) = run("import", there, tmp_path / "again", "--json").records
     assert record["generation_used"] == sorted(generation)
     assert record["generation_aside"] == {}

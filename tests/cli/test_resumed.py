@@ -92,9 +92,9 @@ def test_the_bytes_are_those_of_a_command_that_was_not_stopped(
     kill, stop = signal.SIGKILL, signal.SIGINT
     points = [("lines", 0, kill), ("lines", 64, kill), ("lines", 100, stop), ("tables", 70, kill)]
     cases = [(name, at, by, tmp_path / f"{at}-{name}") for name, at, by in points]
-    told = [(at, int(by), [*map(str, words[name]), "--out", str(out)]) for name, at, by, out in cases]
+    found = [(at, int(by), [*map(str, words[name]), "--out", str(out)]) for name, at, by, out in cases]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", STOPPED, json.dumps(told)],
+        [sys.executable, "-W", "ignore", "-c", STOPPED, json.dumps(found)],
         capture_output=True,
         text=True,
         check=True,
@@ -170,21 +170,21 @@ def test_results_that_have_changed_are_refused(
     partial, note = partial_files(out)
     whole = partial.read_bytes(), note.read_bytes()
 
-    def told() -> str:
+    def refusal() -> str:
         done = run(*words, "--resume")
         assert (done.code, done.err.count("\n")) == (2, 1)
         return str(done.err)
 
     for place in (10, 5000):
         partial.write_bytes(whole[0][:place] + b"X" + whole[0][place + 1 :])
-        assert str(partial) in told()
+        assert str(partial) in refusal()
     partial.write_bytes(whole[0][:100])
-    assert str(partial) in told()
+    assert str(partial) in refusal()
     partial.write_bytes(whole[0])
     note.write_bytes(whole[1].replace(b'"top": 5', b'"top": 6'))
-    assert str(partial) in told()
+    assert str(partial) in refusal()
     note.unlink()
-    assert str(partial) in told()
+    assert str(partial) in refusal()
     assert partial.read_bytes() == whole[0]
 
 

@@ -27,8 +27,8 @@ def test_the_tree_ends_in_the_translation(run: Run, translator: Path, words: tup
     found = json.loads(plain.out)
     assert f"→ {found['translation']}".rstrip() in tree.out
     assert f"{found['score']:.3f}" in tree.out
-    told = json.loads(run(*command, "--tree", "--json").out)
-    best = told["nodes"][told["answers"][0]]
+    record = json.loads(run(*command, "--tree", "--json").out)
+    best = record["nodes"][record["answers"][0]]
     assert best["score"] == found["score"]
 
 

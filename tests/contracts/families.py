@@ -209,8 +209,8 @@ def real_of(inputs: Inputs) -> Tensor:
 def cut(side: Inputs, sentence: int) -> Inputs:
     """One sentence by itself, without its padding."""
     real = real_of(side)[sentence]  # [S]
-    told = {name: getattr(side, name) for name in ("ids", "segments", "masked_words", "documents", "positions")}
-    kept = {name: fact[sentence : sentence + 1, real] for name, fact in told.items() if fact is not None}
+    stated = {name: getattr(side, name) for name in ("ids", "segments", "masked_words", "documents", "positions")}
+    kept = {name: fact[sentence : sentence + 1, real] for name, fact in stated.items() if fact is not None}
     if side.may_look is not None:
         kept["may_look"] = side.may_look[sentence : sentence + 1, real][:, :, real]
     return Inputs(**kept)

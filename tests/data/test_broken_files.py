@@ -99,11 +99,11 @@ def test_records_of_the_other_files(task: type[TableTask], data: RecordSection, 
     data = data.model_copy(update={"files": (f"{tmp_path}/*{suffix}",)})
     with pytest.raises(DataError):
         list(task.records(data, data.files, stop_unless("rejects")))
-    told: list[str] = []
+    notes: list[str] = []
     skipping = data.model_copy(update={"rejects": str(tmp_path / "rejects.jsonl")})
-    with bad_rows(skipping, told.append) as bad:
+    with bad_rows(skipping, notes.append) as bad:
         found = {Path(each.where.partition(", ")[0]).name for each in task.records(skipping, data.files, bad)}
     assert {f"a{suffix}", f"c{suffix}"} <= found
-    assert any(f"b{suffix}" in each and "1 file" in each for each in told)
+    assert any(f"b{suffix}" in each and "1 file" in each for each in notes)
     rejects = [json.loads(line) for line in (tmp_path / "rejects.jsonl").read_text().splitlines()]
     assert Path(rejects[-1]["file"]).name == f"b{suffix}"

@@ -92,10 +92,10 @@ def test_what_is_reported_is_short_and_names_the_first(tmp_path: Path) -> None:
     aside = [LeftAside(tmp_path / f"{number}.png", "not text") for number in range(5000)]
     aside += [LeftAside(tmp_path / f"x.{number}", f"unknown suffix .{number}") for number in range(5000)]
     aside.append(LeftAside(tmp_path / "line\nend\udcff", "empty"))
-    told = str(FoundFiles((tmp_path / "a.txt", tmp_path / "b.csv", tmp_path / "c.csv"), tuple(aside)))
-    assert told.startswith("3 files: 1 text, 2 tables; skipped: 0.png, 1.png, 2.png, 3.png and 4,996 more (not text)")
-    assert told.endswith("4,998 more")
-    assert len(told) < 400
+    found = str(FoundFiles((tmp_path / "a.txt", tmp_path / "b.csv", tmp_path / "c.csv"), tuple(aside)))
+    assert found.startswith("3 files: 1 text, 2 tables; skipped: 0.png, 1.png, 2.png, 3.png and 4,996 more (not text)")
+    assert found.endswith("4,998 more")
+    assert len(found) < 400
     odd = str(FoundFiles((), tuple(aside[-1:])))
     assert odd.isprintable()
     one = FoundFiles((tmp_path / "a.txt",), ())

@@ -121,7 +121,7 @@ def test_the_command_refuses_at_once_what_it_could_not_write(
     file.write_text("".join(f"the dog {n}\t{n % 2}\n" for n in range(20)))
     asked = ["embed", "compare", str(saved), str(file), "--text-column", "0", "--label-column", "1"]
     before = file.read_bytes()
-    for more, told in (
+    for more, part in (
         (["--mix-out", str(file)], str(file)),  # it would have replaced the labelled texts
         (["--probe-out", str(tmp_path / "none" / "probe.json")], "none"),
         (["--probe-out", str(tmp_path / "x.json"), "--mix-out", str(tmp_path / "x.json")], "twice"),
@@ -130,7 +130,7 @@ def test_the_command_refuses_at_once_what_it_could_not_write(
     ):
         assert main([*asked, *more]) == 2
         shown = capsys.readouterr()
-        assert told in shown.err
+        assert part in shown.err
         assert shown.out == ""
     assert file.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labelled.tsv", "saved"]
@@ -142,11 +142,11 @@ def test_the_command_ranks_words_too(saved: Path, tmp_path: Path, capsys: pytest
     file.write_text("\n".join(first * (number + 1) + second + "sat\tO\n" for number in range(8)))
     asked = ["embed", "compare", str(saved), str(file), "--per-word", "--folds", "2", "-s", "last", "-p", "first"]
     assert main([*asked, "--json"]) == 0
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each.get("strategy", each.get("baseline")) for each in told] == ["last", "most frequent"]
-    assert told[0]["accuracy"]["value"] > 0.75
-    assert told[0]["behind_the_best"] is None
-    assert told[1]["accuracy"]["value"] == pytest.approx((36 + 32) / (80 + 32))
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each.get("strategy", each.get("baseline")) for each in records] == ["last", "most frequent"]
+    assert records[0]["accuracy"]["value"] > 0.75
+    assert records[0]["behind_the_best"] is None
+    assert records[1]["accuracy"]["value"] == pytest.approx((36 + 32) / (80 + 32))
 
 
 def test_what_the_labels_lack_is_reported_and_rows_without_one_are_set_aside(

@@ -42,11 +42,11 @@ def refuses(inputs: Path, own: Path, again: bool) -> int:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    told = {}
+    tallies = {}
     for run in (in_place, whole, refuses):
         killed = Killed(Scene(run.__name__, run, digests("lines", *LEFT)), folder, folder / run.__name__)
         chance = random.Random(0)
         while killed.tally.kills < 8:
             killed.once(chance)
-        told[run.__name__] = asdict(killed.tally)
-    print(json.dumps(told))
+        tallies[run.__name__] = asdict(killed.tally)
+    print(json.dumps(tallies))

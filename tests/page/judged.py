@@ -49,9 +49,9 @@ def judged(page: Page, *, within: str | None = None, rules: list[str] | None = N
 # Each kind of element by its name and its attributes that decide how it looks and what it is, within its parent.
 _KINDS = """() => {
   const kind = (one) => ["class", "style", "role"].map((name) => one.getAttribute(name)).join(" ");
-  const told = (one) => [one.localName, kind(one), ...one.getAttributeNames()].join(" ");
+  const described = (one) => [one.localName, kind(one), ...one.getAttributeNames()].join(" ");
   const all = [...document.querySelectorAll("body *")];
-  return [...new Set(all.map((one) => `${told(one.parentElement)} > ${told(one)}`))];
+  return [...new Set(all.map((one) => `${described(one.parentElement)} > ${described(one)}`))];
 }"""
 
 

@@ -112,12 +112,12 @@ def test_titles_of_levels_and_scenes_have_one_size(shown: Page, width: int, size
     # The title of the boxes is the text itself.
     places = [f"level={level}{held}" for level in LEVELS if level not in ("scene", "block")]
     places += [f"level=scene&scene={scene}{held}" for scene in SCENES[::6]]
-    told: dict[str, dict[str, Any]] = shown.evaluate(
+    found: dict[str, dict[str, Any]] = shown.evaluate(
         _TITLES.replace("LEAST", str(TEXT_SIZE)).replace("WAIT", str(WAIT)), places
     )
-    assert {place: each["size"] for place, each in told.items()} == dict.fromkeys(places, size)
-    assert {place: each["small"] for place, each in told.items() if each["small"]} == {}
-    assert {place: each["beyond"] for place, each in told.items() if each["beyond"] > 0} == {}
+    assert {place: each["size"] for place, each in found.items()} == dict.fromkeys(places, size)
+    assert {place: each["small"] for place, each in found.items() if each["small"]} == {}
+    assert {place: each["beyond"] for place, each in found.items() if each["beyond"] > 0} == {}
 
 
 def test_the_words_that_heads_tie_fit_on_a_phone(shown: Page) -> None:
@@ -197,9 +197,9 @@ def test_levels_zoom_and_a_number_flies(browser: Browser, demo_page: Path, motio
 
     def moved(page: Page) -> tuple[set[str], list[str]]:
         """What has moved since the last look, and the numbers that have flown."""
-        told = page.evaluate("new Promise((done) => setTimeout(() => done(moved.splice(0)), 50))")
-        assert all(0 < each["long"] <= LONGEST_MOVE for each in told)
-        return {each["what"] for each in told}, [each["letters"] for each in told if each["letters"] is not None]
+        found = page.evaluate("new Promise((done) => setTimeout(() => done(moved.splice(0)), 50))")
+        assert all(0 < each["long"] <= LONGEST_MOVE for each in found)
+        return {each["what"] for each in found}, [each["letters"] for each in found if each["letters"] is not None]
 
     with watched(browser, offline=True, bypass_csp=True, reduced_motion=motion, idles=True) as page:
         page.add_init_script(_MOVED)

@@ -99,8 +99,8 @@ def test_the_tour_of_a_live_page_has_its_numbers(window: Page, whole: bool, monk
             shown = window.locator(".tour a[data-shown]").first
             shown.wait_for()
             # All of it at once: the step may still be written anew.
-            name, index, told = shown.evaluate("({ dataset }) => [dataset.shown, dataset.at, dataset.value]")
-            assert float(told) == float(run.trace[name][tuple(map(int, index.split(",")))])
+            name, index, found = shown.evaluate("({ dataset }) => [dataset.shown, dataset.at, dataset.value]")
+            assert float(found) == float(run.trace[name][tuple(map(int, index.split(",")))])
         window.goto("about:blank")
 
 

@@ -89,9 +89,9 @@ _TURN = """async ([nowhere, address, anew]) => {
   const here = level === null || level === document.querySelector("main")?.dataset.level;
   for (const place of anew && here ? [nowhere, address] : [address]) {
     if (location.hash === `#${place}`) continue;
-    const told = new Promise((done) => addEventListener("hashchange", done, { once: true }));
+    const changed = new Promise((done) => addEventListener("hashchange", done, { once: true }));
     location.hash = place;
-    await told;
+    await changed;
     await next(setTimeout);
   }
   await rest();

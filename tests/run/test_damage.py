@@ -59,8 +59,8 @@ def test_metrics_that_are_damaged_keep_no_good_model_from_being_opened(model: Mo
         again = load(saved)
         assert same_weights(model, again), place
         assert again.metrics == {}
-        (told,) = again.info()["notes"]
-        assert "metrics.json" in told
+        (note,) = again.info()["notes"]
+        assert "metrics.json" in note
     assert load(saved).metrics == model.metrics
     assert load(saved).info()["notes"] == []
     (saved / "metrics.json").write_text("[" * 100_000)

@@ -34,8 +34,8 @@ def test_the_card_says_which_rows_and_how_many(
     assert {int(number) for number in re.findall(r"(?<![\d.])\d+(?![\d.])", line)} == (
         {there, count, model.recipe.data.length, int(model.metrics["scores"]["targets"])}
     )
-    for told in ("held-out", "20.00%", "prose.txt", "rows of 24 tokens", "all " if count == there else f"{count} of "):
-        assert told in line
+    for part in ("held-out", "20.00%", "prose.txt", "rows of 24 tokens", "all " if count == there else f"{count} of "):
+        assert part in line
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -48,10 +48,10 @@ def test_scores_of_the_steps_and_of_the_end_are_distinguished_where_they_may_dif
     monkeypatch.setattr(sys.modules["glassformer.training.run"], "EVALUATION_ROWS", limit)
     listener = Listener()
     model = train(recipe(text_file, steps=1, precision=precision), out=tmp_path / "run", progress=listener)
-    told = [note for note in listener.notes if "measured again" in note]
+    notes = [note for note in listener.notes if "measured again" in note]
     there = model.metrics["measured"]["of"]
-    assert len(told) == (limit == 3 or precision == "bfloat16")
-    for note in told:
+    assert len(notes) == (limit == 3 or precision == "bfloat16")
+    for note in notes:
         assert f"on {there} of {there} held-out examples in float32" in note
         assert f"on {min(there, limit)} of them in {precision}" in note
 

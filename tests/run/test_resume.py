@@ -195,9 +195,9 @@ def test_a_text_that_has_changed_is_reported_and_split_as_before(run: Model, tex
     text_file.write_text("\n\n".join(learned), encoding="utf-8")
     listener = Listener()
     model = train(recipe(text_file, steps=7), out=tmp_path / "run", resume=True, progress=listener)
-    told = [note for note in listener.notes if "may differ" in note]
-    assert "the text, or how it is cut and masked, has changed since" in told[0]
-    assert not any(len(word) > 40 for word in " ".join(told).split())  # no hash
+    notes = [note for note in listener.notes if "may differ" in note]
+    assert "the text, or how it is cut and masked, has changed since" in notes[0]
+    assert not any(len(word) > 40 for word in " ".join(notes).split())  # no hash
     assert model.data == run.data
 
 

@@ -158,11 +158,11 @@ def test_a_writers_trace_is_the_run_by_which_it_scores_and_goes_on(family: str) 
     model, text = writing(family), "He loves to cook."
     ids, trace = model.tokenizer.ids(text), model.trace(text)
     assert trace.facts["inputs.ids"].tolist() == [[model.tokenizer.begin_id, *ids]]
-    told = trace["head.log_probabilities"]  # [1 + tokens, V]
+    stated = trace["head.log_probabilities"]  # [1 + tokens, V]
     scored = [each.log_probability for each in model.score(text).tokens]
-    assert scored == pytest.approx([float(told[place, id_]) for place, id_ in enumerate(ids)])
+    assert scored == pytest.approx([float(stated[place, id_]) for place, id_ in enumerate(ids)])
     (first,) = model.generate(text, beams=1, max_tokens=1).tokens
-    assert first.log_probability == pytest.approx(float(told[-1].max()))
+    assert first.log_probability == pytest.approx(float(stated[-1].max()))
     asked = Asked(model="writer", texts=(text,))
     (found,) = spans(model, asked, trace)["inputs"] or []
     assert found[0] is None

@@ -201,8 +201,8 @@ def test_the_slides_know_their_four_words(tmp_path: Path) -> None:
     assert said == ["likes", "the", "cook", "often"]
     assert model.metrics["measured_on"] == "the training text"
     assert model.metrics["scores"]["accuracy"] == 1.0
-    told = {row["name"]: row for row in model.info()["not_in_this_document"]}
-    assert not any(told[name]["on"] for name in ("scaled", "norm", "biases", "layers", "dropout"))
+    stated = {row["name"]: row for row in model.info()["not_in_this_document"]}
+    assert not any(stated[name]["on"] for name in ("scaled", "norm", "biases", "layers", "dropout"))
     switched = train(
         "slides",
         out=tmp_path / "switched",
@@ -257,8 +257,8 @@ def test_a_vocabulary_that_has_to_be_larger_is_reported(text_file: Path, tmp_pat
     )
     size = model.tokenizer.vocabulary_size
     assert size > 8
-    (told,) = [note for note in listener.notes if f"a vocabulary of {size} " in note]
-    assert "not 8:" in told
+    (message,) = [note for note in listener.notes if f"a vocabulary of {size} " in note]
+    assert "not 8:" in message
 
 
 def test_nothing_was_held_out(text_file: Path, tmp_path: Path) -> None:
@@ -280,8 +280,8 @@ def test_the_screen_shows_a_run(text_file: Path, tmp_path: Path, capsys: pytest.
     train(recipe(text_file), out=tmp_path / "run", progress=ConsoleProgress())
     shown = capsys.readouterr()
     assert shown.out == ""
-    for told in ("learning a vocabulary of 160 ", "held out", "step 6: loss", "s/s", "held-out loss"):
-        assert told in shown.err
+    for part in ("learning a vocabulary of 160 ", "held out", "step 6: loss", "s/s", "held-out loss"):
+        assert part in shown.err
 
 
 def test_bars_on_a_terminal(text_file: Path, tmp_path: Path) -> None:

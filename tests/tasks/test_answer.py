@@ -266,10 +266,10 @@ class Notes(NoProgress):
     """Keeps what is reported."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.notes: list[str] = []
 
     def note(self, message: str) -> None:
-        self.told.append(message)
+        self.notes.append(message)
 
 
 def test_the_questions_about_a_passage_are_in_one_split(tmp_path: Path) -> None:
@@ -287,8 +287,8 @@ def test_a_repaired_answer_is_reported_with_its_place(tmp_path: Path) -> None:
     path = rows_for(tmp_path, context=passage, answers=[{"text": "w9", "start": 7}, {"text": "gone", "start": 0}])
     notes = Notes()
     prepared = prepare_run(resolve(recipe(path)), tmp_path / "run", notes)
-    (told,) = [each for each in notes.told if f"{path}, line 5" in each]
-    assert told.startswith("1 ")
+    (note,) = [each for each in notes.notes if f"{path}, line 5" in each]
+    assert note.startswith("1 ")
     (mended,) = [each for examples in examples_of(prepared) for each in examples if each.answers == ("w9", "gone")]
     assert mended.span is not None
     assert passage[slice(*mended.passage.characters_of(*mended.span))] == "w9"

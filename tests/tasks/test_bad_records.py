@@ -176,9 +176,9 @@ def test_a_label_of_which_the_random_split_holds_out_all_records_is_known_and_re
     assert task.section.labels == ("no", "rare", "yes")
     assert task.frequencies["rare"] == 0
     assert count(sources) == len(ROWS) + 1
-    (told,) = [note for note in notes if "'rare'" in note]
-    assert f"{path}, line {len(ROWS) + 1}" in told
-    assert "(1)" in told
+    (message,) = [note for note in notes if "'rare'" in note]
+    assert f"{path}, line {len(ROWS) + 1}" in message
+    assert "(1)" in message
     # The same label in a validation file of its own is still a mistake.
     held_out = table(tmp_path / "held out.jsonl", [ROWS[0], (rare, "rare")])
     with refused(DataError, wanted="held out.jsonl, line 2", got="'rare'"):

@@ -166,8 +166,8 @@ def test_it_is_compared_with_a_trigram_as_a_language_model_is() -> None:
 def whole_ids(model: gf.Model, given: Dialogue) -> list[int]:
     """The tokens of all lessons of a dialogue that fits into a row."""
     writer = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), [model.tokenizer.end_id or 0])
-    told = [lessons(writer, messages, learned, room=WIDE, history=None) for messages, learned in perspectives(given)]
-    return [id_ for its in told for one in its if one is not None for id_ in one.ids]
+    found = [lessons(writer, messages, learned, room=WIDE, history=None) for messages, learned in perspectives(given)]
+    return [id_ for its in found for one in its if one is not None for id_ in one.ids]
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])

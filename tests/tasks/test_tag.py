@@ -264,8 +264,8 @@ def test_tags_of_which_the_random_split_holds_out_all_sentences_are_known_and_re
     words = next(word for n in range(1000) if hash_fraction(text_hash(word := f"Bonn{n}"), 0) < 0.2)
     model, notes = trained(tmp_path, f"{SENTENCES}\n{words}\t{tag}\n", data={"validation": 0.2, "seed": 0})
     assert labels < set(model.labels)
-    (told,) = [note for note in notes if "'B-LOC'" in note]
-    assert f"{tmp_path / 'a.conll'}, line {SENTENCES.count(chr(10)) + 2}" in told
+    (message,) = [note for note in notes if "'B-LOC'" in note]
+    assert f"{tmp_path / 'a.conll'}, line {SENTENCES.count(chr(10)) + 2}" in message
 
 
 def test_one_label_and_a_table_of_sentences_are_refused(tmp_path: Path) -> None:

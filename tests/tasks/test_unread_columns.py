@@ -36,8 +36,8 @@ def table(path: Path, columns: int, *, header: bool) -> Path:
 def test_columns_that_are_not_read_are_named(
     tmp_path: Path, name: str, header: bool, data: dict[str, Any], unread: list[str]
 ) -> None:
-    told = table_note(TranslateData(**data), table(tmp_path / name, 4, header=header))
-    assert told.rpartition("not read: ")[2].split(", ") == unread
+    found = table_note(TranslateData(**data), table(tmp_path / name, 4, header=header))
+    assert found.rpartition("not read: ")[2].split(", ") == unread
 
 
 def test_a_table_of_two_columns_leaves_none_out(tmp_path: Path) -> None:
@@ -48,6 +48,6 @@ def test_of_many_columns_a_few_are_named(tmp_path: Path) -> None:
     path = tmp_path / "wide.tsv"
     names = ["source", "target", *(f"{'long' * 20}{n}" for n in range(50))]
     path.write_text("\t".join(names) + "\n" + "\t".join(["a"] * 52) + "\n", encoding="utf-8")
-    told = table_note(TranslateData(), path)
-    assert "46 more" in told
-    assert len(told) < 350
+    found = table_note(TranslateData(), path)
+    assert "46 more" in found
+    assert len(found) < 350

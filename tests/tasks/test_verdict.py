@@ -28,7 +28,7 @@ def test_the_best_baseline_is_the_one_to_beat() -> None:
     # On the same examples 40 of 400 differ: the deviation of their share is √(0.1 · 0.9 / 400) = 0.015.
     assert (found.difference.low, found.difference.high) == pytest.approx((0.1 - 0.0294, 0.1 + 0.0294), abs=0.004)
     assert all(
-        told in found.sentence for told in ("better than the baseline TF-IDF", "90.00%", "80.00%", "+10.00 points")
+        part in found.sentence for part in ("better than the baseline TF-IDF", "90.00%", "80.00%", "+10.00 points")
     )
 
 

@@ -68,8 +68,8 @@ def _dropped(key: str, value: Any, passing: set[str]) -> bool:
         return True
     if isinstance(value, str) and key in EITHER:
         return " " in value
-    told = isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
-    return told and key in WORDING
+    found = isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+    return found and key in WORDING
 
 
 def _numbers(value: Any) -> np.ndarray[Any, Any] | None:
