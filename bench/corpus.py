@@ -35,8 +35,8 @@ def sick() -> list[list[str]]:
 
 
 def prepared(work: Path, rows: int) -> tuple[Path, Path]:
-    """A tiny model that tells SICK's labels from one sentence (how well is no matter here), and the texts: sentences of
-    SICK, each with the number of its row.
+    """A tiny model that classifies SICK's sentences (how well does not matter here), and the texts: sentences of SICK,
+    each with the number of its row.
     """
     model, texts, labelled = work / "model", work / "texts.jsonl", work / "labelled.tsv"
     work.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def seconds(arguments: list[str]) -> tuple[float, float]:
 def measure() -> dict[str, object]:
     """Medians of whole processes, in turn; the first round fills the file caches and is not counted.
 
-    Each round has its own order: in a fixed one the same command would always pay for running behind the heaviest.
+    Each round has its own order: in a fixed one the same command would always pay for running after the heaviest.
     """
     rng = random.Random(0)
     orders = [rng.sample(sorted(COMMANDS), len(COMMANDS)) for _ in range(RUNS + 1)]

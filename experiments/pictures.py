@@ -148,7 +148,7 @@ def one_number(browser: Any, file: Path) -> None:
         page.mouse.move(1199, 719)
         shot = shot_of(page)
         film.hold(shot, STEP)
-        # Beside the picture, where it is seen without scrolling.
+        # Next to the picture, where it is seen without scrolling.
         link = page.locator(f'.inspector a[href*="tensor={operand}&cell={at}"]').first
         film.move(shot, middle(link.bounding_box()))
         link.click()
@@ -166,7 +166,7 @@ def middle(box: Any) -> tuple[float, float]:
 
 def palette_of(shots: Sequence[Any], colours: int) -> Any:
     """The colours of all these pictures together. A colour counts by the root of its dots, so that the few of a small
-    word are not made those of a large area beside it.
+    word are not made those of a large area next to it.
     """
     from PIL import Image
 

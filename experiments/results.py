@@ -15,7 +15,7 @@ RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
 
 def data_directory() -> Path:
-    """The shared data sets: the variable GLASSFORMER_DATA, else ../shared/data beside the checkout."""
+    """The shared data sets: the variable GLASSFORMER_DATA, else ../shared/data next to the checkout."""
     named = os.environ.get("GLASSFORMER_DATA")
     return Path(named) if named else Path(__file__).parent.parent.parent / "shared" / "data"
 

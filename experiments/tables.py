@@ -126,7 +126,7 @@ def _proofs() -> str:
 
 
 def _settings(row: Mapping[str, Any]) -> str:
-    """What the row was trained with, as the row itself tells it."""
+    """What the row was trained with, as the row itself states it."""
     return "".join(f"; {name.replace('_', ' ')} {value}" for name, value in row.get("settings", {}).items())
 
 

@@ -4,7 +4,7 @@
 
 The picture's model (tensor2tensor's) is not at hand. Every self-attention head of ours is asked, on the picture's
 sentence and on the one that differs in a word: with "wide" in place of "tired" the "it" is the street. A head that
-follows what "it" means follows it there. Beside the weights stand the cosines of the vectors, and what is lost without
+follows what "it" means follows it there. Measured as well: the cosines of the vectors, and what is lost without
 the head on sentences that no model has learned from.
 """
 
@@ -22,7 +22,7 @@ GREETING = "Hi how are you"
 
 
 def tied(trace: gf.Trace, last: str) -> Ties:
-    """Every head from "it" to "animal", beside "street" and the last word of the sentence."""
+    """Every head from "it" to "animal", compared with "street" and the last word of the sentence."""
     return gf.ties(trace, "it", "animal", ["street", last])
 
 

@@ -118,7 +118,7 @@ def followed(models: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
 
 
 def alike_most(models: Mapping[str, Mapping[str, Any]]) -> str:
-    """In which models the vector of *it* is most like that of *animal*, beside those where a head ties them."""
+    """In which models the vector of *it* is most like that of *animal*, and in which a head ties them."""
 
     def closest(found: Mapping[str, Any]) -> bool:
         last = found["cosines"][-1]

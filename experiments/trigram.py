@@ -22,7 +22,7 @@ class TrigramBaseline:
     A pair of neighbours backs off to each of them alone, and these to the frequency of the token, with the weights of
     Witten & Bell (1991): (count(word) + kinds · lower) / (count + kinds), where `kinds` is how many different words the
     context was seen with. The guess is the word seen most often between the two neighbours, or else the likelier of
-    those seen beside the one and beside the other. It sees the text as the model does: a masked neighbour is a context
+    those seen next to either of them. It sees the text as the model does: a masked neighbour is a context
     that was never seen.
     """
 
@@ -59,16 +59,16 @@ class TrigramBaseline:
 
         best_left, best_right = self._left.best(left), self._right.best(right)  # [N], -1 = never seen
         one_sided = np.where(
-            self._beside(left, right, best_left) >= self._beside(left, right, best_right), best_left, best_right
+            self._next_to(left, right, best_left) >= self._next_to(left, right, best_right), best_left, best_right
         )
         frequent = self._unigram.counts.argmax()
         between = self._both.best(both)
         guessed = np.where(between >= 0, between, np.where(one_sided >= 0, one_sided, frequent))
-        probability = self._both.probability(both, labels, self._beside(left, right, labels))
+        probability = self._both.probability(both, labels, self._next_to(left, right, labels))
         return -np.log(probability), guessed == labels
 
-    def _beside(self, left: Integers, right: Integers, words: Integers) -> Reals:
-        """How likely words are beside one neighbour: the mean of both sides, or the side that was seen. [N]."""
+    def _next_to(self, left: Integers, right: Integers, words: Integers) -> Reals:
+        """How likely words are next to one neighbour: the mean of both sides, or the side that was seen. [N]."""
         lower = self._unigram.probability(np.maximum(words, 0))
         sides = [(self._left.seen(left), self._left.probability(left, words, lower))]
         sides.append((self._right.seen(right), self._right.probability(right, words, lower)))

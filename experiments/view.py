@@ -36,7 +36,7 @@ class View:
     `tensors` gives the names of the tensors of a run that have the view. `follow` is `canvas` (the cell in hand is
     moved by keys and opened), `links` (a number that the view names, in its picture's words), `pairs` (a weight of the
     head in hand), `operand` (a number that no tensor holds is worked out below the picture, and one of its
-    operands is followed), `table` (a number in the table beside the picture), `stages` (one of
+    operands is followed), `table` (a number in the table next to the picture), `stages` (one of
     the stages from score to weight), `addends` (one of the log-probabilities of a searched word) or `record` (what a
     random record of the training says, held to the file). `empty` has the reason for each model
     without it; where the view `says` so itself, the page does too.
@@ -134,7 +134,7 @@ def is_padded(found: Trace) -> bool:
 
 
 def scene(name: str, title: str, source: str, tensors: Callable[[Trace], Sequence[str]], **more: Any) -> View:
-    """A picture of the documents or of a tour; its numbers stand in the table beside it."""
+    """A picture of the documents or of a tour; its numbers are in the table next to it."""
     return View(title, source, tensors, f"level=scene&scene={name}", follow="table", **more)
 
 

@@ -60,8 +60,8 @@ def build(*, live: bool = True) -> Path:
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", "zensical.toml"]
     done = subprocess.run(command, cwd=FOLDER, env={**os.environ, "NO_COLOR": "1"}, capture_output=True, text=True)
     if done.returncode:
-        told = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
-        raise SystemExit(f"Zensical: {told}")
+        output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+        raise SystemExit(f"Zensical: {output}")
     for path in HTML.rglob("*.html"):
         if path.parent.name != LIVE:  # a header without a word is a cell, to screen readers
             text = path.read_text(encoding="utf-8")

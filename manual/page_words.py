@@ -124,7 +124,7 @@ SITE = (
     *("encoder, {0} blocks; decoder, {1} blocks; {2} weights", "encoder, 1 block; decoder, 1 block; {0} weights"),
     *("{0}, {1} blocks; {2} weights", "{0}, 1 block; {1} weights"),
 )
-"""The home page, and the cards on it: what Python writes of them beside the questions of `examples.toml`."""
+"""The home page, and the cards on it: what Python writes of them, besides the questions of `examples.toml`."""
 WRITTEN_IN = ("page/server/*.py", "run/serving/limits.py", "convert/hub.py", "look/texts/reader.py", "saved/opening.py")
 """Where refusals of the explorer's server are written; others are in English."""
 NO_MODEL = "there is no model {0}: it is neither a folder nor a bundled model ({1})"

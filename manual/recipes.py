@@ -131,8 +131,8 @@ def _written(kind: type[Settings]) -> dict[str, str]:
 
 
 def _type(field: FieldInfo) -> str:
-    told = " ".join(limit for each in field.metadata if (limit := _limit(each)))
-    return f"{_named(field.annotation)}{f', {told}' if told else ''}"
+    limits = " ".join(limit for each in field.metadata if (limit := _limit(each)))
+    return f"{_named(field.annotation)}{f', {limits}' if limits else ''}"
 
 
 def _limit(of: Any) -> str:

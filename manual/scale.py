@@ -244,13 +244,13 @@ def measure() -> None:
             command += ["--vocabulary", str(training.vocabulary), "--length", str(training.source)]
             command += ["--batch", str(training.rows), "--precision", "float32", "--set", "train.compile=off"]
             command += ["--set", "train.optimizer=adamw", "--steps", "8"]
-            told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            planned = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         found.append(
             {
                 "training": training.__dict__,
                 "bytes_of_number": 4,
-                "parameters": told["parameters"],
-                "peak_megabytes": told["peak_bytes"] / 2**20,
+                "parameters": planned["parameters"],
+                "peak_megabytes": planned["peak_bytes"] / 2**20,
             }
         )
     results.write("scale-memory", "python -m manual.scale measure", {"trained": found})
@@ -273,9 +273,9 @@ def main(arguments: Sequence[str]) -> None:
     }
     for name, text in named.items():
         asked.add_argument(f"--{name}", type=float, help=text)
-    told = vars(asked.parse_args(arguments))
-    own = {name: told[name] for name in named if told[name] is not None}
-    if told["what"]:
+    given = vars(asked.parse_args(arguments))
+    own = {name: given[name] for name in named if given[name] is not None}
+    if given["what"]:
         measure()
     elif own:
         print(needs_table(Machine(**own)))

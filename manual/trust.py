@@ -52,10 +52,10 @@ def kills() -> str:
     ]
     head = ["killed", "kills", "then ended with the same bits", "refused in a sentence", "neither"]
     every = [f"{row[name]:,}" for name in ("kills", "same", "refused", "wrong")]
-    told = ["A command that was killed twice in a row has two kills and one end."]
+    notes = ["A command that was killed twice in a row has two kills and one end."]
     if row["kills"] < ALL:
-        told.append(f"{ALL - row['kills']:,} of {ALL:,} kills are still to be done.")
-    return f"{table(head, [*scenes, ['**all**', *every]])}\n\n{' '.join(told)} {made_by(row)}"
+        notes.append(f"{ALL - row['kills']:,} of {ALL:,} kills are still to be done.")
+    return f"{table(head, [*scenes, ['**all**', *every]])}\n\n{' '.join(notes)} {made_by(row)}"
 
 
 def fuzz() -> str:
@@ -99,17 +99,17 @@ def serving() -> str:
             " and ".join(f"{m:,.0f}" for m in load["megabytes"]),
         ),
     ]
-    beside = [
+    compared = [
         (f"pairs a second: {name}", f"{rate:.1f} ({ours / rate:.2f} ×)")
         for name, rate in rates.items()
         if name in NAMES
     ]
-    beside.append(("labels that both servers give alike", f"{rates['same_labels']:.1%}"))
+    compared.append(("labels that both servers give alike", f"{rates['same_labels']:.1%}"))
     return (
         "`serve english next-sentence en-fr` with clients that ask without a pause, and `classify` of "
         f"{rates['pairs']:,} pairs by 64 clients (in brackets: the rate of `serve` over this one). The peer is "
         "onnxruntime served by uvicorn, with batches by tokens.\n\n"
-        + table(["", "measured"], [list(line) for line in [*under, *beside]])
+        + table(["", "measured"], [list(line) for line in [*under, *compared]])
     )
 
 

@@ -24,7 +24,7 @@ THIRD_PARTY_WARNINGS = (
     r"ignore:.*torch\.jit\.script.*:DeprecationWarning",
 )
 
-# When the collector is told again what stays: after so many more modules, as of torch's compiler and Playwright, or so
+# When the collector is asked to leave what stays: after so many more modules (torch's compiler, Playwright), or so
 # many more tests: what these have left, caches of torch and reports, grows to a third of a million objects.
 FROZEN, MANY = pytest.StashKey[int](), 200
 SINCE, OFTEN = pytest.StashKey[int](), 50
@@ -124,7 +124,7 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
-    """The real data sets: $GLASSFORMER_DATA, else `../shared/data` beside the checkout; skips where neither is."""
+    """The real data sets: $GLASSFORMER_DATA, else `../shared/data` next to the checkout; skips where neither is."""
     given = os.environ.get("GLASSFORMER_DATA")
     directory = Path(given) if given else REPOSITORY.parent / "shared" / "data"
     if not directory.is_dir():

@@ -14,10 +14,10 @@ from glassformer.base.atomic import atomic_write, clear_drafts, current, remove,
 NAMES = ("key", "one", "two")
 OLD = {"key": "old key", "one": "old one", "two": "old two"}
 NEW = {"key": "new key", "one": "new one"}  # and no "two" any more
-BESIDE = {"mine": "not of this kind"}
+OTHERS = {"mine": "not of this kind"}
 
 # For each line of standard input a process forked from this one, so that none has to start Python: it dies before the
-# n-th thing it does to the file system, as if it was switched off. Python tells of each beforehand.
+# n-th thing it does to the file system, as if it was switched off. Python reports each beforehand.
 PROGRAM = """
 import json, os, sys, traceback
 from pathlib import Path
@@ -92,7 +92,7 @@ def test_the_files_of_a_folder_are_replaced_all_at_once(killed_at: KilledAt, tmp
     seen = []
     for moment in range(100):
         folder = tmp_path / str(moment)
-        write(folder, OLD | BESIDE)
+        write(folder, OLD | OTHERS)
         lived = killed_at(moment, folder, f"with replace_files(place, {NAMES!r}) as folder: fill(folder)")
         # A reader that uses `current` finds the old files or the new ones.
         files = {name: text for name, text in contents(current(folder)).items() if name in NAMES}
@@ -101,12 +101,12 @@ def test_the_files_of_a_folder_are_replaced_all_at_once(killed_at: KilledAt, tmp
         # Who does not finds the same, or a folder that is none of this kind.
         plain = {name: text for name, text in contents(folder).items() if name in NAMES}
         assert plain in (OLD, NEW) or "key" not in plain
-        assert contents(folder)["mine"] == BESIDE["mine"]
+        assert contents(folder)["mine"] == OTHERS["mine"]
         # And the next one to write here clears whatever is left.
         with replace_files(folder, NAMES) as draft:
             write(draft, NEW)
-        assert contents(folder) == NEW | BESIDE
-        assert {path.name for path in folder.iterdir()} == {*NEW, *BESIDE}
+        assert contents(folder) == NEW | OTHERS
+        assert {path.name for path in folder.iterdir()} == {*NEW, *OTHERS}
         if lived:
             break
     assert lived
@@ -161,7 +161,7 @@ def test_an_older_file_stays_until_the_new_one_is_whole(killed_at: KilledAt, tmp
 
 def test_an_exception_leaves_all_as_it_was(tmp_path: Path) -> None:
     folder, file, fresh = tmp_path / "folder", tmp_path / "file", tmp_path / "fresh"
-    write(folder, OLD | BESIDE)
+    write(folder, OLD | OTHERS)
     file.write_text("old")
 
     def broken(draft: Path) -> None:
@@ -173,8 +173,8 @@ def test_an_exception_leaves_all_as_it_was(tmp_path: Path) -> None:
             broken(draft)
     with pytest.raises(ZeroDivisionError), atomic_write(file) as draft:
         broken(draft)
-    assert contents(folder) == OLD | BESIDE
-    assert {path.name for path in folder.iterdir()} == {*OLD, *BESIDE}
+    assert contents(folder) == OLD | OTHERS
+    assert {path.name for path in folder.iterdir()} == {*OLD, *OTHERS}
     assert file.read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"folder", "file"}
 
@@ -196,10 +196,10 @@ def test_drafts_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -> N
 
 
 def test_a_folder_that_holds_something_is_not_replaced(tmp_path: Path) -> None:
-    write(tmp_path / "folder", BESIDE)
+    write(tmp_path / "folder", OTHERS)
     with pytest.raises(OSError, match="not empty"), atomic_write(tmp_path / "folder") as draft:
         write(draft, NEW)
-    assert contents(tmp_path / "folder") == BESIDE
+    assert contents(tmp_path / "folder") == OTHERS
     remove(tmp_path / "folder")
     assert list(tmp_path.iterdir()) == []
 

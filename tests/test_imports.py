@@ -147,8 +147,8 @@ def test_no_files_import_one_another_in_a_circle() -> None:
     ids=["late", "for types, over three", "by name"],
 )
 def test_a_circle_is_noticed(circle: dict[str, str]) -> None:
-    beside = {"a.four": "from .one import f"}
-    graph = edges({module: (source, False) for module, source in (circle | beside).items()})
+    other = {"a.four": "from .one import f"}
+    graph = edges({module: (source, False) for module, source in (circle | other).items()})
     assert circles(graph) == [sorted(circle)]
 
 
@@ -202,11 +202,11 @@ def test_only_tasks_name_a_task_or_a_verb() -> None:
         if not (place := path.relative_to(PACKAGE).as_posix()).startswith(NAMING)
         and (names := named(path.read_text(encoding="utf-8")))
     }
-    told = (
+    message = (
         "only tasks/ may have the name of a task or a verb as a text: ask TASKS or VERBS, or choose another name "
         "for the verb where the word is in use already"
     )
-    assert found == {}, told
+    assert found == {}, message
 
 
 def test_a_named_task_is_noticed() -> None:

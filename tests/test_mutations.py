@@ -1,4 +1,4 @@
-"""The table of deliberate errors fits the checkout, and its runner tells which escape. No mutation of the table is run
+"""The table of deliberate errors fits the checkout, and its runner lists which escape. No mutation of the table is run
 here: `python -m tests.mutations run` does that.
 """
 
@@ -52,7 +52,7 @@ def test_total():
 
 
 @pytest.mark.long
-def test_the_runner_tells_what_escapes_and_leaves_the_checkout_as_it_was(tmp_path: Path) -> None:
+def test_the_runner_reports_what_escapes_and_leaves_the_checkout_as_it_was(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     files = {

@@ -27,7 +27,7 @@ SIZES: dict[str, dict[str, Any]] = {
 
 
 def text_of(tokens: int) -> str:
-    """A text of so many tokens, one of them hidden; the model puts one before it and one behind it."""
+    """A text of so many tokens, one of them hidden; the model puts one before it and one after it."""
     rng = random.Random(tokens)
     words = [rng.choice(WORDS) for _ in range(tokens - 2)]
     words[(tokens - 2) // 2] = "[MASK]"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.page.models import Models, Served, text_of
 from bench.page.views import VIEWS
-from bench.page.window import AHEAD, TOLD, WAIT, Case, Samples, middle, settle, window
+from bench.page.window import AHEAD, REPORTED, WAIT, Case, Samples, middle, settle, window
 from glassformer.page.page import script_files, script_of_page
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def bundle(browser: Browser, models: Models, samples: Samples) -> list[Case]:
         *weighed("all of it, in an exported page", "".join(script_of_page().values())),
         *weighed("style of the chunks", scripts.pop("chunks.css")),
     ]
-    # Behind a name stand letters that change with what is in the file; what several chunks need has no other name.
+    # Letters after a name change with the contents of the file; what several chunks need has no other name.
     chunks: dict[str, str] = {}
     for name, script in scripts.items():
         chunk = name.rpartition("-")[0]
@@ -73,9 +73,9 @@ def opened(browser: Browser, address: str, place: str = "") -> dict[str, Any]:
         page.goto(f"{address}{place}", wait_until="commit")
         page.wait_for_selector(".frame", timeout=WAIT)
         picture = settle(page)["picture"]
-        # The browser tells of a paint once it is on the screen, which may be after the last command.
-        page.evaluate(TOLD, "first-contentful-paint")
-        page.evaluate(TOLD, AHEAD)
+        # The browser reports a paint once it is on the screen, which may be after the last command.
+        page.evaluate(REPORTED, "first-contentful-paint")
+        page.evaluate(REPORTED, AHEAD)
         times: dict[str, Any] = page.evaluate(TIMES)
         return {**times, "picture": picture}
 

@@ -20,7 +20,7 @@ from bench.page_server import memory, processor_seconds
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-# Goes from number to number, one a second, and tells how long each took to be explained.
+# Goes from number to number, one a second, and reports how long each took to be explained.
 FOLLOW = """async ({ places, seconds, seed }) => {
   const random = probe.random(seed + 1);
   const times = [];

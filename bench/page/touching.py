@@ -91,7 +91,7 @@ Times = list[tuple[float, float]]
 
 
 def followed(what: str, found: Times, goal: float | None) -> Case:
-    """What the page takes; beside it the same with the time that Chromium keeps a move of the mouse for a frame."""
+    """What the page takes; and the same with the time that Chromium keeps a move of the mouse for a frame."""
     since = p95([since_input for _, since_input in found]) if found else 0.0
     return late(what, [taken for taken, _ in found], goal, with_the_wait_for_a_frame=round(since, 3))
 

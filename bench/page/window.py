@@ -27,7 +27,7 @@ PROBE = """
 (() => {
   // What follows the picture once the cell in hand rests, and what nobody sees.
   const [DETAILS, FOLDED] = [".details", "details:not([open]) > :not(summary)"];
-  const probe = { began: 0, given: 0, picture: 0, beside: 0, rested: 0, pending: 0, painted: 0, late: 0 };
+  const probe = { began: 0, given: 0, picture: 0, aside: 0, rested: 0, pending: 0, painted: 0, late: 0 };
   globalThis.probe = probe;
   const { clearRect } = CanvasRenderingContext2D.prototype;
   CanvasRenderingContext2D.prototype.clearRect = function (...given) {
@@ -57,14 +57,14 @@ PROBE = """
       const within = (kind) => element?.closest(kind) != null;
       if (within(DETAILS) || within(FOLDED)) probe.rested = now;
       else if (within("main")) probe.picture = now;
-      else if (within("aside")) probe.beside = now;
+      else if (within("aside")) probe.aside = now;
     }
   }).observe(document, all);
   watch();
   // Resolves when nothing has changed for a while and nothing is asked for.
   probe.settled = (quiet = 40) => new Promise((resolve) => {
     const look = () => {
-      const last = Math.max(probe.picture, probe.beside, probe.rested, probe.late, probe.began);
+      const last = Math.max(probe.picture, probe.aside, probe.rested, probe.late, probe.began);
       if (probe.pending === 0 && performance.now() - last > quiet) resolve(probe);
       else setTimeout(look, 10);
     };
@@ -79,7 +79,7 @@ PROBE = """
 AHEAD = "chunks"
 
 # Waits until a time is reported; the page's content policy forbids text that is run as a function.
-TOLD = """async (name) => {
+REPORTED = """async (name) => {
   const reported = () => performance.getEntriesByName(name).length > 0;
   for (let turn = 0; turn < 500 && !reported(); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
 }"""
@@ -137,7 +137,7 @@ def p95(values: Sequence[float]) -> float:
 
 
 def late(what: str, values: Sequence[float], goal: float | None, **more: Any) -> Case:
-    """A case of many samples: their 95th percentile, with the median beside it."""
+    """A case of many samples: their 95th percentile, with the median as well."""
     if not values:
         return Case(what, None, goal=goal, more={"why": "nothing could be measured", **more})
     summary = {"samples": len(values), "median": round(statistics.median(values), 3), "largest": round(max(values), 3)}
@@ -171,13 +171,13 @@ def show(page: Page, address: str, place: str = "") -> None:
     page.goto("about:blank")
     page.goto(f"{address}#{place}", wait_until="commit")
     page.wait_for_selector(".frame", timeout=WAIT)
-    page.evaluate(TOLD, AHEAD)
+    page.evaluate(REPORTED, AHEAD)
     settle(page)
 
 
 def settle(page: Page) -> dict[str, float]:
     """Wait until nothing changes any more; when the last input began, and when the last picture was finished."""
     found: dict[str, float] = page.evaluate(
-        "probe.settled().then(({ began, given, picture, beside }) => ({ began, given, picture, beside }))"
+        "probe.settled().then(({ began, given, picture, aside }) => ({ began, given, picture, aside }))"
     )
     return found

@@ -1,1 +1,1 @@
-"""Replies learned from self_dialogue, measured on DailyDialog: ours beside transformers' model of the same size."""
+"""Replies learned from self_dialogue, measured on DailyDialog: ours against transformers' model of the same size."""

@@ -1,1 +1,1 @@
-"""The encoder's tasks on real data: ours beside transformers' Trainer, from the same start, on the same splits."""
+"""The encoder's tasks on real data: ours against transformers' Trainer, from the same start, on the same splits."""

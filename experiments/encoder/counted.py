@@ -31,7 +31,7 @@ def predict(plan: Plan, side: str, train: Sequence[Record], test: Sequence[Recor
 
 
 def _linear(plan: Plan, train: Sequence[Record], test: Sequence[Record]) -> list[Any]:
-    """The baseline that stands beside every score of `glassformer evaluate`."""
+    """The baseline that every score of `glassformer evaluate` is compared with."""
     from glassformer.scoring.baselines import Lesson, TfIdf
 
     name = "labels" if plan.kind == "several" else "label"

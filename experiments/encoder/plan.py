@@ -38,7 +38,7 @@ class Plan:
 # The encoder with random weights; and tags as each word has them by itself, from the model that `ours` has trained.
 RANDOM, PLAIN = "random", "plain"
 # The learning rate where an epoch is a hundred or two hundred steps; and for tags, whose layer is all new. At 1e-4 both
-# sides were far from having learned, and ours behind by the share of its few steps that is warm-up.
+# sides were far from having learned, and ours was worse by the share of its few steps that is warm-up.
 FEW_STEPS, FRESH_TAGS = 2e-4, 3e-4
 # The epochs of a thousand dialogues: after one, 31 steps, neither side had learned more of the acts than their shares.
 SMALL_DATA = 4

@@ -148,12 +148,12 @@ def _x13(table: Any) -> list[str]:
     if row is None:
         return [*lines, f"**Verdict**: **{NOT_YET}**."]
     systems = row["systems"]
-    beside = [name for name in BASELINES if name in systems]
-    vectors = {name: of for name, of in systems.items() if name not in beside}
+    others = [name for name in BASELINES if name in systems]
+    vectors = {name: of for name, of in systems.items() if name not in others}
     best = max(vectors, key=lambda name: vectors[name]["value"])
-    above = [all(vectors[name]["low"] > systems[other]["high"] for other in beside) for name in ("last.first", best)]
+    above = [all(vectors[name]["low"] > systems[other]["high"] for other in others) for name in ("last.first", best)]
     verdict = "**holds**" if above[0] else "**in part**" if above[1] else "**not shown**"
-    names = dict.fromkeys(("last.first", best, *reversed(beside)))
+    names = dict.fromkeys(("last.first", best, *reversed(others)))
     rows = [[f"`{name}`" if "." in name else name, percent(systems[name])] for name in names]
     said = [
         f"`{name}` is {'' if is_above else 'not '}" for name, is_above in zip(("last.first", best), above, strict=True)

@@ -126,7 +126,7 @@ def _figures(row: Row, table: Table) -> list[str]:
     lines = [books, "", tasks, ""]
     pairs = list(dict.fromkeys(pair for of in row["against"].values() for pair in of))
     if pairs:
-        differences = [[_told(pair), *_differences(row, pair)] for pair in pairs]
+        differences = [[_titled(pair), *_differences(row, pair)] for pair in pairs]
         lines += [table(["difference, in points", *head], differences), ""]
     return lines
 
@@ -157,7 +157,7 @@ def _differences(row: Row, pair: str) -> list[str]:
     return [NOT_YET if each is None else _points(each) for each in found]
 
 
-def _told(pair: str) -> str:
+def _titled(pair: str) -> str:
     """Two arms by what they learn, with their masking where it differs or is not the usual one."""
     one, two = pair.split(" against ")
     if ARMS[one][0] == ARMS[two][0]:

@@ -1,6 +1,6 @@
 """The models that travel in the package, from their data to their cards.
 
-    python -m experiments.small english train     # its recipe beside this file; goes on where it was stopped
+    python -m experiments.small english train     # its recipe is next to this file; goes on where it was stopped
     python -m experiments.small english pack      # weights in bfloat16, into glassformer/bundled/models/english
     python -m experiments.small english score     # on data nothing has read: docs/results/english.json, the card
 

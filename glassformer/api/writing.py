@@ -170,7 +170,7 @@ class Writing(Artefact):
         `tree.best` is the end of the best answer, `tree.path(node)` leads to it, `print(tree)` shows all.
 
         With `attention` it keeps where each step looked, of every head, as `tree.attention`: 4 bytes × blocks × heads ×
-        (P² + the lengths at which each token behind the P of the prompt was read), 12 blocks of 12 heads 9 MB for 64 +
+        (P² + the lengths at which each token after the P of the prompt was read), 12 blocks of 12 heads 9 MB for 64 +
         128 tokens; beyond 256 MB it is refused. `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has the
         same numbers, and those they come from. Raises as the verb does, ConfigError for a model without a decoder, and
         DataError for a text of several parts and for blanks.

@@ -26,7 +26,7 @@ _WAITS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.25, 0.35)
 def atomic_write(target: Path) -> Iterator[Path]:
     """Inside, write to the path given, which becomes `target` at the end, but not after an error. Raises OSError."""
     clear_drafts(target.parent, target.name.removeprefix("."))
-    draft = _beside(target, "draft")
+    draft = _sibling(target, "draft")
     try:
         yield draft
         flush(draft)
@@ -78,7 +78,7 @@ def replace(draft: Path, target: Path) -> None:
 
 def remove(directory: Path) -> None:
     """Remove a folder atomically: it is renamed first."""
-    aside = _beside(directory, "removed")
+    aside = _sibling(directory, "removed")
     replace(directory, aside)
     _discard(aside)
 
@@ -108,7 +108,7 @@ def _put_in_place(directory: Path, names: Sequence[str]) -> None:
     remove(ready)
 
 
-def _beside(target: Path, kind: str) -> Path:
+def _sibling(target: Path, kind: str) -> Path:
     return target.with_name(f".{target.name.removeprefix('.')}.{_process_and_thread()}.{kind}")
 
 

@@ -27,7 +27,7 @@ class Later(Sequence[Item]):
         made = self._made
         if made is not None:
             self._found = tuple(made(*self._of))
-            self._made = None  # behind the line above: another thread may read too
+            self._made = None  # only after the line above: another thread may read too
         return self._found
 
     @overload

@@ -87,8 +87,8 @@ def grid(
     """
     marks = marks or ("",) * len(rows)
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
-    beside = max((columns_of(mark) + 2 for mark in marks if mark), default=0)
-    for block in _blocks(widths[1:], width - widths[0] - beside):
+    of_marks = max((columns_of(mark) + 2 for mark in marks if mark), default=0)
+    for block in _blocks(widths[1:], width - widths[0] - of_marks):
         for row, mark in zip(rows, marks, strict=True):
             numbers = (padded(row[at + 1], widths[at + 1], right=at + 1 not in left) for at in block)
             line = "  ".join([padded(row[0], widths[0]), *numbers])
@@ -99,7 +99,7 @@ def grid(
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[range]:
-    """Which columns stand beside each other: as many as there is room for, in blocks of like size."""
+    """Which columns are printed side by side: as many as there is room for, in blocks of similar size."""
 
     def taken(block: range) -> int:
         return sum(widths[at] + 2 for at in block)

@@ -39,7 +39,7 @@ def cores() -> int:
 
 
 def threads() -> int:
-    """How many threads torch uses unless it is told otherwise."""
+    """How many threads torch uses by default."""
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     return int(asked) if asked.isdecimal() and int(asked) else cores()
 
@@ -67,7 +67,7 @@ def _cpuinfo() -> list[str]:
         return []
 
 
-# What a launcher tells each process.
+# The variables that a launcher sets for each process.
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.base.errors import DataError, GlassformerError
-from glassformer.base.paths import behind_links, check_path
+from glassformer.base.paths import check_path, follow_links
 
 # A folder with all patterns of a line holds what its name says. `.saved`: files that are being put in place.
 _HOLDS = (
@@ -57,7 +57,7 @@ def output_file(
         if devices:
             return file
         raise error("a file to write is needed", got=f"{path}, a device or pipe", do="choose another path")
-    file = behind_links(file, error)
+    file = follow_links(file, error)
     if file.is_file() and any(Path(each).is_file() and file.samefile(each) for each in inputs):
         raise error("results need their own file", got=f"{path}, which is read", do="choose another path")
     ours = not file.is_file() or _is_ours(file)

@@ -46,7 +46,7 @@ def check_path(path: str | Path, error: type[GlassformerError], *, utf8: bool = 
         raise error("a path that can be looked up is needed", got=f"{why.strerror}: {text}") from None
 
 
-def behind_links(path: Path, error: type[GlassformerError]) -> Path:
+def follow_links(path: Path, error: type[GlassformerError]) -> Path:
     """The file that a path names, links followed; raises `error` for a link that leads back to itself."""
     if not path.is_symlink():
         return path

@@ -72,7 +72,7 @@ def head_rows(decoder: str, bias: str) -> tuple[Same, ...]:
     return (
         Same("head.weight", f"{decoder}.weight"),
         Same("head.bias", bias, copies=(f"{decoder}.bias",), without="head.weight"),
-        Same("head.bias", f"{decoder}.bias", idle=bias, beside="head.weight"),
+        Same("head.bias", f"{decoder}.bias", idle=bias, needs="head.weight"),
     )
 
 

@@ -204,7 +204,7 @@ TOKEN_SETTINGS = Unused(
     reported=False,
 )  # fmt: skip
 
-# All that transformers takes for generation from a config.json beside the tokens with a role.
+# All that transformers takes for generation from a config.json, apart from the tokens with a role.
 GENERATION = Unused(
     ("assistant_confidence_threshold", "assistant_early_exit", "bad_words_ids", "begin_suppress_tokens",
      "cache_implementation", "constraints", "diversity_penalty", "do_sample", "dola_layers", "early_stopping",

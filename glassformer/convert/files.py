@@ -34,7 +34,7 @@ _DTYPES = {
     "U8": torch.uint8,
     "BOOL": torch.bool,
 }
-# All files of one model in such a folder, by whatever tool: beside other weights they would mislead.
+# All files of one model in such a folder, by whatever tool: next to other weights they would mislead.
 FILES = (
     SETTINGS,
     WEIGHTS,
@@ -110,7 +110,7 @@ def _shards(directory: Path) -> dict[str, dict[str, Tensor]]:
     listed: dict[str, set[str]] = {}
     for name, shard in places.items():
         if not isinstance(shard, str) or Path(shard).name != shard:
-            raise CheckpointError(f"{index} must name files beside it", got=f"{shard!r} for {name}")
+            raise CheckpointError(f"{index} must name files of its own folder", got=f"{shard!r} for {name}")
         listed.setdefault(shard, set()).add(name)
     found: dict[str, dict[str, Tensor]] = {}
     for shard in sorted(listed):

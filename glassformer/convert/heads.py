@@ -15,10 +15,10 @@ _HEADS = {
     "ForQuestionAnswering": "the start and the end of an answer",
     "ForMultipleChoice": "a choice among texts",
     "ForSequenceClassification": "labels for a text",
-    "DoubleHeadsModel": "a choice among texts beside the next word",
+    "DoubleHeadsModel": "a choice among texts and the next word",
 }
 _ONE_LABEL, _SEVERAL, _NUMBER = "single_label_classification", "multi_label_classification", "regression"
-_TOLD = ("dropout", "several", "spans")
+_UNSTATED = ("dropout", "several", "spans")
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ def without_crf(config: ModelConfig) -> ModelConfig:
 
 
 def left_behind(config: ModelConfig, back: ModelConfig) -> tuple[str, ...]:
-    """What of a model's head stays behind in an export that comes back as another: sentences."""
+    """What an export leaves out of a model's head, as it comes back as another: sentences."""
     left = []
     if config != without_crf(config):
         left.append(
-            "the CRF's scores of label after label stay behind: the export is its tagger, which labels each token alone"
+            "the CRF's scores of label after label are left out: the export is its tagger, which labels a token alone"
         )
     for name in ("sentence_head", "token_head"):
         head, other = getattr(config, name), getattr(back, name)
@@ -183,12 +183,12 @@ def with_use(config: ModelConfig, use: LabelUse) -> ModelConfig:
     return config.model_copy(update=update)
 
 
-def as_told(config: ModelConfig, like: ModelConfig) -> ModelConfig:
-    """The config with what the tensors' settings do not tell of a head, as another one has it: the dropout before the
+def with_unstated(config: ModelConfig, like: ModelConfig) -> ModelConfig:
+    """The config with what the tensors' settings do not say of a head, as another one has it: the dropout before the
     labels, which several of their classes have no setting for, and what the labels are for.
     """
     update = {
-        name: head.model_copy(update={key: getattr(other, key) for key in _TOLD if hasattr(other, key)})
+        name: head.model_copy(update={key: getattr(other, key) for key in _UNSTATED if hasattr(other, key)})
         for name in ("sentence_head", "token_head")
         if (head := getattr(config, name)) is not None and (other := getattr(like, name)) is not None
     }
@@ -196,7 +196,7 @@ def as_told(config: ModelConfig, like: ModelConfig) -> ModelConfig:
 
 
 def free_length(family: Family, config: ModelConfig, values: Mapping[str, Any], where: str) -> int | None:
-    """How long a text the model is for, where no table of positions tells it and no stretch reads on from there."""
+    """How long a text the model is for, where no table of positions limits it and no stretch reads on from there."""
     length = values.get("max_position_embeddings")
     rotary = [block.self_attention.body.rotary for block in config.output_stack.blocks]
     if not family.free_length or length is None or dynamic_length(*rotary) is not None:

@@ -135,7 +135,7 @@ def read_huggingface(directory: str | Path) -> Imported:
         token_settings={key: values[key] for key in TOKEN_SETTINGS.keys if values.get(key) is not None},
         generation=generation,
         use=use,
-        length=heads.free_length(family, config, values, where) if family.free_length else told_length(directory),
+        length=heads.free_length(family, config, values, where) if family.free_length else stated_length(directory),
     )
     tokenizer = load_tokenizer(directory) if has_tokenizer(directory) else None
     alone = config.encoder is None and config.decoder is not None
@@ -147,7 +147,7 @@ def read_huggingface(directory: str | Path) -> Imported:
 
 
 class Described(NamedTuple):
-    """A model as Hugging Face says it: config.json, tensors by their names there; what stays behind, in sentences."""
+    """A model as Hugging Face says it: config.json, tensors by their names there; what is left out, in sentences."""
 
     settings: dict[str, Any]
     tensors: dict[str, Tensor]
@@ -169,12 +169,12 @@ def write_huggingface(
 ) -> tuple[str, ...]:
     """Write a folder that `transformers` loads and that computes the same; it is whole or absent.
 
-    `token_settings` are tokens with a role (`decoder_start_token_id` …) beside those the tokenizer knows; `generation`
+    `token_settings` are tokens with a role (`decoder_start_token_id` …) that the tokenizer does not know; `generation`
     becomes generation_config.json; `use` is what its labels are for; `length` is the number of tokens in a text
-    that the model is for, which the tokenizer's settings tell, and where there is no table of positions the model's.
+    that the model is for: the tokenizer's settings state it, and without a table of positions the model's too.
     The decoder begins with the token
     `start`, which no answer has: where programs begin with zeros (Marian), its vector is folded into the first
-    position. `templates` are those by which it chats. Returns what stays behind, in sentences.
+    position. `templates` are those by which it chats. Returns what is left out, in sentences.
     Raises ConfigError for a model that the family of Hugging Face cannot say, CheckpointError for unfit tensors.
     """
     described = describe(config, state, tokenizer, token_settings=token_settings, use=use, length=length, start=start)
@@ -261,7 +261,7 @@ def _check_nothing_lost(
     except (KeyError, CheckpointError) as error:
         raise ConfigError(f"Hugging Face's {family.name} must be able to say this model", got=str(error)) from None
     # How weights were once drawn is no part of the model they have become.
-    config = heads.as_told(config, back)
+    config = heads.with_unstated(config, back)
     lost = sorted(differences(config.model_dump(exclude={"initial"}), back.model_dump(exclude={"initial"})))
     if lost:
         raise ConfigError(
@@ -293,7 +293,7 @@ def left_unread(directory: Path) -> dict[str, str]:
     return {TARGET: f"all texts are divided as {SOURCE} does it: a target that is given may be divided otherwise there"}
 
 
-def told_length(directory: Path) -> int | None:
+def stated_length(directory: Path) -> int | None:
     """`model_max_length` of a folder's tokenizer, None where it is missing or transformers' huge stand-in."""
     path = directory / TOKENIZER_SETTINGS
     length = read_object(path).get("model_max_length") if path.is_file() else None

@@ -14,7 +14,7 @@ BASE = 10000.0
 
 
 def _read_rotary(values: Values) -> dict[str, Any]:
-    """Older files hold the base beside the table that stretches it; transformers believes that table first."""
+    """Older files hold the base outside the table that stretches it; transformers believes that table first."""
     table = values.get("rope_scaling") or values.get("rope_parameters")
     longest = values.get("max_position_embeddings", 2048)
     found = read_rotary(table, base=values.get("rope_theta", BASE), longest=longest)

@@ -108,7 +108,7 @@ MARIAN = Family(
     ),
     tensors=(
         *BODY_TENSORS,
-        Same("encoder.embed.word.weight", _SOURCE_WORDS, beside="decoder.embed.word.weight"),
+        Same("encoder.embed.word.weight", _SOURCE_WORDS, needs="decoder.embed.word.weight"),
         Same("decoder.embed.word.weight", _TARGET_WORDS, copies=("lm_head.weight",)),
         Derived("model.encoder.embed_positions.weight", _positions, "sines and cosines are computed"),
         Derived("model.decoder.embed_positions.weight", _positions, "sines and cosines are computed"),

@@ -56,7 +56,7 @@ def _read_rotary(values: Values) -> dict[str, Any]:
     strange = sorted(tables.keys() - {GLOBAL, LOCAL})
     if strange:  # transformers reads past it
         raise CheckpointError(
-            f"rope_parameters must be a table for {GLOBAL} and one for {LOCAL}", got=f"{strange[0]} beside them"
+            f"rope_parameters must be a table for {GLOBAL} and one for {LOCAL}", got=f"{strange[0]} as well"
         )
     global_base = values.get("global_rope_theta", GLOBAL_BASE)
     local_base = values.get("local_rope_theta", LOCAL_BASE)

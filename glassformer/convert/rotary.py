@@ -12,7 +12,7 @@ from glassformer.config.parts import DynamicStretch, LinearStretch, Llama3Stretc
 
 Table = Mapping[str, Any]
 
-# Words that stand beside any kind of rotation.
+# Settings that may come with any kind of rotation.
 _GENERAL = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
 # Other words of each kind; the first set must be there. transformers fills in original_max_position_embeddings.
 _WORDS: dict[str, tuple[set[str], set[str]]] = {
@@ -60,7 +60,7 @@ def read_rotary(table: Table | None, *, base: object, longest: object) -> Rotary
 
 
 def write_rotary(config: RotaryConfig) -> dict[str, Any]:
-    """The same as today's table; of a dynamic stretch, max_position_embeddings must tell the length beside it."""
+    """The same as today's table; for a dynamic stretch, max_position_embeddings next to it must give the length."""
     table: dict[str, Any] = {"rope_type": "default", "rope_theta": config.base}
     stretch = config.stretch
     if stretch is None:

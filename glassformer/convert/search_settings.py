@@ -103,7 +103,7 @@ def search_of(
 
 
 def says_how(generation: Mapping[str, Any]) -> bool:
-    """Whether settings of generation tell how an answer is searched, beside the tokens with a role."""
+    """Whether settings of generation say how an answer is searched, not only which tokens have a role."""
     return any(generation.get(key) is not None for key in _READ if not key.endswith("_token_id"))
 
 

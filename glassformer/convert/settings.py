@@ -155,7 +155,7 @@ def write_values(rows: Sequence[SettingRow], config: ModelConfig) -> dict[str, A
 
 
 def at(config: ModelConfig, path: str) -> Any:
-    """The value at a dotted path, None behind an absent step that may be; raises ConfigError behind any other."""
+    """The value at a dotted path, None after a step that may be absent; raises ConfigError after any other."""
     value: Any = config
     for step in path.split("."):
         name = step.removesuffix("?")

@@ -49,7 +49,7 @@ def _stack(side: str, last: int) -> tuple[Same, ...]:
         *attention(f"{block}.cross_attention", f"{layer}.1.EncDecAttention", "qkvo"),
         Same(f"{block}.cross_attention.norm.*", f"{layer}.1.layer_norm.*"),
         Same(f"{block}.feed_forward.body.hidden.weight", f"{feed_forward}.wi.weight", without=gate),
-        Same(f"{block}.feed_forward.body.hidden.weight", f"{feed_forward}.wi_1.weight", beside=gate),
+        Same(f"{block}.feed_forward.body.hidden.weight", f"{feed_forward}.wi_1.weight", needs=gate),
         Same(gate, f"{feed_forward}.wi_0.weight"),
         Same(f"{block}.feed_forward.body.output.weight", f"{feed_forward}.wo.weight"),
         Same(f"{block}.feed_forward.norm.weight", f"{layer}.{last}.layer_norm.weight"),

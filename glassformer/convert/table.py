@@ -23,14 +23,14 @@ Shapes = Mapping[str, tuple[int, ...]]
 class Same:
     """Their tensor is ours. `copies` are further names under which they may store it again. `idle` is a name that their
     class has as well but computes nothing with: it is written, and believed only where `theirs` is missing. The row
-    holds only where a parameter of ours `beside` it is there, and one `without` is not.
+    holds only where the parameter of ours that it `needs` is there, and one `without` is not.
     """
 
     ours: str
     theirs: str
     copies: tuple[str, ...] = ()
     idle: str = ""
-    beside: str = ""
+    needs: str = ""
     without: str = ""
 
     @property
@@ -38,8 +38,8 @@ class Same:
         return (self.ours,)
 
     def holds(self, shapes: Shapes) -> bool:
-        """Whether this model has what the row asks for beside its own parameter."""
-        return (not self.beside or self.beside in shapes) and (not self.without or self.without not in shapes)
+        """Whether this model has what the row asks for besides its own parameter."""
+        return (not self.needs or self.needs in shapes) and (not self.without or self.without not in shapes)
 
     def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
         return {self.ours: tensor}
@@ -284,8 +284,8 @@ def _fill(row: Same, blanks: tuple[str, ...]) -> Same:
     def filled(patterns: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(_write_in(pattern, blanks) for pattern in patterns)
 
-    ours, theirs, beside, without = filled((row.ours, row.theirs, row.beside, row.without))
-    row = replace(row, ours=ours, theirs=theirs, beside=beside, without=without, copies=filled(row.copies))
+    ours, theirs, needs, without = filled((row.ours, row.theirs, row.needs, row.without))
+    row = replace(row, ours=ours, theirs=theirs, needs=needs, without=without, copies=filled(row.copies))
     return replace(row, and_then=filled(row.and_then)) if isinstance(row, Split) else row
 
 

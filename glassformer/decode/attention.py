@@ -2,7 +2,7 @@
 
 Kept are the weights of every head of every block, in float32 (float64 of a model in float64), as each token was read:
 4 bytes × blocks × heads × (P² + Σ n), n from P to the length before the last token, for each hypothesis; with an
-encoder 4 bytes × blocks × heads × M for each token beside. 12 blocks of 12 heads need 9 MB for a prompt of 64 tokens
+encoder 4 bytes × blocks × heads × M more for each token. 12 blocks of 12 heads need 9 MB for a prompt of 64 tokens
 and 128 more. What would need over MOST_BYTES is refused before anything is written.
 
 R rows, one for each sentence · B hypotheses of a row · N sentences that begin · H heads · P tokens of a prompt
@@ -27,7 +27,7 @@ Seen = Mapping[str, Tensor]
 
 @dataclass
 class KeptAttention:
-    """The attention of one request: of its prompt, and of each token that was read behind it. `prompt` has for each
+    """The attention of one request: of its prompt, and of each token that was read after it. `prompt` has for each
     attention the weights [H, P, P], or [H, P, M] of a cross-attention; `steps` has by the number of a node those with
     which its token was read, [H, n] or [H, M]. So a token was chosen with the row of the one before it.
     """
@@ -45,7 +45,7 @@ class KeptAttention:
         return sum(weights.nbytes for each in (self.prompt, *self.steps.values()) for weights in each.values())
 
     def row(self, name: str, parent: int | None) -> Tensor:
-        """Where the step looked that stands behind a node, or behind the prompt: [H, n], or [H, M]."""
+        """Where the step after a node, or after the prompt, looked: [H, n], or [H, M]."""
         return self.prompt[name][:, -1] if parent is None else self.steps[parent][name]
 
     def whole(self, name: str, nodes: Sequence[int]) -> Tensor:
@@ -97,7 +97,7 @@ class AttentionKeeper:
 
 
 def bytes_for(stack: StackConfig, *, prompt: int, tokens: int, hypotheses: int, memory: int = 0, size: int = 4) -> int:
-    """The most memory that attention needs for a prompt and so many tokens behind it, of each of the hypotheses."""
+    """The most memory that attention needs for a prompt and so many tokens after it, of each of the hypotheses."""
     total = 0
     for block in stack.blocks:
         own = prompt**2 + hypotheses * sum(range(prompt + 1, prompt + tokens))
@@ -112,7 +112,7 @@ def check_bytes(needed: int, most: int = MOST_BYTES) -> None:
         raise ConfigError(
             f"at most {most / 1e6:,.0f} MB of attention are kept while a text is written",
             got=f"{needed / 1e6:,.0f} MB for all heads, if it becomes as long as it may",
-            do="write fewer tokens, fewer texts, or behind a shorter prompt",
+            do="write fewer tokens, fewer texts, or after a shorter prompt",
         )
 
 

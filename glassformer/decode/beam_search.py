@@ -309,7 +309,7 @@ class Search:
 
 
 def _following(hypotheses: Hypotheses, sentences: Sequence[Sentence | None]) -> list[Sequence[int]]:
-    """Of each row, the tokens of which the next one is one; none where it does not stand behind such a prefix."""
+    """Of each row, the tokens one of which comes next; none where the row does not end with such a prefix."""
     requests = [None if sentence is None else sentence.request for sentence in sentences]
     if not any(request is not None and request.following for request in requests):
         return []

@@ -86,10 +86,10 @@ def options(
     answers: Sequence[Sequence[int]],
     forced: Sequence[ForcedWord],
     scores: Tensor,
-    besides: Collection[tuple[int, int]] = (),
+    except_for: Collection[tuple[int, int]] = (),
 ) -> list[Option]:
     """The best candidates (score, parent, token), and for each hypothesis its best token and those of missing words;
-    without `besides`, (parent, token). `scores` [B, V] of all tokens of a sentence's hypotheses.
+    without those of `except_for`, (parent, token). `scores` [B, V] of all tokens of a sentence's hypotheses.
     """
     found = {(parent, token): score for score, parent, token in best if score > -inf}
     for parent, answer in enumerate(answers):
@@ -98,7 +98,7 @@ def options(
     return [
         Option(score, parent, token, progress([*answers[parent], token], forced))
         for (parent, token), score in found.items()
-        if score > -inf and (parent, token) not in besides
+        if score > -inf and (parent, token) not in except_for
     ]
 
 

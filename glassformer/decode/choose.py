@@ -12,7 +12,7 @@ from torch.nn import functional as F
 # Tokens of a block. The largest numbers of a row are in those blocks whose largest numbers are largest: only these are
 # sorted.
 BLOCK = 64
-# Numbers that a processor's cache holds beside what is computed from them.
+# Numbers that a processor's cache holds together with what is computed from them.
 CACHED = 1 << 18
 
 

@@ -120,7 +120,7 @@ def _own(logits: Tensor, given: Tensor) -> Tensor:
 
 
 def _table(forbidden: Sequence[Sequences], device: torch.device) -> Tensor:
-    """Sequences of tokens, [R, F, L], each at the end of its row behind ANY; ANY alone where there is none."""
+    """Sequences of tokens, [R, F, L], each at the end of its row, ANY before it; ANY alone where there is none."""
     most = max(len(sequences) for sequences in forbidden)
     longest = max(len(sequence) for sequences in forbidden for sequence in sequences)
     rows = [

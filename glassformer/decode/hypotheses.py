@@ -124,7 +124,7 @@ def widened(facts: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Ids of different lengths as [R, T], 0 behind each row, and the lengths [R]."""
+    """Ids of different lengths as [R, T], each row padded with 0, and the lengths [R]."""
     lengths = [len(row) for row in rows]
     longest = max(1, *lengths)
     ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], dtype=torch.int64, device=device)

@@ -38,12 +38,12 @@ FATES: dict[Fate, str] = {
 """What became of a node, and what that means."""
 
 SHOWN = 8
-"""Without beams: so many of the likeliest tokens are recorded beside the one that was chosen."""
+"""Without beams: so many of the likeliest tokens are recorded in addition to the one that was chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A token behind its parent, as the search saw it.
+    """A token that follows its parent, as the search saw it.
 
     `log_probability` is the model's own for this token, `total` the sum of all up to it with what the settings change
     in them, and `score` what it is worth as an answer that is complete here: total / `penalty` + `coverage`. `rank`
@@ -107,7 +107,7 @@ class Recorder:
         self.tips: dict[int, list[int | None]] = {}  # the node of each hypothesis of a row
         self.steps: dict[int, int] = {}
         # Of the step that is being made, by row, the tokens that are not among the candidates of the search.
-        self.beside: dict[int, list[Node]] = {}
+        self.alternatives: dict[int, list[Node]] = {}
         self.shares: tuple[Tensor, Tensor, Tensor] | None = None
         self.attention = AttentionKeeper(self.tips) if attention else None
 
@@ -117,7 +117,7 @@ class Recorder:
         """The best candidates as if nothing were forbidden: logits [R, B, V], and the same with what settings change.
         `count` = those of a row; None = SHOWN of each hypothesis, where none compete.
         """
-        self.beside, self.shares = {}, None
+        self.alternatives, self.shares = {}, None
         if count is None or controlled is logits:
             return
         score, parent, token = best_candidates(logits, hypotheses.score - log_total, count)  # [R, C]
@@ -126,7 +126,7 @@ class Recorder:
         for at, place in lost.nonzero().tolist():
             origin, which = int(parent[at, place]), int(token[at, place])
             of_token = float(logits[at, origin, which] - log_total[at, origin])
-            self._add_beside(at, origin, which, of_token, float(score[at, place]), "forbidden")
+            self._add_alternative(at, origin, which, of_token, float(score[at, place]), "forbidden")
 
     def drawing(
         self,
@@ -163,9 +163,9 @@ class Recorder:
                     if controlled[row, beam, each] == -inf:
                         fate = "forbidden"
                     total = float(hypotheses.score[row, beam]) + of_token
-                    self._add_beside(row, beam, each, of_token, total, fate, part, start)
+                    self._add_alternative(row, beam, each, of_token, total, fate, part, start)
 
-    def _add_beside(
+    def _add_alternative(
         self, row: int, parent: int, token: int, log_probability: float, total: float, fate: Fate,
         share: float | None = None, start: float | None = None,
     ) -> None:  # fmt: skip
@@ -173,7 +173,7 @@ class Recorder:
             parent=parent, token=token, log_probability=log_probability, total=total, hypothesis=parent, fate=fate,
             share=share, start=start,
         )  # fmt: skip
-        self.beside.setdefault(row, []).append(node)
+        self.alternatives.setdefault(row, []).append(node)
 
     def record(self, chosen: Chosen, sentences: Sequence[Sentence | None]) -> None:
         for row, sentence in enumerate(sentences):
@@ -187,14 +187,14 @@ class Recorder:
             self.steps[number] = step + 1
             made = [place for place, value in enumerate(of_row.total) if value > -inf]
             numbers = {place: len(nodes) + rank for rank, place in enumerate(made)}
-            beside = sorted(self.beside.get(row, ()), key=lambda each: -each.total)
+            others = sorted(self.alternatives.get(row, ()), key=lambda each: -each.total)
             found = [self._node(of_row, place, row) for place in made]
-            found += [replace(each, score=each.total / penalty) for each in beside]
+            found += [replace(each, score=each.total / penalty) for each in others]
             for rank, each in enumerate(found, start=1):
                 parent = tips[each.parent or 0]
                 nodes.append(replace(each, number=len(nodes), step=step, parent=parent, penalty=penalty, rank=rank))
             self.tips[number] = [numbers.get(place) for place in of_row.going_on]
-        self.beside, self.shares = {}, None
+        self.alternatives, self.shares = {}, None
 
     def _node(self, of: Chosen, place: int, row: int) -> Node:
         share = draw = None

@@ -17,7 +17,7 @@ Ids = Sequence[int]
 
 
 class ForcedWord(NamedTuple):
-    """A word, or several, that an answer must contain: its tokens behind another word, those that an answer begins with
+    """A word, or several, that an answer must contain: its tokens after another word, those that an answer begins with
     (none: no answer begins with it), and its text, which also stands where other tokens write it; "": only its tokens
     count.
     """
@@ -47,14 +47,14 @@ Sequences = tuple[tuple[int, ...], ...]
 
 
 def forced_words(words: Sequence[str], ids_of: IdsOf) -> tuple[ForcedWord, ...]:
-    """Each word with its tokens behind another word, and those at the beginning of an answer."""
+    """Each word with its tokens after another word, and those at the beginning of an answer."""
     stripped = dict.fromkeys(word.strip() for word in words)
-    return tuple(ForcedWord(_behind(word, ids_of), tuple(ids_of(word)), word) for word in stripped)
+    return tuple(ForcedWord(_after_word(word, ids_of), tuple(ids_of(word)), word) for word in stripped)
 
 
 def forbidden_ids(words: Sequence[str], ids_of: IdsOf) -> Sequences:
     """Spellings of each word: first in a text, after a word, after a mark without a blank; not capitals."""
-    each = ((tuple(ids_of(word)), _behind(word, ids_of), _behind(word, ids_of, "a-")) for word in words)
+    each = ((tuple(ids_of(word)), _after_word(word, ids_of), _after_word(word, ids_of, "a-")) for word in words)
     return tuple(dict.fromkeys(ids for spellings in each for ids in spellings))
 
 
@@ -69,8 +69,8 @@ def before_stop(text: str, stop: Sequence[str]) -> str:
     return text[: min((at for each in stop if (at := text.find(each)) >= 0), default=len(text))]
 
 
-def _behind(word: str, ids_of: IdsOf, before: str = "a ") -> tuple[int, ...]:
-    """The tokens of a word that stands behind another one; its own tokens where the two cannot be told apart."""
+def _after_word(word: str, ids_of: IdsOf, before: str = "a ") -> tuple[int, ...]:
+    """The tokens of a word that follows another one; those of the word alone where the two cannot be separated."""
     other = tuple(ids_of(before.strip()))
     both = tuple(ids_of(before + word))
     return both[len(other) :] if both[: len(other)] == other else tuple(ids_of(word))
@@ -82,7 +82,7 @@ class Request:
 
     `source` is what the encoder reads; None for a decoder alone. The decoder is given `prompt` (default: the token
     that it begins with), then `prefix`, with which the answer must begin, and `following`, of which the first token
-    behind the prefix is one where there are any. `max_tokens` counts the prefix; None = the settings'. With beams an
+    after the prefix is one where there are any. `max_tokens` counts the prefix; None = the settings'. With beams an
     answer of more than `likely` tokens is waited for only as long as it is among the best already. The answer contains
     each of `forced`, and none of the sequences of tokens `forbidden`.
     """

@@ -45,7 +45,7 @@ class Wanted:
 
     With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
     `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
-    which forced and forbidden words need. `forced`: requests may have such words of their own beside the settings'. A
+    which forced and forbidden words need. `forced`: requests may have such words in addition to the settings'. A
     `recorder` keeps what the search looked at.
     """
 

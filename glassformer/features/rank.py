@@ -31,12 +31,12 @@ Cut = tuple[Integers, Integers]
 @dataclass(frozen=True)
 class Ranked:
     """One kind of vector: its scores with 95 % intervals (bootstrap over texts, on the held-out part of each fold), and
-    the difference to the best one, None for itself and for baselines that are not vectors.
+    the difference to the best one, None for the best itself.
     """
 
     name: str
     scores: Mapping[str, Interval]
-    behind: Interval | None
+    from_best: Interval | None
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Ranking:
     @property
     def together(self) -> tuple[str, ...]:
         """The best, and those that do not clearly differ from it: whose interval of the difference includes 0."""
-        return tuple(each.name for each in self.vectors if each.behind is None or each.behind.high >= 0)
+        return tuple(each.name for each in self.vectors if each.from_best is None or each.from_best.high >= 0)
 
 
 def rank(
@@ -94,10 +94,10 @@ def rank(
         measured[f"mix.{pooling}"] = _measure(found, cuts, of, groups, len(names), advance)
         mixes[pooling] = _mix_of(each, of)
     frequent = (np.full(len(test), np.bincount(of[train]).argmax()) for train, test in cuts)
-    beside = {"most frequent": _measure(frequent, cuts, of, groups, len(names), advance)}
+    others = {"most frequent": _measure(frequent, cuts, of, groups, len(names), advance)}
     if texts is not None:
         found = (_tfidf(texts, of, groups, cut, score) for cut in cuts)
-        beside["TF-IDF"] = _measure(found, cuts, of, groups, len(names), advance)
+        others["TF-IDF"] = _measure(found, cuts, of, groups, len(names), advance)
     order = sorted(measured, key=lambda name: -measured[name].values()[score])
     best = measured[order[0]]
     return Ranking(
@@ -110,7 +110,7 @@ def rank(
             Ranked(name, measured[name].intervals(), measured[name].compared(best)[score] if place else None)
             for place, name in enumerate(order)
         ),
-        tuple(Ranked(name, each.intervals(), each.compared(best)[score]) for name, each in beside.items()),
+        tuple(Ranked(name, each.intervals(), each.compared(best)[score]) for name, each in others.items()),
         mixes,
     )
 

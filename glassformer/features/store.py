@@ -16,7 +16,7 @@ from glassformer.base.atomic import atomic_write, flush_one, lock
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import read_sealed_json
 from glassformer.base.outputs import not_left_here, refuse_another_request, written_by_another
-from glassformer.base.paths import behind_links, check_path
+from glassformer.base.paths import check_path, follow_links
 from glassformer.features.streams import MADE_FOR, STATE, WRITERS, Format, VectorsFile
 
 _LOCK = "lock"
@@ -64,7 +64,7 @@ def vectors_file(
     written, are of another request or damaged, and without `resume` when there are some.
     """
     check_path(out, DataError)
-    out = behind_links(out, DataError)
+    out = follow_links(out, DataError)
     format = Format(WRITERS[kind_of(out, features, words=words)]) if format is None else format
     folder = out.with_name(f"{out.name}.partial")
     try:

@@ -25,7 +25,7 @@ _GROUP = 1 << 22
 
 MADE_FOR = "glassformer embed --resume, format 1"
 STATE = "state.json"
-# The files beside those of the features: ids of the texts, or texts with their ids; the words, and which text and
+# The files next to those of the features: ids of the texts, or texts with their ids; the words, and of which text and
 # characters each is.
 IDS, TEXTS, WORDS, PLACES = "ids.jsonl", "texts.jsonl", "words.jsonl", "places.i64"
 _AT_ONCE = 1 << 22
@@ -62,7 +62,7 @@ class _Stream:
             self.file.close()
 
     def is_whole(self) -> bool:
-        """Whether the file holds what was written, and perhaps more behind it; reads it, in bounded memory."""
+        """Whether the file holds what was written, and perhaps more after it; reads it, in bounded memory."""
         total, left = 0, self.size
         with suppress(OSError), self.path.open("rb") as file:
             while left and (chunk := file.read(min(_AT_ONCE, left))):
@@ -103,8 +103,8 @@ class VectorsFile:
 
     def __post_init__(self) -> None:
         names = [f"{number}.f32" for number in range(len(self.features))]
-        beside = TEXTS if self.format.with_texts else IDS
-        for name in (*names, beside, *((WORDS, PLACES) if self.words else ())):
+        of_texts = TEXTS if self.format.with_texts else IDS
+        for name in (*names, of_texts, *((WORDS, PLACES) if self.words else ())):
             self.streams.setdefault(name, _Stream(self.folder / name))
 
     def add(self, found: Sequence[Vectors], ids: Sequence[object]) -> None:

@@ -26,7 +26,7 @@ from glassformer.tasks.labels.tag.records import Sentence, sentence_of
 from glassformer.tasks.predictor import Context, Predictor
 from glassformer.tasks.rows import Axis, Row, located
 from glassformer.text.tokenizer import MASK, Tokenizer
-from glassformer.text.windows import room_beside, windows
+from glassformer.text.windows import text_room, windows
 from glassformer.text.words import PART, Span, ids_of, word_tokens
 
 # Numbers of all vectors that are in memory together, and the tokens of a usual row of words.
@@ -202,7 +202,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
             return _Windows(0, lambda number: Row(ids=array("i"), labels={}))
         if not len(ids) and (self.words or not len(before) + len(after)):
             raise DataError("a text needs at least one token", got=repr(example.text[:40]))
-        cut = windows(len(ids), room_beside(len(before) + len(after), self.length))
+        cut = windows(len(ids), text_room(len(before) + len(after), self.length))
 
         def made(number: int) -> Row:
             window = cut[number]

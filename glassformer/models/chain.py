@@ -2,7 +2,7 @@
 likely a part of it is (forward–backward: Rabiner 1989, §III).
 
 In numpy: a text may have millions of tokens, one step for each, and a step on so few numbers takes torch ten times as
-long. Logits are read a stretch at a time, so that no table of all tokens and labels is held beside them.
+long. Logits are read a stretch at a time, so that no table of all tokens and labels is held as well.
 
 N tokens of one sentence · C tokens of a stretch · L labels · K parts of the sentence
 """

@@ -155,29 +155,29 @@ def _log_total(
         begins, ends = first.exp(), last.exp()  # [L], [L]
         tiny = torch.finfo(logits.dtype).tiny
 
-        ahead, sizes = torch.empty_like(own), torch.ones_like(tops)  # [B, N, L], [B, N, 1]
+        forward, sizes = torch.empty_like(own), torch.ones_like(tops)  # [B, N, L], [B, N, 1]
         state = begins.expand(len(logits), -1)  # [B, L]
         for token in range(longest):
             reached = (state @ follows if token else state) * emitted[:, token]  # [B, L]
             size = reached.sum(dim=1, keepdim=True).clamp(min=tiny)  # [B, 1]
             sizes[:, token] = size.where(there[:, token], 1)
-            state = ahead[:, token] = (reached / size).where(there[:, token], state)
+            state = forward[:, token] = (reached / size).where(there[:, token], state)
         ending = (state * ends).sum(dim=1, keepdim=True).clamp(min=tiny)  # [B, 1]
         total = ((sizes.log() + tops) * there).sum(dim=(1, 2)) + ending.log()[:, 0]  # [B]
 
-        behind = torch.empty_like(own)  # [B, N, L]
+        backward = torch.empty_like(own)  # [B, N, L]
         state = ends / ending  # [B, L]
         final = state
         for token in reversed(range(longest)):
-            behind[:, token] = state
+            backward[:, token] = state
             here = emitted[:, token] * state / sizes[:, token]  # [B, L]
             state = (here @ follows.T if token else here).where(there[:, token], state)
-        marginals = ahead * behind * there  # [B, N, L]
-        arriving = (emitted * behind / sizes * there)[:, 1:]  # [B, N-1, L]
-        pairs = ahead[:, :-1].transpose(1, 2) @ arriving * follows  # [B, L, L]
+        marginals = forward * backward * there  # [B, N, L]
+        arriving = (emitted * backward / sizes * there)[:, 1:]  # [B, N-1, L]
+        pairs = forward[:, :-1].transpose(1, 2) @ arriving * follows  # [B, L, L]
         some = (count > 0)[:, None]  # [B, 1]
         begun = marginals[:, 0] if longest else torch.zeros_like(final)  # [B, L]
-        ended = (ahead[:, -1] * final if longest else torch.zeros_like(final)).where(some, 0)  # [B, L]
+        ended = (forward[:, -1] * final if longest else torch.zeros_like(final)).where(some, 0)  # [B, L]
         of_tokens = logits.new_zeros(logits.shape).scatter(1, tokens, marginals)  # [B, S, L]
         found = total.where(some[:, 0], 0), of_tokens, pairs, begun, ended
         return tuple(each.contiguous() for each in found)  # type: ignore[return-value]

@@ -86,7 +86,7 @@ class Transformer(nn.Module):
             states = stack(replace(inputs, dropout_key=dropout_key), cache=cache, asked=asked)  # [B, S or A, W]
         else:
             if decoder_inputs is None:
-                raise ShapeError("an encoder-decoder needs decoder_inputs beside its inputs", got="no target")
+                raise ShapeError("an encoder-decoder needs decoder_inputs in addition to its inputs", got="no target")
             dropout_key = self.encoder.dropout_key(inputs)
             inputs = replace(inputs, dropout_key=dropout_key)
             memory = self.encoder(inputs) if memory is None else memory  # [B, K, W]

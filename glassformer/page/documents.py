@@ -1,4 +1,4 @@
-"""What the source documents show, for a page to set beside its run's own numbers."""
+"""What the source documents show, for a page to compare with its run's own numbers."""
 
 import tomllib
 from dataclasses import asdict
@@ -15,7 +15,7 @@ from glassformer.look.trace.trace import Trace
 from glassformer.models.families.bert import bert
 
 SIZES = ("base", "large")
-"""The presets that the notes set beside each other (1:30:46)."""
+"""The presets that the notes compare (1:30:46)."""
 
 
 @cache

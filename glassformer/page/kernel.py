@@ -33,7 +33,7 @@ class Kernel:
         self.start = Asked(model=title[:200], texts=texts or ("",))
 
     def answer(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """The status and the bytes for a request; an error is a sentence in JSON, as the server tells it."""
+        """The status and the bytes for a request; an error is a sentence in JSON, as from the server."""
         try:
             return 200, self.routed(method, path, body)
         except GlassformerError as error:

@@ -47,7 +47,7 @@ def write_matrix_page(
 def matrix_record(
     title: str, words: Sequence[str], masked_words: Sequence[int], options: Sequence[str]
 ) -> dict[str, Any]:
-    """What the page knows beside the numbers; a word that was written as [MASK] has no answer."""
+    """What the page knows besides the numbers; a word that was written as [MASK] has no answer."""
     hidden = [place for place in masked_words if MASK not in words[place]]
     seen = [MASK if place in masked_words else word for place, word in enumerate(words)]
     record = record_without_model(title)

@@ -89,9 +89,9 @@ def page(
     ConfigError for a limit below 1 or a language that the page lacks, and DataError for a page that is beyond it and
     above 64 MB, which what is not numbers can be.
 
-    `sections` is what it carries beside the tensors, as JSON by name: see `sections.py`. A run that was traced
+    `sections` is what it carries besides the tensors, as JSON by name: see `sections.py`. A run that was traced
     with the gradients of its loss always carries them. `place` is where it opens, as its address names it; `language`
-    is `en`, or one whose words it then carries and begins with. `shared` names a file beside the page, of
+    is `en`, or one whose words it then carries and begins with. `shared` names a file next to the page, of
     `shared_script`, which has what all pages have; `more` are elements of its head in the place of those that services
     read which show links.
     """
@@ -130,7 +130,7 @@ def page(
     if len(text) > most * 1_000_000:
         raise DataError(
             f"a page must have at most {most} MB",
-            got=f"{len(text) / 1e6:.1f} MB, most of it beside the tensors",
+            got=f"{len(text) / 1e6:.1f} MB, most of it not tensors",
             do=f"trace a shorter text, or allow more: --megabytes {len(text) // 1_000_000 + 1}",
         )
     return text
@@ -188,7 +188,7 @@ def chunks_of(trace: Trace, sections: Collection[str]) -> dict[str, bool]:
 
 
 def texts_of_page() -> dict[str, bytes]:
-    """What every page of a model has beside its script: the texts of the tours, the list of pictures, the quiz."""
+    """What every page of a model has besides its script: the texts of the tours, the list of pictures, the quiz."""
     texts = {"tour": tour_texts(), "pictures": pictures(), "quiz": quiz()}
     return {name: json.dumps(each, ensure_ascii=False).encode() for name, each in texts.items()}
 

@@ -83,7 +83,7 @@ def _pairs(names: str, *, turned: bool = False) -> str:
 
 
 def languages(files: Iterable[str]) -> frozenset[str]:
-    """The languages, beside English, whose words are among the files: each is a chunk with two letters for a name."""
+    """The languages other than English whose words are among the files: each is a chunk with two letters for a name."""
     return frozenset(found[1] for name in files if (found := _LANGUAGE.fullmatch(name)))
 
 

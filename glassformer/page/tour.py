@@ -1,4 +1,4 @@
-"""The texts that travel beside a page: those of the tours, the list of the documents' pictures, and the quiz."""
+"""The texts that are sent with a page: those of the tours, the list of the documents' pictures, and the quiz."""
 
 import tomllib
 from importlib import resources

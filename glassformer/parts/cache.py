@@ -200,7 +200,7 @@ class SlotCache:
 
     def place(self, look: Tensor, positions: Tensor) -> Tensor:
         """Choose a free column for the newest token of each hypothesis, and say which columns it may look at. `look`
-        [R, S, K] tells which columns hold the tokens that each hypothesis has so far, `positions` [R, 1] the place in
+        [R, S, K] marks the columns that hold the tokens of each hypothesis so far, `positions` [R, 1] is the place in
         the text of its newest one. Returns the same with the newest token itself, [R, S, K].
         """
         newest = look.shape[1]

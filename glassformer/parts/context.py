@@ -1,4 +1,4 @@
-"""What one forward pass knows beside the stream of states. Made once by the stack, read by every layer.
+"""What one forward pass knows besides the stream of states. Made once by the stack, read by every layer.
 
 B sentences · S tokens · Q query tokens · K key tokens · A asked tokens · H heads · D query size · W width
 """

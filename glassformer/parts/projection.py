@@ -1,4 +1,4 @@
-"""A linear layer of a block, and the low-rank product that may stand beside it while it is adapted.
+"""A linear layer of a block, and the low-rank product that may be added to it while it is adapted.
 
 B sentences · S tokens · I inputs · O outputs · R rank
 """

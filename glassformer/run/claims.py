@@ -175,15 +175,15 @@ def _measured(
 
 def _trained(asked: str, recipe: str, out: Path, progress: Progress) -> Artefact:
     """The model in a folder, trained first unless it is finished; raises ConfigError for one of other settings."""
-    beside, settings = out.with_suffix(".json"), json.loads(asked)
-    if beside.exists() and json.loads(beside.read_text(encoding="utf-8")) != settings:
+    kept, settings = out.with_suffix(".json"), json.loads(asked)
+    if kept.exists() and json.loads(kept.read_text(encoding="utf-8")) != settings:
         raise ConfigError(
             f"{out} must be of the claim as it is now", got="other settings", do="name another folder with --runs"
         )
     if is_finished(out, resolve(recipe, settings).train):
         return store.read(out, Artefact)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(beside) as draft:
+    with atomic_write(kept) as draft:
         draft.write_text(asked, encoding="utf-8")
     return train(recipe, out=out, set=settings, resume=out.exists(), progress=progress)
 

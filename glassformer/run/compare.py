@@ -13,7 +13,7 @@ from glassformer.saved.opening import open_model
 from glassformer.scoring.score import THIS_MODEL
 from glassformer.scoring.verdict import Difference, differences
 from glassformer.tasks import task_named
-from glassformer.training.progress import NoProgress, Progress, ToldOnce
+from glassformer.training.progress import NoProgress, NotesOnce, Progress
 
 # Settings of `[data]` that decide which records are held out, and what is read of them.
 _SAME = (
@@ -69,7 +69,7 @@ def compare(
     """
     pair = [each if isinstance(each, Artefact) else open_model(each, Artefact) for each in (model, other)]
     _check_comparable(pair[0], pair[1], files=bool(files))
-    once = ToldOnce(progress or NoProgress())
+    once = NotesOnce(progress or NoProgress())
     found = [evaluate(each, files, split=split, columns=columns, baselines=False, progress=once) for each in pair]
     measures = [scores.measures.get(THIS_MODEL) for scores in found]
     if measures[0] is None or measures[1] is None:

@@ -18,7 +18,7 @@ from glassformer.data.readers.table_format import names_columns
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.stores.corpus import fingerprint_of
 from glassformer.data.stores.split import Split
-from glassformer.run.probe import beside_frozen
+from glassformer.run.probe import with_frozen_probe
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.baselines import repeated
 from glassformer.scoring.score import Scores
@@ -108,7 +108,7 @@ def evaluate(
             scores = _measured(model, task, source, limit)
             if baselines and isinstance(data, RecordSection):
                 of = model.source, model.recipe, task
-                scores = beside_frozen(
+                scores = with_frozen_probe(
                     scores, *of, lambda its, on: its.evaluate(on.to(model.device), source, limit=limit), progress.note
                 )
         fits = task.fits_baselines or isinstance(data, RecordSection)
@@ -120,7 +120,7 @@ def evaluate(
             return scores
         if files and isinstance(data, RecordSection):
             _note_repeats(task, train, source, progress)
-        return task.beside(scores, train, source, limit=limit, log=progress.note)
+        return task.with_baselines(scores, train, source, limit=limit, log=progress.note)
 
 
 def _measured(model: Artefact, task: Task, source: Source, limit: int | None) -> Scores:

@@ -258,7 +258,7 @@ def refuse_full(directory: Path) -> None:
 
 
 def _as_exported(model: Artefact, head: ExportedHead) -> tuple[Artefact, tuple[str, ...]]:
-    """The model in float32 on the processor, its task's rescaling in the last layer; and what stays behind."""
+    """The model in float32 on the processor, its task's rescaling in the last layer; and what is left out."""
     left = []
     config = without_crf(model.config)
     if config != model.config and head.name != FEATURES:

@@ -68,7 +68,7 @@ def check_pair(teacher: Artefact, student: Artefact, section: DistilSection, *, 
         )
     if pairs and two_segments(teacher.config) and not two_segments(student.config):
         raise ConfigError(
-            "a teacher that tells the texts of a pair apart by their segments needs a student that does",
+            "a teacher that distinguishes the texts of a pair by segments needs a student that does",
             got=f"a student of the family {student.config.family}, without segments",
             do="leave --start out, or start from a model of the teacher's family",
         )

@@ -38,7 +38,7 @@ from glassformer.training.run import check
 from glassformer.training.settings import EpochsByData
 from glassformer.training.tune import check_without_start, rate_by_weights
 
-# The files whose lines stand beside those of other files, where a task reads such.
+# The files whose lines are paired with those of other files, where a task reads such.
 _TARGETS = {"files": "target_files", "validation_files": "validation_target_files"}
 
 
@@ -123,7 +123,7 @@ def _size(data: DataSection, which: str, progress: Progress) -> int:
     if not paths:
         return 0
     found = find_files(paths, text=data.text, reads="text" if targets else data.reads)
-    progress.note(found.beside(find_files(targets)) if targets else str(found))
+    progress.note(found.paired_with(find_files(targets)) if targets else str(found))
     return sum(path.stat().st_size for path in found.used)
 
 
@@ -278,13 +278,13 @@ def _feed(start: Start, lesson: Lesson, tokenizer: Tokenizer, found: Probe | Non
         teaching = Teaching(distil.temperature, distil.soft, distil.hard, distil.cosine)
         feed = TaughtFeed(lesson.task, source, start.teacher.module, teaching, **cut)
     if (rule := train.fitted_epochs) is not None:
-        progress.note(_epochs_told(rule, feed.steps_per_epoch))
+        progress.note(_epochs_note(rule, feed.steps_per_epoch))
     elif found is not None and (few := found.too_few_epochs(train, len(source), feed.steps_per_epoch)):
         progress.note(few)
     return feed
 
 
-def _epochs_told(rule: EpochsByData, steps_per_epoch: float) -> str:
+def _epochs_note(rule: EpochsByData, steps_per_epoch: float) -> str:
     epochs = rule.epochs(steps_per_epoch)
     steps = math.ceil(epochs * steps_per_epoch)
     few = f": by the rule for small data: {rule.steps:,} steps, at most {rule.most:,} epochs" * (epochs > rule.least)

@@ -180,7 +180,7 @@ def probe(
     return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, seconds, print_of)
 
 
-def beside_frozen(
+def with_frozen_probe(
     scores: Scores,
     run: Path | None,
     recipe: Recipe | None,
@@ -203,4 +203,4 @@ def beside_frozen(
     except GlassformerError as error:
         log(f"no row of {FROZEN}: {error}")
         return scores
-    return scores.beside(FROZEN, evaluated(found.task, module.eval()))
+    return scores.with_baseline(FROZEN, evaluated(found.task, module.eval()))

@@ -1,4 +1,4 @@
-"""How large a model, vocabulary and batch fit a text and a time: the rules behind `train masked-lm FILES` and `train
+"""How large a model, vocabulary and batch fit a text and a time: the rules of `train masked-lm FILES` and `train
 translate PAIRS`.
 
 A small model makes more steps in the same time, and leaves the plateau at the start of training sooner; a large one

@@ -17,7 +17,7 @@ from glassformer.run import seeds
 from glassformer.run.card import write_card
 from glassformer.run.first_weights import taught_by
 from glassformer.run.prepare import Prepared, prepare_run
-from glassformer.run.probe import beside_frozen
+from glassformer.run.probe import with_frozen_probe
 from glassformer.run.resuming import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused, would_replace
 from glassformer.runtime.device import Log, choose_device
 from glassformer.runtime.processes import Processes, Several, joined
@@ -75,10 +75,10 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
         task = prepared.task
     own = task.evaluate(module, source, limit=rows)
     _check_finite(best, own.flat())
-    found = task.beside(own, prepared.feed.source, source, limit=rows, log=log) if is_held_out else own
+    found = task.with_baselines(own, prepared.feed.source, source, limit=rows, log=log) if is_held_out else own
     if is_held_out:
         device = next(module.parameters()).device
-        found = beside_frozen(
+        found = with_frozen_probe(
             found, out, recipe, task, lambda its, of: its.evaluate(of.to(device), source, limit=rows), log
         )
     scores, judged = found.flat(), verdict(found, best, fitted.facts)

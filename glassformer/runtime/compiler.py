@@ -81,7 +81,7 @@ def compiling() -> Iterator[None]:
 
 @contextmanager
 def _statements_apart() -> Iterator[None]:
-    """Inside, torch tells the C++ compiler not to merge statements into vectors: on processors with AVX-512, g++ 12
+    """Inside, torch asks the C++ compiler not to merge statements into vectors: on processors with AVX-512, g++ 12
     does that wrongly in kernels that transpose bfloat16, and the gradient of rotary keys is NaN (torch 2.13). Kernels
     have vectors of their own, so it costs no time. A later torch may lack the function that is changed.
     """

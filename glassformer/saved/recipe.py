@@ -30,7 +30,7 @@ from glassformer.training.settings import TrainSection, TuneSection
 # Where the resolved recipe of a run or a saved model is kept.
 RECIPE = "recipe.toml"
 
-# The comment in it that names the tokenizer beside it.
+# The comment in it that names the tokenizer next to it.
 _OF_TOKENIZER = "# tokenizer "
 
 # The prefix of a hub id: without it, nothing is downloaded.

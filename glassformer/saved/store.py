@@ -56,7 +56,7 @@ __all__ = ["CARD", "FILES", "FORMAT", "METRICS", "SETTINGS", "TOKENIZERS", "WEIG
 
 _CHECKED = (WEIGHTS, METRICS, CARD, RECIPE)
 FILES = (SETTINGS, WEIGHTS, FILE, RECIPE, METRICS, CARD)
-"""Of a model with one vocabulary; TARGET_FILE beside them where translations have their own."""
+"""Of a model with one vocabulary; and TARGET_FILE where translations have their own."""
 # Files that identify a folder with a model, of ours or of others, in one file or in shards; and those that saving one
 # would replace.
 _OF_A_MODEL = (SETTINGS, "config.json", "*model*.safetensors", "*model*.bin", METRICS, CARD)

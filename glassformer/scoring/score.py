@@ -205,7 +205,7 @@ class Scores:
         }
         return own | others
 
-    def beside(self, name: str, other: Scores) -> Scores:
+    def with_baseline(self, name: str, other: Scores) -> Scores:
         """These scores and those of a baseline, whose own are those of `other`."""
         measures = {name: other.measures[THIS_MODEL]} if THIS_MODEL in other.measures else {}
         return replace(self, of={**self.of, name: other.of[THIS_MODEL]}, measures={**self.measures, **measures})

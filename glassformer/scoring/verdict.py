@@ -106,7 +106,7 @@ def lower_is_better(score: str) -> bool:
     return score.endswith(_LOWER)
 
 
-def told_lower(scores: Iterable[str]) -> str:
+def lower_note(scores: Iterable[str]) -> str:
     """For which of these scores lower is better, in words; empty for none."""
     lower = [score.replace("_", " ") for score in scores if lower_is_better(score)]
     return f"lower is better: {', '.join(lower)}" if lower else ""

@@ -55,14 +55,14 @@ class TaskEntry:
 @dataclass(frozen=True, kw_only=True)
 class WatchEntry:
     """How sentences are watched while a model for this verb trains. `by`: the verb whose pass is looked at, where it is
-    another one, with its `options`; this verb then answers in words, with `says`. `behind`: the role of what follows
-    the tab, of which at least `needs` must be there, and more than one if `several`. `example` is such a line.
+    another one, with its `options`; this verb then answers in words, with `says`. `after_tab`: the role of what follows
+    a tab, of which at least `needs` must be there, and more than one if `several`. `example` is such a line.
     """
 
     by: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     says: Mapping[str, Any] = field(default_factory=lambda: {"beams": 1})
-    behind: str = ""
+    after_tab: str = ""
     needs: int = 0
     several: bool = False
     example: str = ""

@@ -12,8 +12,8 @@ from glassformer.runtime.measured import fastest
 
 # Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
 BATCH_TOKENS = 8192
-# On a processor: what a block computes of so many stays in the caches. And about what a pass costs beside its tokens:
-# rows of unequal length go together only where that pads fewer.
+# On a processor: what a block computes of so many stays in the caches. And what a pass costs apart from its tokens,
+# about: rows of unequal length go together only where that pads fewer.
 CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 1024, 32
 
 

@@ -182,7 +182,7 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
         """The prediction from what that baseline gives (`TfIdf.guess`), here as if it were the model's for a row."""
         return self.merge(example, [values])
 
-    def beside(
+    def with_baselines(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
     ) -> Scores:
         """With the scores of the TF-IDF baseline on the same examples, where it has something to learn."""
@@ -196,7 +196,7 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
             log(baseline.note)
         values = baseline.guess([lesson for _, lesson in labelled])
         pairs = ((example, self.guessed(example, each)) for (example, _), each in zip(labelled, values, strict=True))
-        return scores.beside(TFIDF, self.scores_of_stream(pairs))
+        return scores.with_baseline(TFIDF, self.scores_of_stream(pairs))
 
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:

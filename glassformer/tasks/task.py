@@ -169,7 +169,7 @@ class Task(ABC):
     baseline_names: ClassVar[tuple[str, ...]] = ()
     frozen: Mapping[str, nn.Module] = MappingProxyType({})
     engine: Engine | None = None  # what answers the rows that `evaluate` predicts; None: the model itself
-    fits_baselines: ClassVar[bool] = False  # whether `beside` fits any
+    fits_baselines: ClassVar[bool] = False  # whether `with_baselines` fits any
     plateau_causes: ClassVar[tuple[str, ...]] = ()  # of a loss that stays where it began: those that only this task has
     special: ClassVar[SpecialTokens | None] = None  # of a tokenizer that is learned; None: those usual for its kind
     marks: ClassVar[tuple[str, ...]] = ()  # further special tokens of such a tokenizer, without a role
@@ -236,7 +236,7 @@ class Task(ABC):
         """The scores by which the best model is kept: those of `evaluate`, unless a task has some that cost less."""
         return self.evaluate(model, source, limit=limit)
 
-    def beside(
+    def with_baselines(
         self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Callable[[str], None]
     ) -> Scores:
         """The scores, and those of baselines fitted on the training source; called once, at the end."""

@@ -40,7 +40,7 @@ WITH_MARKS = (
     "{%- endfor -%}\n"
     "{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}\n"
 )
-"""Each turn behind the token of its role; a reply ends with the end of a text."""
+"""Each turn after the token of its role; a reply ends with the end of a text."""
 WITH_NAMES = (
     "{%- set names = {'system': 'System:', 'user': 'User:', 'assistant': 'Assistant:'} -%}\n"
     "{%- for message in messages -%}\n"
@@ -115,7 +115,7 @@ class ChatTemplate:
         try:
             return sandbox, sandbox.compiled(self.text)
         except (TemplateError, SyntaxError, RecursionError, MemoryError, ValueError) as error:
-            raise _unfit(_told(error)) from None
+            raise _unfit(_reason(error)) from None
 
     def written(self, messages: Sequence[Message], *, ask: bool, **values: object) -> Written:
         """The conversation as text; with `ask` up to where the assistant's next turn begins. `values` are further
@@ -140,7 +140,7 @@ class ChatTemplate:
         except (MemoryError, KeyboardInterrupt):
             raise
         except Exception as error:  # whatever a stranger's program runs into
-            raise _unfit(_told(error)) from None
+            raise _unfit(_reason(error)) from None
         return Written(text, tuple(spans))
 
 
@@ -150,7 +150,7 @@ def _unfit(got: str) -> CheckpointError:
     )
 
 
-def _told(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     line = getattr(error, "lineno", None)
     said = " ".join(str(getattr(error, "message", None) or error).split()) or type(error).__name__
     return f"{said[:300]}{f' (line {line})' if line else ''}"

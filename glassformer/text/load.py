@@ -23,7 +23,7 @@ _ROLE_FILES = ("tokenizer_config.json", "special_tokens_map.json")
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
-    """Read `tokenizer.json`, BERT's `vocab.txt`, GPT-2's and RoBERTa's `vocab.json` with `merges.txt` beside it, or
+    """Read `tokenizer.json`, BERT's `vocab.txt`, GPT-2's and RoBERTa's `vocab.json` with its `merges.txt`, or
     Marian's `source.spm` and `target.spm` with `vocab.json`: a file, or the directory that holds it, `tokenizer.json`
     first. A directory with `target_tokenizer.json` has another one for targets (`Tokenizer.target`).
 
@@ -78,7 +78,7 @@ def _from_vocabulary(path: Path) -> Tokenizer:
 
 
 class VocabularyFile(NamedTuple):
-    """The text of a `vocab.txt`, and the settings that `tokenizer_config.json` must hold beside it."""
+    """The text of a `vocab.txt`, and the settings that the `tokenizer_config.json` next to it must hold."""
 
     text: str
     settings: dict[str, bool | None]
@@ -121,7 +121,7 @@ def _switch(settings: Mapping[str, Any], name: str, default: bool | None) -> boo
 
 
 def _role_maps(directory: Path) -> dict[str, Any]:
-    """The roles and the normalising settings in the files beside it; later files have priority."""
+    """The roles and the normalising settings in the files next to it; later files have priority."""
     found: dict[str, Any] = {}
     for name in _ROLE_FILES:
         path = directory / name

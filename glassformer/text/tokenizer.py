@@ -81,9 +81,9 @@ class Tokenizer:
             self._alias = self._make_alias()
 
     def save(self, directory: str | Path) -> Path:
-        """Write `tokenizer.json` into the directory, atomically, and beside it `target_tokenizer.json` where targets
-        have a vocabulary of their own; returns the path of the first. Raises TokenizerError where a model with
-        another tokenizer is.
+        """Write `tokenizer.json` into the directory, atomically, and `target_tokenizer.json` too if targets have their
+        own vocabulary; returns the path of the first. Raises TokenizerError if the directory holds a model with another
+        tokenizer.
         """
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)

@@ -61,8 +61,8 @@ def pair_windows(first: int, second: int, room: int | None) -> tuple[tuple[Windo
     return tuple((ones[n * len(ones) // count], twos[n * len(twos) // count]) for n in range(count))
 
 
-def room_beside(special: int, length: int | None, *, texts: int = 1) -> int | None:
-    """The room for text in a row beside special tokens, None for any; ConfigError for less than a token each."""
+def text_room(special: int, length: int | None, *, texts: int = 1) -> int | None:
+    """The room for text in a row with its special tokens, None for any; ConfigError for less than a token each."""
     if length is not None and length - special < texts:
         raise ConfigError(f"a row must be longer than its {special} special tokens", got=f"length {length}")
     return None if length is None else length - special
@@ -90,11 +90,11 @@ class TextRows(Sequence[TokensAndSegments]):
 
 def text_rows(tokenizer: Tokenizer, text: str, pair: str | None = None, *, length: int | None) -> TextRows:
     """A text or a pair between the tokenizer's special tokens, in windows of at most `length` tokens: ids and segments.
-    Raises ConfigError when `length` leaves no tokens for text beside the special ones.
+    Raises ConfigError when `length` leaves no tokens for text after the special ones.
     """
     frame = tokenizer.frame_ids if pair is None else tokenizer.pair_frame_ids
     around = sum(map(len, frame))
-    room = room_beside(around, length, texts=1 if pair is None else 2)
+    room = text_room(around, length, texts=1 if pair is None else 2)
     first = ids_of(tokenizer, text)
     if not first and not around:
         raise DataError("a text needs at least one token", got=repr(text[:40]))

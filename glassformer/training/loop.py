@@ -268,7 +268,7 @@ def finish(run: Run) -> None:
     """Set the model of a run that is saved to the weights to keep: see `fit`."""
     model, settings, progress = run.state.whole, run.settings, run.progress
     best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
-    mean = beside = ""
+    mean = of_mean = ""
     if settings.average is not None:
         # Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C.
         every = settings.checkpoint_every or 1
@@ -290,12 +290,12 @@ def finish(run: Run) -> None:
             its = run.in_words(progress.best, progress.best_loss)
             run.log(f"keeping {mean}, with {run.in_words(found, loss)}; the best single step, {best.step:,}, has {its}")
             return
-        beside = f"; {mean} has {run.in_words(found, loss)}"
+        of_mean = f"; {mean} has {run.in_words(found, loss)}"
     if best is not None:
         restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
         none = "no later step had a lower loss" if progress.loss_decides else "no later step was better"
         step = f"step {best.step:,}, the best" if best.step else f"step 0, the linear probe: {none}"
-        run.log(f"keeping {step}, with {run.in_words(progress.best, progress.best_loss)}{beside}")
+        run.log(f"keeping {step}, with {run.in_words(progress.best, progress.best_loss)}{of_mean}")
     elif run.state.average is not None:
         run.log("keeping the moving average of the weights")
     elif progress.best is not None:  # it was damaged, and the user deleted it as advised

@@ -16,7 +16,7 @@ from glassformer.training.record import SHOWN_STEPS, Step
 
 Advance = Callable[[int], None]
 
-# Columns of a terminal from which on a bar stands beside the facts of a step.
+# Columns of a terminal from which on a bar is drawn next to the facts of a step.
 _ROOM_FOR_A_BAR = 80
 # The ends of the names of scores that are shown, as percentages, next to the losses and the score that keeps a model.
 _SHARES = ("accuracy", "f1", "exact_match")
@@ -52,16 +52,16 @@ class NoProgress:
         return steps
 
 
-class ToldOnce:
+class NotesOnce:
     """Another progress, without notes that it has shown before."""
 
     def __init__(self, progress: Progress) -> None:
-        self.progress, self._told = progress, set[str]()
+        self.progress, self._noted = progress, set[str]()
         self.reading, self.training = progress.reading, progress.training
 
     def note(self, message: str) -> None:
-        if message not in self._told:
-            self._told.add(message)
+        if message not in self._noted:
+            self._noted.add(message)
             self.progress.note(message)
 
 
@@ -160,11 +160,11 @@ class ConsoleProgress:
             best, losses = step.best.removeprefix("-"), [name for name in own if name.endswith("loss")]
             others = [name for name in own if name.endswith(_SHARES) or (name == best and name not in losses)]
             shown = [f"{name.replace('_', ' ')} {step.scores[name]:.3f}" for name in losses]
-            shown += [_beside(name, step.scores, step.baseline_names) for name in others]
+            shown += [_with_baseline(name, step.scores, step.baseline_names) for name in others]
             self.note(f"step {step.step:,}: held-out {', '.join(shown)}")
 
 
-def _beside(name: str, scores: Mapping[str, float], baselines: Sequence[str]) -> str:
+def _with_baseline(name: str, scores: Mapping[str, float], baselines: Sequence[str]) -> str:
     """A score, and that of the first baseline that has it."""
     form = ".1%" if name.endswith(_SHARES) else ".3f"
     of = next((f" ({each.replace('_', ' ')} {scores[f'{each}_{name}']:{form}})" for each in baselines

@@ -288,7 +288,7 @@ class Watching:
         try:
             with model as evaluated:
                 found: dict[str, Any] = {"sentences": self.sentences.look(evaluated)}
-        except GlassformerError as error:  # such as numbers that are not finite: training itself tells what to do
+        except GlassformerError as error:  # such as numbers that are not finite: training itself says what to do
             found = {"wrong": str(error)}
         self.lines[facts["step"]] = sealed_line({**facts, **found})
         kept = {*kept_steps(facts["step"]), facts["step"]}

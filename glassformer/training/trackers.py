@@ -62,7 +62,7 @@ class MLflow:
     def begin(cls, folder: Path, step: int, log: Log) -> Self:
         # glassformer sends nothing that it is not asked to send, and neither shall a library that it calls.
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # else it tells of each table of its database
+        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # else it reports each table of its database
         try:
             client_of = importlib.import_module("mlflow").MlflowClient
         except ImportError:

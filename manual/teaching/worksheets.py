@@ -1,7 +1,7 @@
 """Worksheets to print, for the quiz and for each tour of the page: python -m manual worksheets FOLDER.
 
 A sheet is one HTML file: the questions with space for answers, and the answers on a page of their own. Where Chromium
-is installed it is a PDF too. The steps of a tour are told by the page's own code, in the numbers of a run.
+is installed it is a PDF too. The steps of a tour are written by the page's own code, with the numbers of a run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ body { font: 12pt/1.4 Georgia, serif; max-width: 44em; margin: 2em auto; padding
 h1, h2 { font-family: system-ui, sans-serif; line-height: 1.2 } h1 { font-size: 1.5em } h2 { font-size: 1.1em }
 h3 { font: bold 1em system-ui, sans-serif; margin: 0 0 .2em }
 li { margin: 0 0 1.2em; break-inside: avoid } ol ul { list-style: none; padding: 0 } ol ul li { margin: .2em 0 }
-.told { color: #444; margin: 0 } .question { font-weight: bold; margin: .3em 0 }
+.text { color: #444; margin: 0 } .question { font-weight: bold; margin: .3em 0 }
 .space { height: 3.4em; border-bottom: 1px solid #999; border-top: 1px dotted #bbb } .answers { break-before: page }
 .answers li { margin-bottom: .6em } @page { size: A4; margin: 18mm }
 @media print { body { margin: 0; max-width: none } }
@@ -53,7 +53,7 @@ class Item(NamedTuple):
     """A question of a sheet: what is above it, the question, its choices, and the answer."""
 
     title: str
-    told: str
+    text: str
     question: str
     choices: Sequence[str]
     answer: str
@@ -70,7 +70,7 @@ def sheet(title: str, about: str, items: Sequence[Item]) -> str:
     for each in items:
         choices = "".join(f"<li>☐ {shown(choice)}</li>" for choice in each.choices)
         place = f"<ul>{choices}</ul>" if choices else '<div class="space"></div>'
-        head = f"<h3>{shown(each.title)}</h3><p class=told>{shown(each.told)}</p>" if each.title else ""
+        head = f"<h3>{shown(each.title)}</h3><p class=text>{shown(each.text)}</p>" if each.title else ""
         asked.append(f'<li>{head}<p class="question">{shown(each.question)}</p>{place}</li>')
         answered.append(f"<li>{shown(each.answer)}</li>")
     return (
@@ -93,12 +93,12 @@ def quiz_sheet() -> str:
 
 
 def tour_sheets(tours: Sequence[str]) -> dict[str, str]:
-    """The worksheet of each tour. Raises SystemExit where Node.js is missing or a run cannot be told."""
+    """The worksheet of each tour. Raises SystemExit where Node.js is missing or cannot write the steps."""
     from glassformer.cli.__main__ import main
 
     node = shutil.which("node")
     if node is None:
-        raise SystemExit("The sheets of the tours need Node.js, which tells the steps: apt-get install nodejs")
+        raise SystemExit("The sheets of the tours need Node.js, which writes the steps: apt-get install nodejs")
     with tempfile.TemporaryDirectory() as folder:
         runs = list(dict.fromkeys(RUNS[tour] for tour in tours))
         pages = {run: str(Path(folder) / f"{number}.html") for number, run in enumerate(runs)}
@@ -108,13 +108,13 @@ def tour_sheets(tours: Sequence[str]) -> dict[str, str]:
         asked = json.dumps({tour: [pages[RUNS[tour]]] for tour in tours})
         done = subprocess.run([node, str(TELL), asked], capture_output=True, text=True, check=False, timeout=SECONDS)
     if done.returncode:
-        raise SystemExit(f"The tours could not be told: {done.stderr.strip()}")
-    return {tour: _tour_sheet(tour, told) for tour, (told,) in json.loads(done.stdout).items()}
+        raise SystemExit(f"The steps of the tours could not be written: {done.stderr.strip()}")
+    return {tour: _tour_sheet(tour, of_run) for tour, (of_run,) in json.loads(done.stdout).items()}
 
 
-def _tour_sheet(tour: str, told: Mapping[str, Any]) -> str:
+def _tour_sheet(tour: str, of_run: Mapping[str, Any]) -> str:
     prefix = "" if tour == "slides" else f"{tour}."
-    rows = [(row["title"], row["marked"]) for row in told["rows"] if row["sentence"] == 0]
+    rows = [(row["title"], row["marked"]) for row in of_run["rows"] if row["sentence"] == 0]
     items = [
         Item(f"{title} (#tour={prefix}{step})", said["text"], said["question"], (),
              " ".join(part for part in (said["answer"], said["note"]) if part))
@@ -125,7 +125,7 @@ def _tour_sheet(tour: str, told: Mapping[str, Any]) -> str:
     about = (
         f"Open the page: glassformer explore, or glassformer explain {run} --html page.html. The address of a step is "
     )
-    return sheet(str(told["title"]), f"{about}in brackets. The numbers are those of this run.", items)
+    return sheet(str(of_run["title"]), f"{about}in brackets. The numbers are those of this run.", items)
 
 
 def write(folder: Path, tours: Sequence[str] = tuple(RUNS)) -> list[Path]:

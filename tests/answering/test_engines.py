@@ -131,7 +131,7 @@ def test_nothing_is_scored_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) ->
     assert scored == [len(SOME) - 2]  # one text is empty, one is there twice
 
 
-def test_a_greedy_search_tells_scores_where_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_greedy_search_computes_scores_where_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = opened("en-fr", "ctranslate2")
     first = model.translate(SOME, beams=1, max_tokens=9)
     assert sum(len(each.tokens) for each in first) > len(SOME)  # read: another pass

@@ -62,7 +62,7 @@ def test_a_broken_promise_is_said_and_ends_with_1_and_the_demo_can_be_run_again(
 
 
 def is_whole(shown: str, out: Path) -> None:
-    """All promises are told, and the commands to go on with are commands."""
+    """All promises are stated, and the commands to go on with are commands."""
     assert demo.promise_of_english(scores_of(out / "english")).sentence in shown
     commands = [shlex.split(line) for line in shown.splitlines() if line.startswith("  glassformer ")]
     assert {words[1] for words in commands} >= {"explain", "verify", "fill", "evaluate", "translate", "train"}
@@ -100,7 +100,7 @@ def tables(shown: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "baseline", "told"),
+    ("accuracy", "baseline", "message"),
     [
         (0.26, 0.2, "Promise kept: 1.30 x the baseline's"),
         (0.25, 0.2, "Promise broken: 1.25 x the baseline's"),
@@ -108,10 +108,10 @@ def tables(shown: str) -> list[str]:
         (0.0, 0.0, "Promise broken: 0.0% against a baseline of 0"),
     ],
 )
-def test_the_promise_is_said_to_be_kept_or_broken(accuracy: float, baseline: float, told: str) -> None:
+def test_the_promise_is_said_to_be_kept_or_broken(accuracy: float, baseline: float, message: str) -> None:
     kept, sentence = demo.promise_of_english({"accuracy": accuracy, "unigram_accuracy": baseline})
-    assert sentence.startswith(told)
-    assert kept == told.startswith("Promise kept")
+    assert sentence.startswith(message)
+    assert kept == message.startswith("Promise kept")
 
 
 @pytest.mark.parametrize(("translation", "kept"), [("Je suis étudiant.", True), ("Je suis un étudiant.", False)])

@@ -109,7 +109,7 @@ def test_bad_input_is_refused_in_one_line(run: Run, reader: Path, trained: Path,
     broken.write_text('{"data": [\n{"paragraphs"')
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"question": "Who?", "context": "She."}\n{"question": "Who?", "context": ""}\n')
-    for words, told in (
+    for words, part in (
         (("answer", reader, "Who?"), "--pair"),
         (("answer", reader, " ", "--pair", "She."), "question"),
         (("answer", reader, "--file", broken), "line 2"),
@@ -119,5 +119,5 @@ def test_bad_input_is_refused_in_one_line(run: Run, reader: Path, trained: Path,
         (("fill", reader, "She [MASK]."), "train masked-lm"),
     ):
         done = run(*words)
-        assert (done.code, told in done.err, "Traceback" in done.err) == (2, True, False), done.err
+        assert (done.code, part in done.err, "Traceback" in done.err) == (2, True, False), done.err
     assert not (tmp_path / "run").exists()

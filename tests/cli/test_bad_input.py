@@ -1,4 +1,4 @@
-"""What cannot be done is told in one sentence, with exit code 2, and nothing is lost."""
+"""What cannot be done is refused in one sentence, with exit code 2, and nothing is lost."""
 
 import errno
 import os
@@ -16,13 +16,13 @@ from glassformer.saved.store import FORMAT
 Run = Callable[..., Any]
 
 
-def refused(done: Any, *told: str) -> None:
+def refused(done: Any, *parts: str) -> None:
     assert done.code == 2, done.err
     assert done.out == ""
     sentence = done.err.splitlines()[-1]
     assert sentence.startswith("glassformer: ")
     assert "Traceback" not in done.err
-    for part in told:
+    for part in parts:
         assert part in sentence
 
 
@@ -42,25 +42,25 @@ CONTENTS: dict[str, tuple[bytes | None, str]] = {
 @pytest.mark.parametrize("name", CONTENTS)
 @pytest.mark.parametrize("verb", ["train", "plan"])
 def test_text_that_cannot_be_learned_from(run: Run, tmp_path: Path, name: str, verb: str) -> None:
-    content, told = CONTENTS[name]
+    content, found = CONTENTS[name]
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
     out = ["--out", tmp_path / "run"] if verb == "train" else []
-    refused(run(verb, "masked-lm", path, "--steps", "2", "--size", "tiny", *out), str(path), told)
+    refused(run(verb, "masked-lm", path, "--steps", "2", "--size", "tiny", *out), str(path), found)
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("name", CONTENTS)
 def test_text_that_cannot_be_asked_about(run: Run, trained: Path, tmp_path: Path, name: str) -> None:
-    content, told = CONTENTS[name]
+    content, found = CONTENTS[name]
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content.replace(b"one", b"[MASK]").replace(b"good", b"[MASK]"))
     done = run("fill", trained, "--file", path, "--json")
     assert done.code == 2
-    assert told.replace("byte 14", "byte 16") in done.err
-    refused(run("evaluate", trained, path), told.split(";")[0].replace("byte 14", "byte 16"))
+    assert found.replace("byte 14", "byte 16") in done.err
+    refused(run("evaluate", trained, path), found.split(";")[0].replace("byte 14", "byte 16"))
 
 
 def test_standard_input_that_is_not_utf8(run: Run, trained: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--set", "train.stepz=3"], "no setting 'train.stepz'; did you mean 'steps'"),
         (["--set", "trian.steps=3"], "no setting 'trian'; did you mean 'train'"),
@@ -142,11 +142,11 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_cannot_be(
-    run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], told: str
+    run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     before = ["--steps", "2", "--vocabulary", "200", "--length", "128", "--size", "tiny"]
-    refused(run("train", "masked-lm", text_file, *before, *words), told)
+    refused(run("train", "masked-lm", text_file, *before, *words), message)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,10 +168,10 @@ def test_a_start_that_is_not_there(run: Run, text_file: Path, tmp_path: Path) ->
 
 def test_settings_that_would_do_nothing(run: Run, trained: Path, text_file: Path, tmp_path: Path) -> None:
     words = ["train", "masked-lm", text_file, "--out", tmp_path / "run"]
-    told = "together with tokenizer."
-    refused(run(*words, "--start", trained, "--vocabulary", "5000"), told)
-    refused(run(*words, "--start", trained, "--set", "tokenizer.kind=bpe"), told)
-    refused(run(*words, "--set", f"tokenizer.file={trained / 'tokenizer.json'}", "--vocabulary", "5000"), told)
+    message = "together with tokenizer."
+    refused(run(*words, "--start", trained, "--vocabulary", "5000"), message)
+    refused(run(*words, "--start", trained, "--set", "tokenizer.kind=bpe"), message)
+    refused(run(*words, "--set", f"tokenizer.file={trained / 'tokenizer.json'}", "--vocabulary", "5000"), message)
     refused(run(*words, "--set", f"data.files={text_file}"), "named once")
     refused(run("evaluate", trained, text_file, "--split", "test"), "got files together with the split test")
     assert not (tmp_path / "run").exists()

@@ -42,7 +42,7 @@ def test_a_pair_has_a_label_and_chances(run: Run, classifier: Path) -> None:
     assert found.probabilities.keys() == {"no", "yes"}
     assert sum(found.probabilities.values()) == pytest.approx(1, abs=1e-6)
     shown = run("classify", classifier, texts[0], "--pair", texts[1]).out
-    assert all(told in shown for told in (*texts, *(f"{chance:.1%}" for chance in found.probabilities.values())))
+    assert all(part in shown for part in (*texts, *(f"{chance:.1%}" for chance in found.probabilities.values())))
 
 
 def test_many_pairs_in_order_from_a_table(run: Run, classifier: Path, tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_many_pairs_in_order_from_a_table(run: Run, classifier: Path, tmp_path: 
         assert record["probabilities"] == pytest.approx(each.probabilities, abs=1e-6)
 
 
-def test_it_is_measured_again_beside_the_most_frequent_label(run: Run, classifier: Path, table: Path) -> None:
+def test_it_is_measured_again_with_the_most_frequent_label(run: Run, classifier: Path, table: Path) -> None:
     (record,) = run("evaluate", classifier, "--json").records
     scores = load(classifier).metrics["scores"]
     assert {name: record[name] for name in scores} == pytest.approx(scores, rel=1e-5)

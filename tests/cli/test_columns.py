@@ -80,7 +80,7 @@ def test_labels_are_named_too_and_cells_of_several_lines_are_one_text(run: Run, 
     assert again.code == 0, again.err
 
 
-def test_a_damaged_row_is_told_with_the_line_where_it_begins(run: Run, mails: Path, tmp_path: Path) -> None:
+def test_a_damaged_row_is_reported_with_the_line_where_it_begins(run: Run, mails: Path, tmp_path: Path) -> None:
     path = tmp_path / "damaged.csv"
     path.write_text(mails.read_text(encoding="utf-8") + 'one cell alone\n"open\n', encoding="utf-8")
     lines = mails.read_text(encoding="utf-8").count("\n")

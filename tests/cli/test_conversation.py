@@ -68,9 +68,9 @@ def on_a_line(reply: str) -> str:
 def test_it_is_saved_and_gone_on_with(tmp_path: Path, talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:
     model, saved, kept = talking(), tmp_path / "saved.json", tmp_path / "kept.json"
     talk(model, "/load nothing.json", "/save", "/nothing", "Hi", f"/save {saved}", kept=kept)
-    told = capsys.readouterr().err
-    assert "nothing.json" in told
-    assert "/nothing" in told
+    output = capsys.readouterr().err
+    assert "nothing.json" in output
+    assert "/nothing" in output
     assert load_turns(saved) == load_turns(kept) == ["Hi", model.chat("Hi", beams=1, max_tokens=6).reply]
     more = talk(model, "And?", kept=kept)
     assert len(load_turns(kept)) == 4
@@ -105,7 +105,7 @@ def test_quotes_around_the_name_of_a_file_are_not_in_it(
         (b"", "line 1"),
     ],
 )
-def test_a_file_of_another_shape_is_told_by_what_is_in_it(
+def test_a_file_of_another_shape_is_recognised_by_what_is_in_it(
     tmp_path: Path, content: bytes, got: str, talk: Talk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And never replaced by a conversation."""

@@ -113,7 +113,7 @@ def test_several_texts_are_answered_by_the_one_that_is_shown(models: dict[str, P
     assert dict(last["tables"][0]["rows"])[found.label] == pytest.approx([found.probabilities[found.label]])
 
 
-def test_what_a_task_does_to_the_scores_is_told(run: Run, tmp_path: Path) -> None:
+def test_what_a_task_does_to_the_scores_is_reported(run: Run, tmp_path: Path) -> None:
     """The shown probabilities are not those of the answer: a temperature, or a mean and a deviation, lies between."""
     for task, settings, numbers in (
         ("classify", {"labels": ("ham", "spam"), "temperature": 0.125}, ("temperature 0.125",)),
@@ -130,7 +130,7 @@ def test_a_candidate_alone_has_a_score_and_no_answer(run: Run, tmp_path: Path) -
     assert "None for one candidate alone" in last["remarks"][0]
 
 
-def test_windows_of_the_answer_are_told(run: Run, tmp_path: Path) -> None:
+def test_windows_of_the_answer_are_reported(run: Run, tmp_path: Path) -> None:
     """The steps read a text as one row, which the verb may not."""
     model = model_for("classify", SETTINGS["classify"])
     model.length = 16

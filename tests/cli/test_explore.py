@@ -1,4 +1,4 @@
-"""glassformer explore: one address on standard output, a page behind it, and a quiet end."""
+"""glassformer explore: one address on standard output, a page at it, and a quiet end."""
 
 import builtins
 import json
@@ -79,8 +79,8 @@ def test_a_model_and_its_texts(run: Run, served: list[Any], drawn: Path, trained
 
 
 def test_a_record_for_machines(run: Run, served: list[Any]) -> None:
-    (told,) = run("explore", "--json").records
-    assert told == {"address": "http://127.0.0.1:1/x/home", "model": "slides", "texts": list(SENTENCES)}
+    (record,) = run("explore", "--json").records
+    assert record == {"address": "http://127.0.0.1:1/x/home", "model": "slides", "texts": list(SENTENCES)}
     assert served[0][2]["browser"] is False
 
 

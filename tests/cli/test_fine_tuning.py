@@ -28,7 +28,7 @@ def asked(tmp_path: Path) -> list[str]:
 
 
 def test_few_records_are_gone_through_more_often_unless_the_user_says_how_often(run: Run, asked: list[str]) -> None:
-    """Three epochs of these are some twenty steps, which was neither enough nor told."""
+    """Three epochs of these are some twenty steps, which was neither enough nor reported."""
     done = run("plan", *asked, "--json")
     (found,) = done.records
     assert found["epochs"] == pytest.approx(EpochsByData().most, abs=0.5)
@@ -42,7 +42,7 @@ def test_few_records_are_gone_through_more_often_unless_the_user_says_how_often(
     assert 40 <= rule.records[0]["steps"] < 40 + found["steps"] / 20 + 1
 
 
-def test_a_run_does_the_steps_that_were_told_and_keeps_the_rule(run: Run, asked: list[str], tmp_path: Path) -> None:
+def test_a_run_does_the_steps_that_were_reported_and_keeps_the_rule(run: Run, asked: list[str], tmp_path: Path) -> None:
     out = tmp_path / "run"
     rule = ("--set", "train.epochs_by_data={least = 1, steps = 9, most = 5}")
     done = run("train", *asked, *rule, "--out", out, "--json")
@@ -74,11 +74,11 @@ def test_the_learning_rate_is_that_of_the_start_and_is_kept(run: Run, asked: lis
         assert rates[times] == pytest.approx(size / start.config.output_stack.width, rel=0.05)  # to two digits
         assert f"learning rate {rates[times]:g}" in done.err
     assert rates[10] == pytest.approx(10 * rates[1], rel=0.1)
-    told = run("train", *asked, "--steps", "2", "--learning-rate", "0.0007", "--out", tmp_path / "own")
+    found = run("train", *asked, "--steps", "2", "--learning-rate", "0.0007", "--out", tmp_path / "own")
     known = read_saved_recipe(tmp_path / "own")
     assert known is not None
     assert known.train.learning_rate == 0.0007
-    assert "from the size of the start" not in told.err
+    assert "from the size of the start" not in found.err
 
 
 def test_the_time_of_several_seeds_is_that_of_all_runs(run: Run, asked: list[str]) -> None:

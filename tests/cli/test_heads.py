@@ -31,13 +31,13 @@ def test_every_head_stands_in_the_table_with_what_is_lost(run: Run, monkeypatch:
     assert max(map(len, [*done.out.splitlines(), *done.err.splitlines()])) <= 80
 
 
-def test_records_have_the_numbers_behind_each_label(run: Run) -> None:
-    told = run("heads", "en-fr", "I am a student.", "--no-importance", "--json").records
-    assert len(told) == 48
-    crossing = [row for row in told if row["attention"].endswith("cross_attention")]
+def test_records_have_the_numbers_of_each_label(run: Run) -> None:
+    records = run("heads", "en-fr", "I am a student.", "--no-importance", "--json").records
+    assert len(records) == 48
+    crossing = [row for row in records if row["attention"].endswith("cross_attention")]
     assert crossing[0]["measures"]["previous"] is None
-    assert "lost" not in told[0]
-    for row in told:
+    assert "lost" not in records[0]
+    for row in records:
         known = row["measures"].get(row["job"])
         assert row["value"] == pytest.approx(known) if known is not None else row["job"] in ("few", "many")
 
@@ -45,13 +45,13 @@ def test_records_have_the_numbers_behind_each_label(run: Run) -> None:
 def test_a_held_out_file_gives_its_targets(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
     file.write_text("text\ttarget\nI am a student.\tJe suis étudiant.\nWe are late.\tNous sommes en retard.\n")
-    told = run("heads", "en-fr", "--held-out", file, "--json").records
+    records = run("heads", "en-fr", "--held-out", file, "--json").records
     expected = head_importance(
         load("en-fr"), ["I am a student.", "We are late."], ["Je suis étudiant.", "Nous sommes en retard."]
     )
     by_head = {(each.attention, each.head): each for each in expected.heads}
-    assert told[0]["lost"]["measure"] == "loss of the targets' tokens"
-    for row in told:
+    assert records[0]["lost"]["measure"] == "loss of the targets' tokens"
+    for row in records:
         assert row["lost"]["difference"] == pytest.approx(by_head[row["attention"], row["head"]].difference, abs=1e-6)
     lines = tmp_path / "texts.txt"
     lines.write_text("\n".join(TEXTS))

@@ -1,4 +1,4 @@
-"""--help tells the default of every option, and it is the one that is used."""
+"""--help shows the default of every option, and it is the one that is used."""
 
 import inspect
 import re
@@ -27,7 +27,7 @@ from glassformer.saved.recipe import resolve
 from glassformer.tasks import TASKS, data_of, task_named
 
 
-def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_that_takes_a_value_shows_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     silent = []
     parts = [f"{verb} {part}" for verb, its in PARTS.items() for part in its]
     for verb in (*parts, *(verb for group in VERBS.values() for verb in group)):
@@ -35,9 +35,9 @@ def test_every_option_that_takes_a_value_tells_its_default(capsys: pytest.Captur
             option: Any = getattr(parameter.annotation, "__metadata__", (None,))[0]
             if type(option).__name__ != "OptionInfo" or isinstance(parameter.default, bool):
                 continue
-            tells = "[default: " in (option.help or "")
+            shows = "[default: " in (option.help or "")
             # What is a value is shown by typer itself; what is None would not be.
-            if tells == (parameter.default is not None):
+            if shows == (parameter.default is not None):
                 silent.append((verb, name))
     assert silent == []
 
@@ -51,12 +51,12 @@ def test_help_shows_every_argument_and_option_and_which_model_is_used(capsys: py
         assert "[[" not in usage
         assert "True" not in shown
         for name, parameter in inspect.signature(_command(verb), eval_str=True).parameters.items():
-            told_of: Any = parameter.annotation.__metadata__[0]
-            if type(told_of).__name__ == "ArgumentInfo":
-                words = (told_of.metavar or name.upper()).replace("[", "").replace("]", "").split()
+            info: Any = parameter.annotation.__metadata__[0]
+            if type(info).__name__ == "ArgumentInfo":
+                words = (info.metavar or name.upper()).replace("[", "").replace("]", "").split()
                 assert all(word in usage for word in words), (verb, name)
             else:
-                assert re.search(rf"(^|[ /]){re.escape(told_of.default.split('/')[0])} ", shown), (verb, name)
+                assert re.search(rf"(^|[ /]){re.escape(info.default.split('/')[0])} ", shown), (verb, name)
         if "[MODEL]" in usage:
             name_of_model = bundled_for(verb)
             model = re.search(r" MODEL The model: [^\[]*\[([^\]]*)\]", shown)

@@ -51,13 +51,13 @@ def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_pa
     ]
 
 
-def test_it_is_told_by_which_settings_of_generation_a_model_writes(run: Run, tmp_path: Path) -> None:
+def test_a_note_says_by_which_settings_of_generation_a_model_writes(run: Run, tmp_path: Path) -> None:
     there = tmp_path / "theirs"
     run("export", writing().save(tmp_path / "writer"), there)
     generation = {"do_sample": True, "temperature": 0.5, "max_new_tokens": 7}
     (there / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
-    told = run("import", there, tmp_path / "ours")
-    assert all(name in told.err for name in generation)
+    stated = run("import", there, tmp_path / "ours")
+    assert all(name in stated.err for name in generation)
     (record,) = run("import", there, tmp_path / "again", "--json").records
     assert record["generation_used"] == sorted(generation)
     assert record["generation_aside"] == {}

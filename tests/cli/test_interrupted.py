@@ -1,4 +1,4 @@
-"""A command that is stopped tells in one sentence what is saved and how to go on."""
+"""A command that is stopped says in one sentence what is saved and how to go on."""
 
 import shlex
 import signal

@@ -27,16 +27,16 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
 
 
-def test_explain_tells_each_correction_once_at_the_first_tensor_it_is_about(run: Run, drawn: Path) -> None:
+def test_explain_shows_each_correction_once_at_the_first_tensor_it_is_about(run: Run, drawn: Path) -> None:
     steps = run("explain", drawn, SENTENCE, "--notes", "--json").records
-    told = {number: step["name"] for step in steps for number, *_ in step["notes"]}
+    messages = {number: step["name"] for step in steps for number, *_ in step["notes"]}
     about = {note.number: step["name"] for step in reversed(steps) for note in notes_about(step["name"])}
     about |= {note.number: "" for note in notes_about("stacks.encoder")}  # the last step: of models of this kind
-    assert told == about
-    assert told["C-35"] == "encoder.blocks.0.self_attention.may_look"
-    assert sum(len(step["notes"]) for step in steps) == len(told) > 15
+    assert messages == about
+    assert messages["C-35"] == "encoder.blocks.0.self_attention.may_look"
+    assert sum(len(step["notes"]) for step in steps) == len(messages) > 15
     lines = run("explain", drawn, SENTENCE, "--notes").out.splitlines()
-    assert [line.split()[1].rstrip(":") for line in lines if line.startswith("   Note ")] == list(told)
+    assert [line.split()[1].rstrip(":") for line in lines if line.startswith("   Note ")] == list(messages)
 
 
 def test_the_corrections_of_the_slides_come_first_and_the_others_name_their_document(run: Run, drawn: Path) -> None:
@@ -112,17 +112,17 @@ def test_explain_of_a_mixed_vector_lists_each_words_share(run: Run, drawn: Path)
 
 
 @pytest.mark.parametrize(
-    ("cell", "told"),
+    ("cell", "message"),
     [
         ("encoder.blocks.0.self_attention.wieghts[head=0,query=She,key=She]", "did you mean"),
         ("encoder.blocks.0.self_attention.weights[head=0,query=nobody,key=She]", "there is no query 'nobody'"),
         ("encoder.blocks.0.self_attention.weights[head=7,query=She,key=She]", "head"),
     ],
 )
-def test_explain_of_a_cell_that_is_not_there(run: Run, drawn: Path, cell: str, told: str) -> None:
+def test_explain_of_a_cell_that_is_not_there(run: Run, drawn: Path, cell: str, message: str) -> None:
     done = run("explain", drawn, SENTENCE, "--cell", cell)
     assert (done.code, done.out) == (2, "")
-    assert told in done.err
+    assert message in done.err
 
 
 @pytest.mark.parametrize("word", ["summer", "3", "summer@3", '"summer"'])
@@ -165,7 +165,7 @@ def test_explain_of_a_hidden_word_works_out_its_logits(run: Run, drawn: Path, wo
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [
         ("5", "--word counts from 0 to 4; got 5"),
         ("-1", "--word counts from 0 to 4; got -1"),
@@ -174,10 +174,10 @@ def test_explain_of_a_hidden_word_works_out_its_logits(run: Run, drawn: Path, wo
         ("[MASK]@3", "write --word [MASK]@1, --word [MASK]@2"),
     ],
 )
-def test_explain_of_a_word_that_is_not_there_or_occurs_twice(run: Run, drawn: Path, word: str, told: str) -> None:
+def test_explain_of_a_word_that_is_not_there_or_occurs_twice(run: Run, drawn: Path, word: str, message: str) -> None:
     done = run("explain", drawn, SENTENCE, "--word", word)
     assert (done.code, done.out) == (2, "")
-    assert told in done.err
+    assert message in done.err
 
 
 def test_texts_to_look_at_are_read_from_standard_input(run: Run, drawn: Path) -> None:
@@ -217,7 +217,7 @@ def test_verify(run: Run, trained: Path) -> None:
 
 @pytest.mark.parametrize("text", ["[MASK]", "[MASK] [MASK] [MASK]", SENTENCE])
 def test_verify_where_words_are_no_keys(run: Run, drawn: Path, text: str) -> None:
-    """A text of nothing but masked words looks at itself, not at the padding behind it."""
+    """A text of nothing but masked words looks at itself, not at the padding after it."""
     done = run("verify", drawn, text)
     assert (done.code, done.out.count("✓")) == (0, 3), done.out
 

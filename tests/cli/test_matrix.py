@@ -201,7 +201,7 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ((" ",), "512"),
         (("a " * 513,), "513"),
@@ -233,11 +233,11 @@ def test_each_line_of_standard_input_is_a_text(run: Run) -> None:
     ],
     ids=str,
 )
-def test_what_makes_no_matrix_is_refused_in_a_sentence(run: Run, words: tuple[str, ...], told: str) -> None:
+def test_what_makes_no_matrix_is_refused_in_a_sentence(run: Run, words: tuple[str, ...], message: str) -> None:
     done = run("matrix", *words)
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 1
-    assert told in done.err
+    assert message in done.err
 
 
 def test_help_does_not_need_torch(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,16 +79,16 @@ def test_a_long_command_can_be_copied_from_the_terminal(width: int) -> None:
 
 @NARROW
 def test_an_error_on_a_terminal_keeps_its_words_whole(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = []
+    notes = []
     for stream in (io.StringIO(), Terminal()):
         monkeypatch.setenv("COLUMNS", str(width))
         monkeypatch.setattr(sys, "stderr", stream)
         assert main(["train"]) == 2
-        told.append(stream.getvalue())
-    assert told[0].count("\n") == 1
-    assert len(told[0]) > width
-    assert told[1].split() == told[0].split()
-    assert fits(told[1], width)
+        notes.append(stream.getvalue())
+    assert notes[0].count("\n") == 1
+    assert len(notes[0]) > width
+    assert notes[1].split() == notes[0].split()
+    assert fits(notes[1], width)
 
 
 @NARROW

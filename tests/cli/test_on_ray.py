@@ -22,7 +22,7 @@ import pytest
 import glassformer as gf
 from glassformer.cli.corpus import on_ray
 from glassformer.cli.corpus.blocks import Answered, Corpus, Verb, Worker, read_blocks
-from glassformer.cli.terminal.partial import Partial, beside
+from glassformer.cli.terminal.partial import Partial, partial_files
 from glassformer.features.streams import VectorsFile
 
 Run = Callable[..., Any]
@@ -96,7 +96,7 @@ def test_a_stopped_command_goes_on_with_each_row_once(
         with monkeypatch.context() as patched:
             patched.setattr(Partial, "whole", stopping)
             assert run(*fill(trained, asked, out, *begun)).code == 130
-        assert beside(out)[0].exists()
+        assert partial_files(out)[0].exists()
         again = run(*fill(trained, asked, out, "--resume", *how))
         assert again.code == 0, again.err
         assert out.read_bytes() == alone.read_bytes()

@@ -61,9 +61,9 @@ def test_wherever_a_path_is_taken(
         *([["fill", str(trained), *ask, "--out", path]] if path != BYTES else []),
     ]
     for words in [*commands, *writing]:
-        told = sentence(run(*words))
+        message = sentence(run(*words))
         if path == HOME and words != ["train", path]:
-            assert os.path.expanduser(path) in told, words
+            assert os.path.expanduser(path) in message, words
     assert sorted(os.listdir()) == before
 
 
@@ -157,9 +157,9 @@ def test_a_place_that_is_deleted_while_it_is_written(
         flush(path)
 
     monkeypatch.setattr(glassformer.base.atomic, "flush", deleted)
-    told = sentence(run(*VANISHING[verb](exported.parent / "ours", place)))
-    assert str(place) in told
-    assert os.strerror(2) in told
+    message = sentence(run(*VANISHING[verb](exported.parent / "ours", place)))
+    assert str(place) in message
+    assert os.strerror(2) in message
     assert not place.exists()
 
 
@@ -206,6 +206,6 @@ def test_a_link_to_itself_is_named(run: Run, trained: Path, tmp_path: Path) -> N
     (tmp_path / "round").symlink_to(tmp_path / "round")
     for words in (["She [MASK] it"], ["--file", tmp_path / "texts.txt"]):
         (tmp_path / "texts.txt").write_text("She [MASK] it")
-        told = sentence(run("fill", trained, *words, "--json", "--out", tmp_path / "round"))
-        assert str(tmp_path / "round") in told
+        message = sentence(run("fill", trained, *words, "--json", "--out", tmp_path / "round"))
+        assert str(tmp_path / "round") in message
     assert (tmp_path / "round").is_symlink()

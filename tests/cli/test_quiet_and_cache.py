@@ -174,7 +174,7 @@ def test_a_folder_that_is_not_there_is_refused(run: Run, home: Path) -> None:
 
 # --------------------------------------------------------------------------- what is left behind
 
-# Each place that is written to, also for a moment: Python tells of each beforehand.
+# Each place that is written to, also for a moment: Python reports each beforehand.
 SEEN = """
 import os, socket, sys
 places, asked = set(), []

@@ -75,7 +75,7 @@ def test_a_task_has_its_own_recipe_with_and_without_a_model_to_start_from(task: 
         assert own.train == resolve(name).train
 
 
-def test_a_size_beside_a_model_to_start_from_is_not_dropped_in_silence() -> None:
+def test_a_size_with_a_model_to_start_from_is_not_dropped_in_silence() -> None:
     both = recipe(model_start="hub:owner/name", model_size="tiny")
     assert both.model.size == "tiny"  # which is refused where it is known
 
@@ -109,7 +109,7 @@ def test_who_brings_a_tokenizer_learns_none(tmp_path: Path, brought: dict[str, s
     own = recipe(str(path), **brought).tokenizer
     assert own.model_copy(update={"file": None}) == TokenizerSection()
     assert (own.file is None) == ("model_start" in brought)
-    # Beside what is brought it is refused, where it is known.
+    # With what is brought it is refused, where it is known.
     assert recipe(**brought, tokenizer_vocabulary=500).tokenizer.vocabulary == 500
 
 

@@ -105,7 +105,7 @@ def test_rejects_and_resume_go_together(
     whole, parts = tmp_path / "whole.jsonl", tmp_path / "parts.jsonl"
     words = ("classify", model, "--file", many, "--json", "--rejects", rejects)
     assert run(*words, "--out", whole).code == 0
-    told, result = rejects.read_text(), Partial.whole
+    found, result = rejects.read_text(), Partial.whole
 
     def stopped(self: Partial) -> None:
         result(self)
@@ -119,7 +119,7 @@ def test_rejects_and_resume_go_together(
     done = run(*words, "--resume", "--out", parts)
     assert "70" in done.err
     assert parts.read_text() == whole.read_text()
-    assert rejects.read_text() == told
+    assert rejects.read_text() == found
 
 
 def test_a_model_for_numbers_sets_bad_rows_aside_too(run: Run, mixed: Path, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_an_id_column_of_a_csv_comes_back(run: Run, model: Path, tmp_path: Path)
 # --------------------------------------------------------------------------- scores
 
 
-def test_training_tells_how_it_compares_with_its_baselines(model: Path) -> None:
+def test_training_says_how_it_compares_with_its_baselines(model: Path) -> None:
     metrics = load(model).metrics
     assert {"most_frequent_accuracy", "tf_idf_accuracy"} <= metrics["scores"].keys()
     low, high = metrics["intervals"]["accuracy"]

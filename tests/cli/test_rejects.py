@@ -145,7 +145,7 @@ PLAIN = "".join(f"{text}\n" for text, _ in ROWS[:3]).encode()
 
 @pytest.mark.parametrize("content", [LINES, PLAIN, b"\xef\xbb\xbf\n" + LINES])
 def test_a_file_without_a_suffix_is_read_by_its_content(run: Run, model: Path, tmp_path: Path, content: bytes) -> None:
-    """Also a pipe and standard input, each opened once, whatever stands behind its name."""
+    """Also a pipe and standard input, each opened once, whatever its name leads to."""
     path, out = tmp_path / "rows", tmp_path / "out.jsonl"
     path.write_bytes(content)
     expected = run("classify", model, "--file", "-", "--json", stdin=content).records

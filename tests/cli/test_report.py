@@ -48,7 +48,7 @@ def test_a_report_is_at_most_80_columns_wide(labels: int) -> None:
     assert "number of things: 1,234" in lines
 
 
-def test_source_reference_and_translation_are_told_apart() -> None:
+def test_source_reference_and_translation_are_distinguished() -> None:
     texts = {"source": "Two [b]dogs run " * 12, "reference": "Deux chiens courent.", "translation": "Un chien court."}
     lines = shown({"worst": [{**texts, "chrf": 17.12}]}).splitlines()
     assert max(map(cell_len, lines)) <= 80
@@ -60,7 +60,7 @@ def test_source_reference_and_translation_are_told_apart() -> None:
     assert any("17.12" in line for line in lines[: at["source"]])
 
 
-def test_labels_that_share_their_beginning_are_told_apart() -> None:
+def test_labels_that_share_their_beginning_can_be_distinguished() -> None:
     names = [
         f"the customer's request number one concerns {what}"
         for what in ("a refund", "a parcel", "猫猫猫猫", "an account")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from glassformer.base.errors import DataError
-from glassformer.cli.terminal.partial import Mark, Partial, beside, resumable
+from glassformer.cli.terminal.partial import Mark, Partial, partial_files, resumable
 from tests.refusals import refused
 
 Run = Callable[..., Any]
@@ -92,9 +92,9 @@ def test_the_bytes_are_those_of_a_command_that_was_not_stopped(
     kill, stop = signal.SIGKILL, signal.SIGINT
     points = [("lines", 0, kill), ("lines", 64, kill), ("lines", 100, stop), ("tables", 70, kill)]
     cases = [(name, at, by, tmp_path / f"{at}-{name}") for name, at, by in points]
-    told = [(at, int(by), [*map(str, words[name]), "--out", str(out)]) for name, at, by, out in cases]
+    found = [(at, int(by), [*map(str, words[name]), "--out", str(out)]) for name, at, by, out in cases]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", STOPPED, json.dumps(told)],
+        [sys.executable, "-W", "ignore", "-c", STOPPED, json.dumps(found)],
         capture_output=True,
         text=True,
         check=True,
@@ -105,7 +105,7 @@ def test_the_bytes_are_those_of_a_command_that_was_not_stopped(
     for name in words:
         assert run(*words[name], "--out", tmp_path / name).code == 0
     for name, at, _, out in cases:
-        partial, note = beside(out)
+        partial, note = partial_files(out)
         assert not out.exists()
         again = run(*words[name], "--out", out, "--resume")
         assert again.code == 0, again.err
@@ -124,12 +124,12 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(
     assert (done.code, done.out) == (130, "")
     kept, again = done.err.splitlines()[-2:]
     assert "70 " in kept
-    assert str(beside(out)[0]) in kept
+    assert str(partial_files(out)[0]) in kept
     assert again.endswith("--resume")
     refused = run(*words)  # without --resume nothing of what is there is replaced
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "--resume" in refused.err
-    assert len(beside(out)[0].read_text().splitlines()) >= 70
+    assert len(partial_files(out)[0].read_text().splitlines()) >= 70
     assert run(*again.removeprefix("continue with: glassformer").split()).code == 0
     assert len(out.read_text().splitlines()) == ROWS
 
@@ -141,7 +141,7 @@ def test_what_differs_is_named(
     mine.write_text(asked.read_text())
     words: list[str | Path] = ["--file", mine, "--out", out]
     assert stopped(run, monkeypatch, 70, "fill", trained, *words, "--json").code == 130
-    before = [path.read_bytes() for path in beside(out)]
+    before = [path.read_bytes() for path in partial_files(out)]
     named: dict[str, list[str | Path]] = {
         "model": ["fill", drawn, *words, "--json"],
         "top": ["fill", trained, *words, "--json", "--top", "2"],
@@ -156,7 +156,7 @@ def test_what_differs_is_named(
     mine.write_text(asked.read_text().replace(" 109", " 110"))
     done = run("fill", trained, *words, "--json", "--resume")
     assert (done.code, "asked.txt" in done.err) == (2, True)
-    assert [path.read_bytes() for path in beside(out)] == before
+    assert [path.read_bytes() for path in partial_files(out)] == before
     mine.write_text(asked.read_text())
     assert run("fill", trained, *words, "--json", "--resume").code == 0
 
@@ -167,30 +167,30 @@ def test_results_that_have_changed_are_refused(
     out = tmp_path / "answers"
     words: list[str | Path] = ["fill", trained, "--file", asked, "--json", "--out", out]
     assert stopped(run, monkeypatch, 70, *words).code == 130
-    partial, note = beside(out)
+    partial, note = partial_files(out)
     whole = partial.read_bytes(), note.read_bytes()
 
-    def told() -> str:
+    def refusal() -> str:
         done = run(*words, "--resume")
         assert (done.code, done.err.count("\n")) == (2, 1)
         return str(done.err)
 
     for place in (10, 5000):
         partial.write_bytes(whole[0][:place] + b"X" + whole[0][place + 1 :])
-        assert str(partial) in told()
+        assert str(partial) in refusal()
     partial.write_bytes(whole[0][:100])
-    assert str(partial) in told()
+    assert str(partial) in refusal()
     partial.write_bytes(whole[0])
     note.write_bytes(whole[1].replace(b'"top": 5', b'"top": 6'))
-    assert str(partial) in told()
+    assert str(partial) in refusal()
     note.unlink()
-    assert str(partial) in told()
+    assert str(partial) in refusal()
     assert partial.read_bytes() == whole[0]
 
 
 def test_files_of_others_are_never_overwritten(run: Run, trained: Path, asked: Path, tmp_path: Path) -> None:
     """`--out cv` where there is a file cv.resume, or cv.partial, that has nothing to do with us."""
-    for number, mine in enumerate(beside(tmp_path / "cv")):
+    for number, mine in enumerate(partial_files(tmp_path / "cv")):
         mine.write_text("mine")
         for more in ([], ["--resume"]):
             done = run("fill", trained, "--file", asked, "--json", "--out", tmp_path / "cv", *more)
@@ -202,7 +202,7 @@ def test_files_of_others_are_never_overwritten(run: Run, trained: Path, asked: P
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_in_the_place_of_what_a_command_has_left_is_not_waited_for(tmp_path: Path) -> None:
     out = tmp_path / "answers"
-    for path in beside(out):
+    for path in partial_files(out):
         os.mkfifo(path)
         with refused(DataError, wanted=str(path)), resumable(out, {}, resume=False):
             pass
@@ -214,7 +214,7 @@ def test_only_one_command_writes_to_a_file(run: Run, trained: Path, asked: Path,
     import fcntl
 
     out = tmp_path / "answers"
-    with beside(out)[1].open("w") as held:
+    with partial_files(out)[1].open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         done = run("fill", trained, "--file", asked, "--json", "--out", out)
         assert (done.code, str(out) in done.err) == (2, True)
@@ -244,7 +244,7 @@ def test_resuming_where_nothing_is_begins_and_a_bad_line_keeps_what_is_before_it
     before = out.read_bytes()
     mine.write_text(asked.read_text() + "no mask here\n")
     done = run("fill", trained, "--file", mine, "--json", "--out", out, "--overwrite")
-    kept = len(beside(out)[0].read_text().splitlines())
+    kept = len(partial_files(out)[0].read_text().splitlines())
     assert (done.code, "line 111" in done.err, f"{kept} " in done.err, kept) == (2, True, True, 64)
     assert out.read_bytes() == before
 

@@ -1,4 +1,4 @@
-"""What is told to programs is JSON, whatever the numbers are."""
+"""What is written for programs is JSON, whatever the numbers are."""
 
 import io
 import json
@@ -38,9 +38,9 @@ def test_a_forbidden_score_of_a_decoder_is_explained_in_json() -> None:
     assert json.loads(out.getvalue(), parse_constant=no_number)["value"] == "-Infinity"
 
 
-@pytest.mark.parametrize(("value", "told"), [(math.nan, "NaN"), (math.inf, "∞"), (-math.inf, "−∞"), (-2.0, "−2")])
-def test_every_number_can_be_written_at_the_board(value: float, told: str) -> None:
-    assert number(value) == told
+@pytest.mark.parametrize(("value", "message"), [(math.nan, "NaN"), (math.inf, "∞"), (-math.inf, "−∞"), (-2.0, "−2")])
+def test_every_number_can_be_written_at_the_board(value: float, message: str) -> None:
+    assert number(value) == message
 
 
 CELLS = [

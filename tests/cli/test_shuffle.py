@@ -57,7 +57,7 @@ def test_a_model_without_positions_has_no_columns_of_them(run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ((SLIDES, "She"), "words: 1"),
         ((SLIDES, "She runs"), "'runs'"),
@@ -68,10 +68,10 @@ def test_a_model_without_positions_has_no_columns_of_them(run: Run, tmp_path: Pa
     ids=str,
 )
 def test_what_cannot_be_shuffled_is_refused_in_a_sentence(
-    run: Run, tmp_path: Path, words: tuple[str, ...], told: str
+    run: Run, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     file = tmp_path / "page.html"
     done = run("shuffle", *words, "--html", file)
     assert (done.code, done.out) == (2, "")
-    assert told in done.err
+    assert message in done.err
     assert not file.exists()

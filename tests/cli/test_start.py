@@ -81,7 +81,7 @@ def test_python_dash_m_and_the_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["fil"], "glassformer: there is no command 'fil'; did you mean 'fill'?\n"),
         (["fill", "model", "--tpo", "3"], "glassformer: fill has no option '--tpo'; did you mean '--top'?\n"),
@@ -90,9 +90,9 @@ def test_python_dash_m_and_the_version() -> None:
         (["fill"], "glassformer: fill needs a text; got none; see glassformer fill --help\n"),
     ],
 )
-def test_words_that_are_not_known(run: Run, words: list[str], told: str) -> None:
+def test_words_that_are_not_known(run: Run, words: list[str], message: str) -> None:
     done = run(*words)
-    assert (done.code, done.out, done.err) == (2, "", told)
+    assert (done.code, done.out, done.err) == (2, "", message)
 
 
 # --------------------------------------------------------------------------- import glassformer

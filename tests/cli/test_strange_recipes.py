@@ -48,7 +48,7 @@ TEXTS: dict[str, tuple[str, str]] = {
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_recipe_that_is_none(run: Run, tmp_path: Path, name: str) -> None:
-    text, told = TEXTS[name]
+    text, message = TEXTS[name]
     path = tmp_path / "recipe.toml"
     path.write_text(f"{text}\n[task]\nname = 'masked-lm'\n", encoding="utf-8")
     for verb in ("train", "plan"):
@@ -57,7 +57,7 @@ def test_a_recipe_that_is_none(run: Run, tmp_path: Path, name: str) -> None:
         assert done.err.startswith("glassformer: ")
         assert done.err.count("\n") == 1
         assert len(done.err) < SHORT
-        assert told in done.err
+        assert message in done.err
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -136,19 +136,19 @@ def test_any_recipe_is_read_or_refused(values: dict[tuple[str, str], Any], more:
     for (section, key), value in values.items():
         table = recipe.get(section)
         recipe[section] = {**(table if isinstance(table, dict) else {}), key: value}
-    told(lambda: resolve(recipe))
+    check_refusal(lambda: resolve(recipe))
 
 
 @settings(max_examples=150, deadline=None)
 @given(PLACES.map(".".join) | WORDS, WORDS | ANYTHING.map(lambda value: toml(value)))
 def test_any_change_is_read_or_refused(name: str, value: str) -> None:
-    told(lambda: resolve(LEAST, parse_changes([f"{name}={value}"])))
+    check_refusal(lambda: resolve(LEAST, parse_changes([f"{name}={value}"])))
 
 
 @settings(max_examples=150, deadline=None)
 @given(ANYTHING)
 def test_any_value_is_settings_or_refused(value: Any) -> None:
-    told(lambda: resolve({**LEAST, "model": {"settings": {"x": value}}}))
+    check_refusal(lambda: resolve({**LEAST, "model": {"settings": {"x": value}}}))
 
 
 def toml(value: Any) -> str:
@@ -158,7 +158,7 @@ def toml(value: Any) -> str:
         return repr(value)
 
 
-def told(call: Callable[[], Recipe]) -> None:
+def check_refusal(call: Callable[[], Recipe]) -> None:
     sentence = "read"
     try:
         call()

@@ -74,11 +74,11 @@ def test_each_word_is_shown_when_it_is_there(translator: Path) -> None:
     assert all(after.startswith(before) for before, after in zip(shown.seen, shown.seen[1:], strict=False))
 
 
-@pytest.mark.parametrize("beside", [("--json",), ("--out", "a.fr"), ("--alignment",), ("--n-best", "2")], ids=" ".join)
-def test_what_needs_whole_translations_is_refused_before_a_model_is_read(run: Run, beside: tuple[str, ...]) -> None:
-    done = run("translate", "runs/none", "He", "--stream", *beside)
+@pytest.mark.parametrize("given", [("--json",), ("--out", "a.fr"), ("--alignment",), ("--n-best", "2")], ids=" ".join)
+def test_what_needs_whole_translations_is_refused_before_a_model_is_read(run: Run, given: tuple[str, ...]) -> None:
+    done = run("translate", "runs/none", "He", "--stream", *given)
     assert (done.code, done.out) == (2, "")
-    assert beside[0] in done.err
+    assert given[0] in done.err
     assert "there is no model" not in done.err
     assert len(done.err.splitlines()) == 1
 

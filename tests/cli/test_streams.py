@@ -98,7 +98,7 @@ def done(trained: Path, folder: Path) -> dict[str, tuple[Case, Done]]:
     return run_all(other_cases(trained, folder), folder / "others")
 
 
-def told(done: Done) -> str:
+def refusal_of(done: Done) -> str:
     """The one sentence at the end of standard error."""
     assert "Traceback" not in done.err
     assert "Exception ignored" not in done.err
@@ -117,7 +117,7 @@ def check_outputs(found: list[tuple[Case, Done]]) -> None:
             assert "Exception ignored" not in one.err
         else:
             assert one.code == 2, asked
-            assert STREAMS[asked["stdout"]] in told(one)
+            assert STREAMS[asked["stdout"]] in refusal_of(one)
 
 
 def test_an_output_that_takes_nothing(done: dict[str, tuple[Case, Done]]) -> None:
@@ -150,7 +150,7 @@ def test_a_closed_output_is_no_hindrance_where_a_file_takes_the_results(
 def test_a_closed_input(done: dict[str, tuple[Case, Done]]) -> None:
     one = done["from nowhere"][1]
     assert one.code == 2
-    assert "Bad file descriptor" in told(one)
+    assert "Bad file descriptor" in refusal_of(one)
 
 
 def test_letters_that_the_output_cannot_show(done: dict[str, tuple[Case, Done]]) -> None:
@@ -163,7 +163,7 @@ def test_letters_that_the_output_cannot_show(done: dict[str, tuple[Case, Done]])
     assert "ж" in whole.out
 
 
-def test_half_letters_are_told_by_their_codes(tmp_path: Path) -> None:
+def test_half_letters_are_reported_by_their_codes(tmp_path: Path) -> None:
     with (tmp_path / "out").open("w", encoding="utf-8", errors="backslashreplace") as handle:
         record({"model": "runs/\udcff"}, handle)
     assert json.loads((tmp_path / "out").read_bytes()) == {"model": "runs/\udcff"}
@@ -173,7 +173,7 @@ def test_a_text_that_is_not_utf8(run: Run, trained: Path) -> None:
     for verb in ("fill", "score", "verify", "explain"):
         one = run(verb, trained, "a \udcfe [MASK]")
         assert (one.code, one.out) == (2, "")
-        assert "0xfe" in told(one)
+        assert "0xfe" in refusal_of(one)
     in_a_locale_of_ascii = "a \udcd0\udcb6 [MASK]"  # what Python makes of a ж there
     assert run("fill", trained, in_a_locale_of_ascii, "--json").records[0]["text"] == "a ж [MASK]"
 
@@ -181,7 +181,7 @@ def test_a_text_that_is_not_utf8(run: Run, trained: Path) -> None:
 def test_a_name_that_would_end_the_line(run: Run, tmp_path: Path) -> None:
     one = run("info", tmp_path / "a\nb\x1b[31m\u2028")
     assert one.code == 2
-    assert r"a\nb\x1b[31m\u2028'" in told(one)
+    assert r"a\nb\x1b[31m\u2028'" in refusal_of(one)
 
 
 @pytest.mark.parametrize(("name", "is_one"), [("utf-8", True), ("UTF8", True), ("utf_8", True), ("ascii", False)])

@@ -38,7 +38,7 @@ def screens(folder: Path) -> Screens:
     bare, talks = writing("llama"), talking(length=MOST)
     writes = gf.Model(bare.module, bare.tokenizer, task=bare.task, length=MOST)
     writer, talker = str(writes.save(folder / "writer")), str(talks.save(folder / "talker"))
-    some = r"She likes.{9}"  # the prompt and what was written behind it
+    some = r"She likes.{9}"  # the prompt and what was written after it
     cases: dict[str, tuple[list[str], list[list[str]]]] = {
         "one text": (["generate", writer, "She likes", *ENDLESS], [[some, INTERRUPT]]),
         "typed texts": (

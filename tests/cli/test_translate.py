@@ -88,7 +88,7 @@ def test_a_model_that_knows_no_data_reads_the_columns_of_pairs(
     assert scored.err == ""
 
 
-def test_columns_of_a_table_that_are_not_read_are_told(run: Run, translator: Path, tmp_path: Path) -> None:
+def test_columns_of_a_table_that_are_not_read_are_reported(run: Run, translator: Path, tmp_path: Path) -> None:
     table = tmp_path / "pairs.tsv"
     table.write_text("".join(f"{s}\t{t}\tCC-BY {n}\n" for n, (s, t) in enumerate(zip(ENGLISH, FRENCH, strict=True))))
     for words in (("translate", translator, "--file", table, *FEW), ("score", translator, "--file", table)):
@@ -101,10 +101,10 @@ def test_columns_of_a_table_that_are_not_read_are_told(run: Run, translator: Pat
     assert "not read" not in named.err  # it was asked for
     wrong = run("translate", translator, "--file", table, "--text-column", "source", *FEW)
     assert (wrong.code, wrong.out) == (2, "")  # the first column is not what was asked for
-    for told in (run("evaluate", translator, table), run("compare", translator, translator, table)):
-        assert told.code == 0
-        assert told.err.count("not read: 2") == 1
-        assert "baseline is fitted" not in told.err  # none is
+    for part in (run("evaluate", translator, table), run("compare", translator, translator, table)):
+        assert part.code == 0
+        assert part.err.count("not read: 2") == 1
+        assert "baseline is fitted" not in part.err  # none is
 
 
 def test_a_stopped_command_goes_on(run: Run, translator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_empty_translations_are_counted(run: Run, translator: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--length-penalty", "1e9"), "--length-penalty"),
         (("--length-penalty", "nan"), "--length-penalty"),
@@ -194,11 +194,11 @@ def test_empty_translations_are_counted(run: Run, translator: Path) -> None:
     ],
 )
 def test_what_cannot_be_had_is_refused_in_a_sentence(
-    run: Run, translator: Path, words: tuple[str, ...], told: str
+    run: Run, translator: Path, words: tuple[str, ...], message: str
 ) -> None:
     done = run("translate", translator, ENGLISH[0], *words)
     assert (done.code, done.out) == (2, "")
-    assert told in done.err
+    assert message in done.err
     assert len(done.err.splitlines()) == 1
 
 
@@ -210,7 +210,7 @@ def test_each_option_is_called_as_it_is_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "messages"),
     [
         (("--beams", "2", "--top-k", "3"), ("--beams 2", "--top-k 3", "leave one")),
         (("--beams", "1", "--force", "chiens"), ("--force chiens", "--beams 1", "raise --beams")),
@@ -219,14 +219,14 @@ def test_each_option_is_called_as_it_is_typed() -> None:
     ],
 )
 def test_options_are_checked_before_a_model_is_read(
-    run: Run, translator: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: tuple[str, ...]
+    run: Run, translator: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], messages: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(
         "glassformer.cli.terminal.opened.Machine.open", lambda *given, **more: pytest.fail("a model was read")
     )
     done = run("translate", translator, ENGLISH[0], *words)
     assert (done.code, done.out) == (2, "")
-    assert all(word in done.err for word in told)
+    assert all(word in done.err for word in messages)
 
 
 def test_samples_are_the_same_for_a_seed(run: Run, translator: Path) -> None:

@@ -27,8 +27,8 @@ def test_the_tree_ends_in_the_translation(run: Run, translator: Path, words: tup
     found = json.loads(plain.out)
     assert f"→ {found['translation']}".rstrip() in tree.out
     assert f"{found['score']:.3f}" in tree.out
-    told = json.loads(run(*command, "--tree", "--json").out)
-    best = told["nodes"][told["answers"][0]]
+    record = json.loads(run(*command, "--tree", "--json").out)
+    best = record["nodes"][record["answers"][0]]
     assert best["score"] == found["score"]
 
 
@@ -37,11 +37,9 @@ def test_several_texts_have_a_tree_each(run: Run, translator: Path) -> None:
     assert done.out.count("beam of 2") == 2
 
 
-@pytest.mark.parametrize(
-    "beside", [("--stream",), ("--alignment",), ("--paragraphs",), ("--out", "file")], ids=" ".join
-)
-def test_what_a_tree_does_not_have_is_refused(run: Run, translator: Path, beside: tuple[str, ...]) -> None:
-    done = run("translate", translator, ENGLISH[0], "--tree", *beside)
+@pytest.mark.parametrize("given", [("--stream",), ("--alignment",), ("--paragraphs",), ("--out", "file")], ids=" ".join)
+def test_what_a_tree_does_not_have_is_refused(run: Run, translator: Path, given: tuple[str, ...]) -> None:
+    done = run("translate", translator, ENGLISH[0], "--tree", *given)
     assert done.code != 0
     assert "--tree" in done.err
     assert "Traceback" not in done.err

@@ -83,14 +83,14 @@ def test_random_weights_are_not_frozen(run: Run, asked: list[str], tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [((), "glassformer distil {start} FILES"), (("few.jsonl", "--set", "task.name=tag"), "task.name = tag")],
 )
 def test_a_student_is_asked_for_in_its_own_words(
-    run: Run, asked: list[str], tmp_path: Path, words: tuple[str, ...], told: str
+    run: Run, asked: list[str], tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     start = tmp_path / "start"
     done = run("distil", start, *words, "--out", tmp_path / "run")
     assert done.code == 2
-    assert told.format(start=start) in " ".join(done.err.split())
+    assert message.format(start=start) in " ".join(done.err.split())
     assert "train classify" not in done.err

@@ -64,19 +64,19 @@ def test_what_is_to_be_tried_can_be(run: Run, text_file: Path, tmp_path: Path) -
     for words in (["slides", "--steps", "1"], ["masked-lm", text_file, "--size", "tiny", *small]):
         out = tmp_path / f"my {words[0]}"
         done = run("train", *words, "--out", out)
-        _, told = done.err.splitlines()[-1].split("saved. Try: glassformer ")
-        assert run(*shlex.split(told)).code == 0
+        _, output = done.err.splitlines()[-1].split("saved. Try: glassformer ")
+        assert run(*shlex.split(output)).code == 0
         (shown,) = [line for line in (out / "README.md").read_text().splitlines() if "model.fill(" in line]
-        assert json.loads(shown.removeprefix("print(model.fill(").removesuffix(").filled)")) == shlex.split(told)[-1]
+        assert json.loads(shown.removeprefix("print(model.fill(").removesuffix(").filled)")) == shlex.split(output)[-1]
 
 
 def test_resuming_where_there_is_no_run_begins_one_and_says_so(run: Run, tmp_path: Path) -> None:
     words = ["train", "slides", "--steps", "1", "--out", tmp_path / "run", "--resume"]
-    told = f"there is no run in {tmp_path / 'run'} to resume: a new one starts"
+    message = f"there is no run in {tmp_path / 'run'} to resume: a new one starts"
     first, second = run(*words), run(*words)
     assert (first.code, second.code) == (0, 0)
-    assert told in " ".join(first.err.split())
-    assert told not in " ".join(second.err.split())
+    assert message in " ".join(first.err.split())
+    assert message not in " ".join(second.err.split())
 
 
 def test_a_run_is_resumed_by_its_folder_alone(run: Run, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_damaged_metrics_are_noted(run: Run, trained: Path, tmp_path: Path) -> N
     assert str(folder / "metrics.json") in done.err
 
 
-def test_plan_tells_and_leaves_nothing(
+def test_plan_reports_and_leaves_nothing(
     run: Run, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -201,10 +201,10 @@ def test_a_long_text_is_read_in_windows_and_that_is_said(run: Run, trained: Path
     for verb in ("fill", "score"):
         done = run(verb, trained, text, "--json")
         assert done.code == 0
-        told = " ".join(done.err.split())
-        assert " 24 that the model reads" in told
-        assert f" {done.records[0]['windows']} parts" in told
-        assert text[:30] in told  # which text it is
+        output = " ".join(done.err.split())
+        assert " 24 that the model reads" in output
+        assert f" {done.records[0]['windows']} parts" in output
+        assert text[:30] in output  # which text it is
 
 
 def test_score(run: Run, trained: Path) -> None:
@@ -286,8 +286,8 @@ def test_info(run: Run, trained: Path, text_file: Path) -> None:
     assert record["tokenizer"]["tokens"] == model.tokenizer.vocabulary_size
     assert record["reads_at_once"] == 22
     shown = run("info", trained).out
-    for told in (f"{count:,}", "encoder.blocks", "float32", "22 ", str(text_file), "[MASK]", "masked-lm"):
-        assert told in shown
+    for part in (f"{count:,}", "encoder.blocks", "float32", "22 ", str(text_file), "[MASK]", "masked-lm"):
+        assert part in shown
     assert "not in this document" not in shown
 
 

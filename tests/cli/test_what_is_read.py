@@ -1,4 +1,4 @@
-"""Files are read as what they are, and what is not read is told, by every verb that reads files."""
+"""Files are read as what they are, and what is not read is reported, by every verb that reads files."""
 
 from collections.abc import Callable
 from pathlib import Path

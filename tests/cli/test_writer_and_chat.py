@@ -63,7 +63,7 @@ def test_the_writer_is_better_than_a_trigram_on_a_book_that_it_has_not_read() ->
     assert scores["bits_per_byte"] < scores["trigram_bits_per_byte"]
 
 
-def test_the_card_of_chat_warns_and_tells_what_is_memorised() -> None:
+def test_the_card_of_chat_warns_and_says_what_is_memorised() -> None:
     card = (described("chat").folder / "README.md").read_text(encoding="utf-8")
     assert "**Content\nwarning**" in card
     assert all(words in card for words in (*PAIR, "memorised", "nobody has moderated"))

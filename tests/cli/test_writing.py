@@ -34,14 +34,14 @@ def test_each_step_is_shown_and_compared_with_one_run(run: Run, writer: Path, wo
     assert done.code == 0, done.err
     assert max(map(len, done.out.splitlines())) <= 80
     assert "✓ " in done.err
-    (told,) = run("explain", writer, PROMPT, "--write", "6", *words, "--attention", "0.1", "--json").records
+    (record,) = run("explain", writer, PROMPT, "--write", "6", *words, "--attention", "0.1", "--json").records
     (plain,) = run("generate", writer, PROMPT, "--max-tokens", "6", *words, "--json").records
-    assert told["answer"] == plain["generated"]
-    assert told["attention"].keys() == {"block", "head", "bytes"}
-    assert (told["attention"]["block"], told["attention"]["head"]) == (0, 1)
-    assert told["against_one_run"]["holds"]
-    size = len(told["prompt"])
-    for number, step in enumerate(told["steps"]):
+    assert record["answer"] == plain["generated"]
+    assert record["attention"].keys() == {"block", "head", "bytes"}
+    assert (record["attention"]["block"], record["attention"]["head"]) == (0, 1)
+    assert record["against_one_run"]["holds"]
+    size = len(record["prompt"])
+    for number, step in enumerate(record["steps"]):
         assert len(step["looked_at"]) == size + number
         assert sum(step["looked_at"]) == pytest.approx(1)
 
@@ -51,8 +51,8 @@ def test_a_reply_is_explained_to_its_turns(run: Run, chat: Path) -> None:
     assert done.code == 0, done.err
     assert done.out.splitlines()[0].startswith("you: Hi")
     assert "at the source: " in done.out
-    (told,) = run("explain", chat, "Hi", "--write", "5", "--json").records
-    assert len(told["steps"][0]["looked_at_source"]) == len(told["source"])
+    (record,) = run("explain", chat, "Hi", "--write", "5", "--json").records
+    assert len(record["steps"][0]["looked_at_source"]) == len(record["source"])
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_the_tree_of_a_text_and_of_several_samples(run: Run, writer: Path, words
     tree = run(*command, "--tree")
     assert tree.code == 0, tree.err
     assert max(map(len, tree.out.splitlines())) <= 80
-    told = json.loads(run(*command, "--tree", "--json").out)
+    record = json.loads(run(*command, "--tree", "--json").out)
     (plain,) = run(*command, "--json").records
-    assert told["answer"] == plain["generated"]
-    assert len(told["answers"]) >= max(1, len(plain["n_best"]))
+    assert record["answer"] == plain["generated"]
+    assert len(record["answers"]) >= max(1, len(plain["n_best"]))
 
 
 def test_pages_open_where_the_text_is_written(run: Run, writer: Path, chat: Path, tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_pages_open_where_the_text_is_written(run: Run, writer: Path, chat: Path
         page.unlink()
 
 
-@pytest.mark.parametrize("beside", [("--out", "file"), ("--json",), ("--tree",), ("--stream",)], ids=" ".join)
-def test_what_a_page_is_not_beside(run: Run, writer: Path, tmp_path: Path, beside: tuple[str, ...]) -> None:
-    done = run("generate", writer, PROMPT, "--html", tmp_path / "page.html", *beside)
+@pytest.mark.parametrize("given", [("--out", "file"), ("--json",), ("--tree",), ("--stream",)], ids=" ".join)
+def test_what_excludes_a_page(run: Run, writer: Path, tmp_path: Path, given: tuple[str, ...]) -> None:
+    done = run("generate", writer, PROMPT, "--html", tmp_path / "page.html", *given)
     assert done.code == 2
     assert "Traceback" not in done.err
     assert not (tmp_path / "page.html").exists()

@@ -49,7 +49,7 @@ class Row:
         return random_weights(Transformer(self.config(**more)), seed=seed).to(dtype).eval()
 
     def batch(self, *, padding: Padding = "right", seed: int = 0, **more: Any) -> tuple[Inputs, Inputs | None]:
-        """Three sentences for this model; a target beside them where there is an encoder and a decoder."""
+        """Three sentences for this model; a target for each where there is an encoder and a decoder."""
         return random_batch(self.config(**more), padding=padding, seed=seed)
 
     def __str__(self) -> str:
@@ -209,8 +209,8 @@ def real_of(inputs: Inputs) -> Tensor:
 def cut(side: Inputs, sentence: int) -> Inputs:
     """One sentence by itself, without its padding."""
     real = real_of(side)[sentence]  # [S]
-    told = {name: getattr(side, name) for name in ("ids", "segments", "masked_words", "documents", "positions")}
-    kept = {name: fact[sentence : sentence + 1, real] for name, fact in told.items() if fact is not None}
+    stated = {name: getattr(side, name) for name in ("ids", "segments", "masked_words", "documents", "positions")}
+    kept = {name: fact[sentence : sentence + 1, real] for name, fact in stated.items() if fact is not None}
     if side.may_look is not None:
         kept["may_look"] = side.may_look[sentence : sentence + 1, real][:, :, real]
     return Inputs(**kept)

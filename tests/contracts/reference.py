@@ -36,7 +36,7 @@ def reference_of(model: Transformer, folder: Path, *, kernel: str | None = None)
     chosen = "sdpa" if family.name in ROUNDS_WHEN_EXPLICIT else "eager"
     # A body of BERT's or RoBERTa's has a pooler unless one says otherwise.
     bare = family.name in ("bert", "roberta") and model.head is None and model.sentence_head is None
-    reference, told = getattr(transformers, family.class_of(model.config)).from_pretrained(
+    reference, found = getattr(transformers, family.class_of(model.config)).from_pretrained(
         folder,
         dtype=torch.float64,
         attn_implementation=kernel or chosen,
@@ -44,7 +44,7 @@ def reference_of(model: Transformer, folder: Path, *, kernel: str | None = None)
         **({"add_pooling_layer": False} if bare else {}),
     )
     for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        assert not told[what], f"{what}: {told[what]}"
+        assert not found[what], f"{what}: {found[what]}"
     return reference
 
 
@@ -87,7 +87,7 @@ def as_theirs(inputs: Inputs, decoder_inputs: Inputs | None, config: ModelConfig
 
 
 def as_ours(inputs: Inputs, decoder_inputs: Inputs | None, family: str) -> tuple[Inputs, Inputs | None]:
-    """The batch as our model gets it: numbered from the left edge where theirs cannot be told otherwise."""
+    """The batch as our model gets it: numbered from the left edge where theirs cannot be given otherwise."""
     if family in NUMBERED:
         return inputs, decoder_inputs
     return _from_the_edge(inputs), None if decoder_inputs is None else _from_the_edge(decoder_inputs)

@@ -67,7 +67,7 @@ def write_pairs(folder: Path) -> Path:
 
 
 def write_choices(folder: Path) -> Path:
-    """Texts with two to four candidates each, the right one told by its place or by its text."""
+    """Texts with two to four candidates each, the right one given by its place or by its text."""
     rows = []
     for number in range(40):
         choices = [f"{SENTENCES[(number + place) % 5]} {number}" for place in range(2 + number % 3)]

@@ -58,27 +58,27 @@ def test_document_mask_and_masked_words_hold_for_the_tokens_that_come_later(row:
     model = row.model()
     source, side = sides(row, "none")
     plain = answers(model, source, side, None)
-    told = replace(side, masked_words=TOLD[what]) if what == "masked_words" else replace(side, documents=TOLD[what])
-    whole = answers(model, source, told, None)
+    given = replace(side, masked_words=TOLD[what]) if what == "masked_words" else replace(side, documents=TOLD[what])
+    whole = answers(model, source, given, None)
     assert (whole - plain).abs().max() > 1e-3
     for bites in BITES.values():
         cache, start, found = model.new_cache(), 0, []
         for bite in bites:
-            found.append(answers(model, source, cut(told, start, start + bite), cache))
+            found.append(answers(model, source, cut(given, start, start + bite), cache))
             start += bite
         torch.testing.assert_close(torch.cat(found, dim=1), whole, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_document_mask_is_told_of_all_tokens_or_of_none(first: bool) -> None:
+def test_a_document_mask_is_given_for_all_tokens_or_for_none(first: bool) -> None:
     row = next(row for row in DECODERS if row.name == "gpt2")
     _, side = sides(row, "none")
-    told = replace(side, documents=TOLD["documents"])
+    given = replace(side, documents=TOLD["documents"])
     model = row.model()
     cache = model.new_cache()
-    model(cut(told if first else side, 0, 4), cache=cache)
+    model(cut(given if first else side, 0, 4), cache=cache)
     with refused(ShapeError, wanted="documents"):
-        model(cut(side if first else told, 4, 5), cache=cache)
+        model(cut(side if first else given, 4, 5), cache=cache)
 
 
 REFUSED: dict[tuple[str, str], Callable[[Inputs], Inputs]] = {
@@ -106,7 +106,7 @@ def test_after_a_refused_step_the_cache_goes_on_as_if_nothing_had_been(wanted: s
 
 
 def test_hiding_may_begin_late() -> None:
-    """Tokens of which nothing was told are real and not hidden."""
+    """Tokens of which nothing was given are real and not hidden."""
     row = Row("gpt2", "gpt2", change=hides_words)
     _, side = sides(row, "none")
     model, late = row.model(), TOLD["masked_words"] & (torch.arange(6) > 3)

@@ -29,7 +29,7 @@ def test_lock_and_among_others(row: Row, padding: Padding) -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", [row.with_dropout() for row in ROWS], ids=str)
 def test_lock_and_among_others_while_training(row: Row) -> None:
-    """A row's dropout comes from its number and positions, so padding behind it and batch mates change nothing."""
+    """A row's dropout comes from its number and positions, so padding after it and batch mates change nothing."""
     model = row.model().train()
     sides = [
         None if side is None else replace(side, dropout_key=dropout_key(0, 3)) for side in row.batch(padding="right")

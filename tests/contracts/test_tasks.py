@@ -188,15 +188,15 @@ def test_adapted_it_ends_with_plain_weights_of_which_only_heads_and_adapted_laye
     start = {name: tensor.clone() for name, tensor in weights(prepared.module).items()}
     settings = prepared.recipe.train.model_copy(update={"steps": 2})
     tune = TuneSection(adapters=AdapterSection(rank=2, layers=("*.value",)))
-    told: list[str] = []
-    list(fit(prepared.module, prepared.feed, settings, tune=tune, out=tmp_path / "run", log=told.append))
+    notes: list[str] = []
+    list(fit(prepared.module, prepared.feed, settings, tune=tune, out=tmp_path / "run", log=notes.append))
     now = weights(prepared.module)
     assert now.keys() == start.keys()
     moved = {name for name in start if not torch.equal(start[name], now[name])}
     layers = {name for name in start if name.endswith(".value.weight")}
     assert layers <= moved
     assert all(name.startswith(("head.", "sentence_head.", "token_head.")) for name in moved - layers)
-    assert any(line.startswith("checked after step 1") for line in told)
+    assert any(line.startswith("checked after step 1") for line in notes)
 
 
 # Compiling is most of it: those whose step is like another's are longer proofs.
@@ -221,13 +221,13 @@ def test_compiled_it_learns_as_eager_does(row: Row, tmp_path: Path) -> None:
     found = []
     for compiled in (False, True):
         model = copy.deepcopy(prepared.module).train()
-        told: list[str] = []
+        notes: list[str] = []
         learn = LossAndGradient(
-            prepared.feed, model, machine_of(prepared.recipe.train), compiled=compiled, log=told.append
+            prepared.feed, model, machine_of(prepared.recipe.train), compiled=compiled, log=notes.append
         )
         batch = prepared.feed.batch(0)
         losses = learn(batch.with_dropout_key(step_seed(0, 0)), batch.counts)
-        assert told == []
+        assert notes == []
         assert learn.compiled is compiled
         found.append((losses, gradients(model)))
     (eager, of_eager), (fused, of_fused) = found
@@ -328,7 +328,7 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
 def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     if row.verb != "classify":
-        pytest.skip("masked words and tags are cut and not shared out; of a choice tests/tasks/test_choose.py tells")
+        pytest.skip("masked words and tags are cut and not shared out; for a choice see tests/tasks/test_choose.py")
     task = predictor_of(row.verb, row.task).of(model.module, model.tokenizer, model.context({}))
     for record in row.records:
         rows = list(task.rows(task.example({**record, "label": row.label}, "here")))
@@ -357,9 +357,9 @@ def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> 
     row, model, folder = trained
     scores = evaluate(gf.load(folder / "run"))
     assert scores.flat() == pytest.approx(model.metrics["scores"], rel=1e-6)  # float32, in other batches
-    beside = {flat_name(system, "").removesuffix("_") for system in scores.of if system != THIS_MODEL}
-    assert beside
-    assert beside <= set(task_named(row.task).baseline_names)
+    others = {flat_name(system, "").removesuffix("_") for system in scores.of if system != THIS_MODEL}
+    assert others
+    assert others <= set(task_named(row.task).baseline_names)
 
 
 def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path]) -> None:

@@ -110,7 +110,7 @@ def save(name: str, folder: Path, *, shards: str = "1GB", **settings: Any) -> nn
 
 
 def send_out(found: Imported, folder: Path) -> None:
-    """Write what was read, with all that travels beside the numbers."""
+    """Write what was read, with all that comes with the numbers."""
     report = found.report
     write_huggingface(
         folder, found.config, found.state, found.tokenizer,

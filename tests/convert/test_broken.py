@@ -112,7 +112,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str, str]] = {
 
 
 @pytest.mark.parametrize(("damage", "wanted", "got"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_folder_is_told_in_a_sentence(
+def test_a_broken_folder_is_reported_in_a_sentence(
     damage: Callable[[Path], object], wanted: str, got: str, tmp_path: Path
 ) -> None:
     save("BertForMaskedLM", tmp_path)
@@ -132,7 +132,7 @@ def test_a_family_that_is_nearly_known_is_suggested(tmp_path: Path) -> None:
         read_huggingface(tmp_path)
 
 
-def test_a_broken_tokenizer_is_told_by_its_path(tmp_path: Path) -> None:
+def test_a_broken_tokenizer_is_reported_by_its_path(tmp_path: Path) -> None:
     save("BertForMaskedLM", tmp_path)
     (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(TokenizerError) as caught:

@@ -90,7 +90,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str, str]] = {
 
 
 @pytest.mark.parametrize(("damage", "wanted", "got"), BROKEN.values(), ids=BROKEN)
-def test_a_damaged_one_is_told_in_a_sentence(
+def test_a_damaged_one_is_reported_in_a_sentence(
     damage: Callable[[Path], object], wanted: str, got: str, tmp_path: Path
 ) -> None:
     damage(written(tmp_path, None))

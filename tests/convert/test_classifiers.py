@@ -82,7 +82,7 @@ def test_labels_without_names_are_numbered_as_there(tmp_path: Path) -> None:
     assert read_huggingface(tmp_path).report.labels == ("LABEL_0", "LABEL_1")
 
 
-def test_a_pooler_beside_robertas_own_layer_is_left_aside(tmp_path: Path) -> None:
+def test_a_pooler_in_addition_to_robertas_own_layer_is_left_aside(tmp_path: Path) -> None:
     save("RobertaForSequenceClassification", tmp_path)
     more = {"roberta.pooler.dense.weight": torch.ones(12, 12), "roberta.pooler.dense.bias": torch.ones(12)}
     change_tensors(tmp_path, lambda tensors: tensors.update(more))

@@ -51,8 +51,8 @@ def here(config: ModelConfig, state: dict[str, Tensor]) -> Tensor:
 
 def there(name: str, folder: Path) -> Tensor:
     """The same by theirs, which must find each of its tensors, and no other."""
-    model, told = getattr(transformers, name).from_pretrained(folder, output_loading_info=True)
-    assert not any(told[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    model, stated = getattr(transformers, name).from_pretrained(folder, output_loading_info=True)
+    assert not any(stated[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
     choices = name.endswith("ForMultipleChoice")
     ids, mask = (each.view(2, 2, -1) if choices else each for each in (IDS, REAL.long()))
     with torch.no_grad():
@@ -149,7 +149,7 @@ def test_a_layer_that_the_class_does_not_have_is_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
-def test_a_crf_goes_out_as_its_tagger_and_its_steps_stay_behind(family: str, tmp_path: Path) -> None:
+def test_a_crf_goes_out_as_its_tagger_without_its_steps(family: str, tmp_path: Path) -> None:
     bare = body(family)
     config = bare.model_copy(update={"token_head": token_head_of(bare, labels=3, crf=True)})
     state = random_weights(Transformer(config), seed=1).state_dict()
@@ -159,13 +159,13 @@ def test_a_crf_goes_out_as_its_tagger_and_its_steps_stay_behind(family: str, tmp
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "record"),
     [("BertForQuestionAnswering", {}), ("RobertaForMultipleChoice", {}), ("ModernBertForQuestionAnswering", {}),
      ("BertForSequenceClassification", {"id2label": {0: "a", 1: "b", 2: "c"}, "problem_type": "regression"})],
 )  # fmt: skip
-def test_a_wrong_number_of_labels_is_refused(name: str, told: dict[str, Any], tmp_path: Path) -> None:
-    save(name, tmp_path, **told)
-    if not told:
+def test_a_wrong_number_of_labels_is_refused(name: str, record: dict[str, Any], tmp_path: Path) -> None:
+    save(name, tmp_path, **record)
+    if not record:
         output = "qa_outputs" if name == "BertForQuestionAnswering" else "classifier"
         more = {f"{output}.weight": torch.zeros(3, 12), f"{output}.bias": torch.zeros(3)}
         change_tensors(tmp_path, lambda tensors: tensors.update(more))

@@ -65,7 +65,7 @@ def test_every_encoder_and_every_option(row: Row, tmp_path: Path) -> None:
     check(row, tmp_path / "features.onnx", features=True)
 
 
-def test_weights_above_the_limit_of_a_message_stand_beside_the_graph(
+def test_weights_above_the_limit_of_a_message_are_next_to_the_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And whoever asks the model may ask the graph: both heads of one run, at scored tokens alone."""

@@ -40,8 +40,8 @@ def test_transformers_loads_what_we_write(name: str, tmp_path: Path) -> None:
     """The settings come back as well: each one that the class knows is what it was."""
     model = save(name, tmp_path / "theirs")
     send_out(read_huggingface(tmp_path / "theirs"), tmp_path / "ours")
-    again, told = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
-    assert not any(told[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    again, found = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not any(found[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
     before, after = model.config.to_dict(), again.config.to_dict()  # type: ignore[operator, union-attr]  # a class by its name
     # What was implied is written out: GPT-2's inner width, a classifier's dropout, and that it gives one label.
     free = {"_name_or_path", "n_inner", "problem_type", "classifier_dropout"}
@@ -83,8 +83,8 @@ def test_tied_or_not_it_goes_out_as_it_came(name: str, tmp_path: Path) -> None:
     else:
         assert not report.tensors_aside
     same_bits(before, after)
-    again, told = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
-    assert not any(told[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    again, found = getattr(transformers, name).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not any(found[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys"))
     assert again.config.tie_word_embeddings == OTHER_TIES[name]
 
 

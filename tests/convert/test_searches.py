@@ -125,7 +125,7 @@ def test_several_ends_and_a_start_that_is_the_beginning() -> None:
         ("something_new", {"a": 1}),
     ],
 )
-def test_what_has_no_counterpart_is_told(key: str, value: object) -> None:
+def test_what_has_no_counterpart_is_reported(key: str, value: object) -> None:
     found, aside = search_of({"num_beams": 2, key: value}, TOKENS)
     assert aside.keys() == {key}
     assert found == search_of({"num_beams": 2}, TOKENS)[0]

@@ -137,7 +137,7 @@ def test_two_vocabularies_are_read_and_go_out_again(tmp_path: Path) -> None:
             assert mine.translate(text).translation == tokenizer.decode(answer, skip_special_tokens=True).strip()
 
 
-def test_without_sentencepiece_it_is_told_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sentencepiece_an_error_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("source.spm", "target.spm"):
         (tmp_path / name).write_bytes(b"")
     (tmp_path / "vocab.json").write_text(json.dumps({"</s>": 0, "<unk>": 1, "<pad>": 2}))

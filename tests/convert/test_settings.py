@@ -58,7 +58,7 @@ REFUSED: tuple[Refused, ...] = (
     ("modernbert", {"rope_parameters": {"full_attention": STRETCHED}}, "rope_type", "'longrope', factor = 2.0", ""),
     ("gpt2", {"scale_attn_by_inverse_layer_idx": "yes"}, "", "'yes'", ""),
     ("gpt2", {"scale_attn_weights": None}, "", "None", ""),
-    ("modernbert", {"rope_parameters": {"rope_type": "linear", "factor": 2.0}}, "full_attention", "factor beside", ""),
+    ("modernbert", {"rope_parameters": {"rope_type": "linear", "factor": 2.0}}, "full_attention", "factor as well", ""),
     ("modernbert", {"max_position_embeddings": "8"}, "max_position_embeddings", "'8'", ""),
     ("llama", {"rope_parameters": STRETCHED}, "rope_type", "'longrope', factor = 2.0", ""),
     (

@@ -246,7 +246,7 @@ def test_an_index_that_is_none(folder: Path, index: str) -> None:
     assert str(folder) in refused(folder).wanted
 
 
-def test_a_tensor_in_another_shard_than_told(folder: Path) -> None:
+def test_a_tensor_in_another_shard_than_stated(folder: Path) -> None:
     header, _ = parts(folder)
     names = dict.fromkeys(header.keys() - {"__metadata__"}, "one.safetensors")
     (folder / WEIGHTS).rename(folder / "one.safetensors")

@@ -1,4 +1,4 @@
-"""The tokenizer goes out beside the weights, and `transformers` cuts text as ours does."""
+"""The tokenizer goes out with the weights, and `transformers` cuts text as ours does."""
 
 from dataclasses import replace
 from pathlib import Path

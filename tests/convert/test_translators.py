@@ -72,8 +72,8 @@ def test_transformers_translates_as_we_do(search: str, cached: bool, tmp_path: P
 def test_what_is_written(tmp_path: Path) -> None:
     """What programs need that know no other model than Marian's own."""
     model = translator(TranslateSection(beams=5, length_penalty=0.6))
-    told = write_foreign(model, tmp_path / "theirs")
-    assert len(told) == 1
+    found = write_foreign(model, tmp_path / "theirs")
+    assert len(found) == 1
     tokenizer, pad = model.tokenizer, model.tokenizer.vocabulary_size - 1
     assert tokenizer.pad_id == pad
     config, generation, roles = (
@@ -131,7 +131,7 @@ def test_a_start_that_was_folded_in_is_read(tmp_path: Path) -> None:
     torch.testing.assert_close(theirs, wanted, rtol=0, atol=1e-5)  # its sines are a float32 table
 
 
-def test_padding_that_is_not_the_last_token_is_told(tmp_path: Path) -> None:
+def test_padding_that_is_not_the_last_token_is_reported(tmp_path: Path) -> None:
     before = translator()
     special = replace(MARIAN, begin="</s>")  # trained by an earlier version: padding first
     tokenizer = train_tokenizer("bpe", TEXTS, vocabulary=300, lowercase=False, special=special)
@@ -191,16 +191,16 @@ def test_an_imported_translator_is_measured_by_its_translations(tmp_path: Path) 
     targets = [[target for _, target in pairs]]
     assert scores.of[THIS_MODEL]["bleu"] == pytest.approx(BLEU().corpus_score(found, targets).score)
     assert scores.of[THIS_MODEL]["chrf"] == pytest.approx(CHRF().corpus_score(found, targets).score)
-    told = [back.score(*pair) for pair in pairs]
-    loss = -sum(each.total for each in told) / sum(len(each.tokens) for each in told)
+    stated = [back.score(*pair) for pair in pairs]
+    loss = -sum(each.total for each in stated) / sum(len(each.tokens) for each in stated)
     assert scores.of[THIS_MODEL]["loss"] == pytest.approx(loss)
     assert compare(back, back, table).judged.verdict
     again = evaluate(load(back.save(tmp_path / "saved"), dtype="float64"), [table])
     assert again.of[THIS_MODEL] == pytest.approx(scores.of[THIS_MODEL])
 
 
-@pytest.mark.parametrize("told", [10**30, "512", True, 0, None])
-def test_a_length_that_no_text_has_is_not_read(told: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize("expected", [10**30, "512", True, 0, None])
+def test_a_length_that_no_text_has_is_not_read(expected: object, tmp_path: Path) -> None:
     settings = written(translator(), tmp_path) / "tokenizer_config.json"
-    settings.write_text(json.dumps({**json.loads(settings.read_text()), "model_max_length": told}))
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "model_max_length": expected}))
     assert read_foreign(tmp_path, Model)[1].length is None

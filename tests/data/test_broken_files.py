@@ -66,7 +66,7 @@ def test_a_file_that_is_gone_while_others_are_read(tmp_path: Path) -> None:
     assert bad.files == 1
 
 
-def test_what_is_left_out_of_a_corpus_is_told_also_from_the_cache(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_what_is_left_out_of_a_corpus_is_reported_also_from_the_cache(tokenizer: Tokenizer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "a.csv").write_text(CSV)
@@ -99,11 +99,11 @@ def test_records_of_the_other_files(task: type[TableTask], data: RecordSection, 
     data = data.model_copy(update={"files": (f"{tmp_path}/*{suffix}",)})
     with pytest.raises(DataError):
         list(task.records(data, data.files, stop_unless("rejects")))
-    told: list[str] = []
+    notes: list[str] = []
     skipping = data.model_copy(update={"rejects": str(tmp_path / "rejects.jsonl")})
-    with bad_rows(skipping, told.append) as bad:
+    with bad_rows(skipping, notes.append) as bad:
         found = {Path(each.where.partition(", ")[0]).name for each in task.records(skipping, data.files, bad)}
     assert {f"a{suffix}", f"c{suffix}"} <= found
-    assert any(f"b{suffix}" in each and "1 file" in each for each in told)
+    assert any(f"b{suffix}" in each and "1 file" in each for each in notes)
     rejects = [json.loads(line) for line in (tmp_path / "rejects.jsonl").read_text().splitlines()]
     assert Path(rejects[-1]["file"]).name == f"b{suffix}"

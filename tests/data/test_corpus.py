@@ -1,4 +1,4 @@
-"""From a recipe's files to stores: split, repeats, cache, and what a person should be told."""
+"""From a recipe's files to stores: split, repeats, cache, and what a person should know."""
 
 import gzip
 import json
@@ -155,7 +155,7 @@ def test_kinds_of_files_give_equal_stores(texts: list[str], tokenizer: Tokenizer
         assert np.array_equal(store.hashes, table.stores[name].hashes)
 
 
-def test_a_damaged_note_of_what_was_left_out_is_told(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_damaged_note_of_what_was_left_out_is_named(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
     data = section(tmp_path / "notes.txt", texts)
     prepare(data, tokenizer, tmp_path / "cache")
     (path,) = (tmp_path / "cache").rglob("skipped.json")

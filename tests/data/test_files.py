@@ -88,21 +88,21 @@ def test_training_learns_from_text_and_tables_of_a_folder(
     assert len(corpus.stores["train"]) == sum(len(tokenizer.encode(text, special=False)) for text in texts)
 
 
-def test_what_is_told_is_short_and_names_the_first(tmp_path: Path) -> None:
+def test_what_is_reported_is_short_and_names_the_first(tmp_path: Path) -> None:
     aside = [LeftAside(tmp_path / f"{number}.png", "not text") for number in range(5000)]
     aside += [LeftAside(tmp_path / f"x.{number}", f"unknown suffix .{number}") for number in range(5000)]
     aside.append(LeftAside(tmp_path / "line\nend\udcff", "empty"))
-    told = str(FoundFiles((tmp_path / "a.txt", tmp_path / "b.csv", tmp_path / "c.csv"), tuple(aside)))
-    assert told.startswith("3 files: 1 text, 2 tables; skipped: 0.png, 1.png, 2.png, 3.png and 4,996 more (not text)")
-    assert told.endswith("4,998 more")
-    assert len(told) < 400
+    found = str(FoundFiles((tmp_path / "a.txt", tmp_path / "b.csv", tmp_path / "c.csv"), tuple(aside)))
+    assert found.startswith("3 files: 1 text, 2 tables; skipped: 0.png, 1.png, 2.png, 3.png and 4,996 more (not text)")
+    assert found.endswith("4,998 more")
+    assert len(found) < 400
     odd = str(FoundFiles((), tuple(aside[-1:])))
     assert odd.isprintable()
     one = FoundFiles((tmp_path / "a.txt",), ())
     assert str(one) == "1 file: 1 text"
-    beside = one.beside(FoundFiles((tmp_path / "b.txt",), tuple(aside)))
-    assert all(name in beside for name in ("a.txt", "b.txt", "0.png", "4,998 more"))
-    assert len(beside) < 400
+    both = one.paired_with(FoundFiles((tmp_path / "b.txt",), tuple(aside)))
+    assert all(name in both for name in ("a.txt", "b.txt", "0.png", "4,998 more"))
+    assert len(both) < 400
 
 
 def test_patterns_stand_for_what_they_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_a_folder_and_a_pattern_give_what_the_task_reads(data: DataSection, read
 
 
 @pytest.mark.parametrize("pattern", ["data/*.nothing", "nowhere/*.txt", "data/a**b.txt", "*[.txt"])
-def test_a_pattern_without_a_match_is_told(pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_without_a_match_is_reported(pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError) as caught:
@@ -171,7 +171,7 @@ def test_a_pattern_without_a_match_is_told(pattern: str, tmp_path: Path, monkeyp
     assert "h.png" in caught.value.got
 
 
-def test_a_file_found_twice_is_read_once_and_told(tmp_path: Path) -> None:
+def test_a_file_found_twice_is_read_once_and_reported(tmp_path: Path) -> None:
     fill(tmp_path / "data")
     found = find_files([tmp_path / "data", tmp_path / "data" / "a.txt"])
     assert [path.name for path in found.used] == READ
@@ -211,7 +211,7 @@ def test_what_is_no_file_is_refused_before_it_is_opened(tmp_path: Path) -> None:
     assert reasons(found) == {"pipe.txt": "a named pipe", "socket.jsonl": "a socket"}
 
 
-def test_a_folder_that_may_not_be_opened_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_opened_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "data")
     listing = os.scandir
 

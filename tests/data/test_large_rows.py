@@ -1,4 +1,4 @@
-"""Tables and lines of any size are read in bounded memory, or told with their line."""
+"""Tables and lines of any size are read in bounded memory, or reported with their line."""
 
 import json
 import tracemalloc
@@ -107,7 +107,7 @@ def test_a_json_line_of_many_values_takes_30_times_its_size_at_most(content: str
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv"])
-def test_a_line_without_end_is_told_and_not_kept(kind: str, tmp_path: Path) -> None:
+def test_a_line_without_end_is_reported_and_not_kept(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"x.{kind}"
     row = {"jsonl": '{"text": "a"}\n', "csv": "1,a\n", "tsv": "1\ta\n"}[kind].encode()
     with path.open("wb") as file:
@@ -155,7 +155,7 @@ def _one_endless_row() -> Iterator[bytes]:
         yield b"x" * 999_999 + b"\n"
 
 
-def test_an_endless_quoted_cell_is_told_before_the_memory_is_full(tmp_path: Path) -> None:
+def test_an_endless_quoted_cell_is_reported_before_the_memory_is_full(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     with path.open("wb") as file:
         file.writelines(_one_endless_row())

@@ -32,7 +32,7 @@ for step in range(len(order) if sys.argv[2] == "all" else 50):
     batch = rows.rows(numbers)
     mask_words(batch.ids, ~batch.special, batch.words, settings=MaskedLMSection(), vocabulary=tokenizer.vocabulary_size,
                mask_id=tokenizer.mask_id, special_ids=tokenizer.special_ids, seed=0, rows=numbers, epoch=epochs)
-status = Path("/proc/self/status")  # what getrusage tells begins with the parent's peak
+status = Path("/proc/self/status")  # what getrusage reports begins with the parent's peak
 if status.exists():
     used = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
 else:

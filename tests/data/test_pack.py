@@ -59,7 +59,7 @@ def test_every_token_once_in_order_and_only_the_last_row_padded(store: TokenStor
 @pytest.mark.parametrize("length", [8, 13, 64])
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_document_mask_part_the_documents(store: TokenStore, frame: Frame, length: int) -> None:
-    """Behind one wall there are tokens of one document, in a frame, with positions from 0."""
+    """Within one wall there are tokens of one document, in a frame, with positions from 0."""
     _, batch = packed(store, length, frame)
     document_of = np.repeat(np.arange(store.documents), np.diff(store.offsets))
     owner = np.full(batch.ids.shape, -1)

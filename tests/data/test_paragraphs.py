@@ -80,7 +80,7 @@ def test_a_sentence_that_is_too_long_is_cut_at_its_marks(text: str, most: int, e
     assert parts(text, most) == expected
 
 
-def test_parts_of_a_sentence_are_told() -> None:
+def test_parts_of_a_sentence_are_distinguished() -> None:
     found = split_sentences("Short. One two three; four five six.", length=len, most=16)
     assert found == [Sentence(0, 6, 1, 1), Sentence(7, 21, 1, 2), Sentence(22, 36, 2, 2)]
 

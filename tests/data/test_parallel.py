@@ -1,4 +1,4 @@
-"""Pairs from tables and from two files; files that part are refused, and told where."""
+"""Pairs from tables and from two files; files that part are refused, and the error says where."""
 
 import gzip
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_a_line_that_cannot_be_used_takes_its_pair_along(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("missing", "count"), [(0, 1), (37, 1), (150, 4), (199, 1)])
 @pytest.mark.parametrize("swapped", [False, True])
-def test_files_that_part_are_refused_and_told_where(tmp_path: Path, missing: int, count: int, swapped: bool) -> None:
+def test_files_that_part_are_refused_with_the_line(tmp_path: Path, missing: int, count: int, swapped: bool) -> None:
     lines = captions(200)
     whole = written(tmp_path / "whole.txt", "\n".join(lines) + "\n")
     cut = written(tmp_path / "cut.txt.gz", "\n".join(lines[:missing] + lines[missing + count :]) + "\n")
@@ -72,7 +72,7 @@ def test_lengths_that_tell_nothing_are_said_to(tmp_path: Path) -> None:
         next(read_parallel(alike, other))
 
 
-def test_lines_that_lack_in_many_places_are_not_told_as_one() -> None:
+def test_lines_that_lack_in_many_places_are_not_reported_as_one() -> None:
     lengths = np.random.default_rng(0).integers(20, 120, 400)
     assert parting_line(lengths, np.delete(lengths, 200)) is not None
     assert parting_line(lengths, np.delete(lengths, range(20, 400, 40))) is None

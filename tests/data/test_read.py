@@ -191,7 +191,7 @@ def _bytes(content: bytes) -> Callable[[Path], None]:
     return make
 
 
-# What makes the file, then what the error carries: in `wanted` beside the path, and in `got`.
+# What makes the file, then what the error carries: in `wanted` besides the path, and in `got`.
 BROKEN: list[tuple[str, Callable[[Path], None], str, str]] = [
     ("x.txt", _bytes(b""), "", "empty"),
     ("x.txt", _bytes(b" \n\t\n\n"), "", "blanks"),
@@ -250,7 +250,7 @@ def test_what_cannot_be_read_is_said_in_a_sentence(
     ("name", "content", "columns"),
     [("x.jsonl", b'{"txt": "a"}\n', "txt"), ("x.csv", b"id,txt\n1,a\n", "id, txt")],
 )
-def test_a_missing_column_is_told_with_those_that_are_there(
+def test_a_missing_column_is_reported_with_those_that_are_there(
     name: str, content: bytes, columns: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""The published data sets are read with the sizes that their page tells."""
+"""The published data sets are read with the sizes that their page states."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from glassformer.data.readers.rows import read_table
         ("sts_benchmark/stsb-en-dev.csv", "0", 1500),
     ],
 )
-def test_documents_are_as_many_as_told(name: str, column: str, documents: int, data_directory: Path) -> None:
+def test_documents_are_as_many_as_stated(name: str, column: str, documents: int, data_directory: Path) -> None:
     path = data_directory / name
     if not path.exists():
         pytest.skip(f"{name} is not among the data sets here")

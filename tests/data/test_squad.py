@@ -154,7 +154,7 @@ def test_what_is_no_answer_is_refused_with_its_place(value: object) -> None:
         (CONTEXT, "France", -1, 53),
         (CONTEXT, "France", None, 53),
         (CONTEXT, "Gaul", 53, None),
-        (CONTEXT, "Norman", 29, 31),  # beside what it says, though there twice
+        (CONTEXT, "Norman", 29, 31),  # next to where it says, though there twice
         (CONTEXT, "Norman", None, None),
         ("aaaxxxxaaa", "aaa", 3, 0),  # of two places nearby the nearer, before it and after it
         ("aaaxxxxaaa", "aaa", 4, 7),

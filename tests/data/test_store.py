@@ -276,7 +276,7 @@ def test_a_flipped_bit_of_what_a_store_says_of_itself_is_noticed_or_changes_noth
     assert noticed > 190
 
 
-def test_a_damaged_store_is_made_again_when_its_folder_is_deleted_as_told(
+def test_a_damaged_store_is_made_again_when_its_folder_is_deleted_as_advised(
     store: TokenStore, tokenizer: Tokenizer, texts: list[str]
 ) -> None:
     def build() -> TokenStore:
@@ -304,7 +304,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(store: Toke
         assert name in caught.value.got
 
 
-def test_what_reading_runs_into_is_not_told_as_a_full_disk(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_what_reading_runs_into_is_not_reported_as_a_full_disk(tokenizer: Tokenizer, tmp_path: Path) -> None:
     def failing() -> Iterator[Document]:
         yield Document("the fox " * 200_000, "")
         raise OSError(errno.EIO, os.strerror(errno.EIO), "notes.txt")

@@ -1,4 +1,4 @@
-"""Tables: how they are written is found out, and each row is read or told with its line."""
+"""Tables: how they are written is found out, and each row is read or reported with its line."""
 
 import csv
 import io
@@ -118,7 +118,7 @@ def test_a_first_row_of_several_megabytes_is_read(tmp_path: Path) -> None:
     assert rows[1:] == [["a, b", "c, d"]]
 
 
-def test_a_format_is_told_in_a_line(tmp_path: Path) -> None:
+def test_a_format_is_described_in_a_line(tmp_path: Path) -> None:
     assert str(form("\t", 2)) == "tab-separated, no quoting, no header, 2 columns"
     assert str(form(";", ("a",), quoted=True)) == "semicolon-separated, quoted, a header, 1 column"
     (tmp_path / "x.jsonl").write_text('{"a": 1, "b": 2}\n')
@@ -223,7 +223,7 @@ def test_quoted_tables_are_read_as_they_were_written(tmp_path: Path, rows: list[
         line += 1 + sum(cell.count("\n") for cell in written)
 
 
-def test_a_quote_that_is_never_closed_is_told_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quote_that_is_never_closed_is_found_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.csv"
     path.write_text('id,text\n1,"two\nlines"\n2,"open\n4,b\n' + "5,c\n" * 99)
     for _ in range(2):
@@ -233,7 +233,7 @@ def test_a_quote_that_is_never_closed_is_told_with_its_line(tmp_path: Path, monk
         monkeypatch.setattr("glassformer.data.readers.rows.LONGEST_LINE", 100)  # found before the end of the file
 
 
-def test_damaged_rows_are_told_with_their_lines_and_the_others_read(tmp_path: Path) -> None:
+def test_damaged_rows_are_reported_with_their_lines_and_the_others_read(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(
         b'id,text\n1,"a, b"\n2,"c" d\n3,"e\nf"\n4\n5,"g",h\n6,"\xff"\n7,i\rj\n8,"' + b"m" * 200_000 + b'"\n9,"k \0 l"\n'

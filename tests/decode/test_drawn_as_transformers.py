@@ -59,7 +59,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def drawn(
     theirs: Any, prompts: list[tuple[int, ...]], settings: dict[str, Any], *, cache: bool, patch: pytest.MonkeyPatch
 ) -> list[list[list[int]]]:
-    """What transformers draws behind each of these prompts, padded on the left, with our chances."""
+    """What transformers draws after each of these prompts, padded on the left, with our chances."""
     longest = max(map(len, prompts))
     ids = torch.tensor([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
     mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])

@@ -54,7 +54,7 @@ def test_answers_with_forced_words_are_those_of_a_sentence_alone_and_have_the_mo
             assert mine.log_probability == pytest.approx(expected, abs=ROUNDING)
 
 
-@pytest.mark.parametrize("written", [(4, 10), (9, 8, 4, 10), (6, 7, 10)], ids=["first", "behind a sign", "in parts"])
+@pytest.mark.parametrize("written", [(4, 10), (9, 8, 4, 10), (6, 7, 10)], ids=["first", "after a sign", "in parts"])
 def test_a_word_may_stand_at_the_beginning_or_in_other_tokens(written: tuple[int, ...]) -> None:
     model = named("marian").model(vocabulary=12)
     pieces = ("", "", "", " ab", "ab", " a", "a", "b", "'", " x", ".", " b")

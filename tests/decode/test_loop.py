@@ -97,7 +97,7 @@ def test_an_answer_leaves_in_the_step_in_which_another_enters() -> None:
     assert len(steps) == pytest.approx(sum(1 + number % 4 for number in range(9)) / 2, abs=1)
 
 
-def test_a_step_tells_the_tokens_so_far() -> None:
+def test_a_step_has_the_tokens_so_far() -> None:
     model = named("gpt2").model()
     asked = requests(model, 3)
     seen: dict[int, list[list[int]]] = {request.number: [] for request in asked}
@@ -111,7 +111,7 @@ def test_a_step_tells_the_tokens_so_far() -> None:
             assert seen[finished.number] == [list(answer.ids[:size]) for size in range(2, last + 1)]
 
 
-def test_a_prefix_begins_the_answer_and_its_probabilities_are_told() -> None:
+def test_a_prefix_begins_the_answer_and_its_probabilities_are_reported() -> None:
     model = named("marian").model()
     asked = [
         Request(each.number, source=each.source, prefix=(5, 6, 7)[: each.number % 4]) for each in requests(model, 6)

@@ -124,7 +124,7 @@ def test_several_requests_at_once_have_trees_of_their_own() -> None:
         ]
 
 
-def test_what_is_forbidden_is_told_where_it_was_among_the_best() -> None:
+def test_what_is_forbidden_is_reported_where_it_was_among_the_best() -> None:
     model = named("marian").model(vocabulary=VOCABULARY)
     request = requests(model, 1)[0]
     free, _ = recorded(model, request, BEAM)
@@ -146,7 +146,7 @@ def test_words_that_must_occur_end_what_is_without_them() -> None:
     assert any(node.fate == "wordless" for node in tree.nodes)
 
 
-def test_a_draw_tells_its_number_and_what_was_left_out() -> None:
+def test_a_draw_records_its_number_and_what_was_left_out() -> None:
     model = named("gpt2").model(vocabulary=VOCABULARY)
     settings = DecodeSettings(method="sample", n_best=2, top_k=3, max_tokens=6, seed=5)
     tree, _ = recorded(model, requests(model, 1)[0], settings)
@@ -158,14 +158,14 @@ def test_a_draw_tells_its_number_and_what_was_left_out() -> None:
         chance, begin, end = node.draw
         assert begin - ROUNDING <= chance < end + ROUNDING
         assert end - begin == pytest.approx(node.share, abs=ROUNDING)
-        # Of the tokens beside it at most two more could have been drawn, and their shares add up to 1.
-        beside = [each for each in tree.steps[node.step] if each.parent == node.parent and each.draw is None]
+        # Of the other tokens at most two more could have been drawn, and their shares add up to 1.
+        others = [each for each in tree.steps[node.step] if each.parent == node.parent and each.draw is None]
         if node.parent is not None or settings.n_best == 1:
-            assert sum(each.share or 0 for each in beside) + node.share == pytest.approx(1, abs=ROUNDING)
-            assert sum(each.fate == "undrawn" for each in beside) == 2
+            assert sum(each.share or 0 for each in others) + node.share == pytest.approx(1, abs=ROUNDING)
+            assert sum(each.fate == "undrawn" for each in others) == 2
             # Their parts of 0 to 1 lie end to end, in the order of the tokens.
-            parts = sorted((each for each in (node, *beside) if each.share), key=lambda each: each.token)
+            parts = sorted((each for each in (node, *others) if each.share), key=lambda each: each.token)
             ends = [each.start + each.share for each in parts if each.start is not None and each.share is not None]
             assert [each.start for each in parts] == pytest.approx([0, *ends[:-1]], abs=ROUNDING)
-        assert all((each.share == 0) == (each.fate == "cut") for each in beside)
+        assert all((each.share == 0) == (each.fate == "cut") for each in others)
         assert node.start == begin

@@ -63,7 +63,7 @@ def test_impossible_settings_are_refused(name: str) -> None:
         DecodeSettings(**settings)
 
 
-def test_a_range_is_told_with_its_place() -> None:
+def test_a_range_is_reported_with_its_place() -> None:
     with refused(ConfigError, wanted="decode: beams", got="0"):
         read_settings(DecodeSettings, {"beams": 0}, where="decode")
     with refused(ConfigError, wanted="DecodeSettings: beams", got="0"):

@@ -14,7 +14,7 @@ PIECES = {"a": 9, " a": 10, "cat": 3, " cat": 4, "fish": 5, " fish": 6, "er": 7,
 
 
 def ids_of(text: str) -> list[int]:
-    """The longest pieces, from left to right; a space belongs to the word behind it."""
+    """The longest pieces, from left to right; a space belongs to the word after it."""
     found = []
     while text:
         piece = next(text[:size] for size in range(len(text), 0, -1) if text[:size] in PIECES)
@@ -31,7 +31,7 @@ def test_a_word_has_a_spelling_for_each_place() -> None:
     )
 
 
-def test_where_words_cannot_be_told_apart_the_word_stands_alone() -> None:
+def test_where_words_cannot_be_separated_the_word_is_taken_alone() -> None:
     def joined(text: str) -> list[int]:
         return [len(text)]
 

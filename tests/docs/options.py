@@ -38,16 +38,16 @@ def options() -> list[Found]:
     found = []
     for verb in verbs:
         command = checking_outputs(_command(verb))
-        told = options_of(command)
+        stated = options_of(command)
         for each in inspect.signature(command, eval_str=True).parameters.values():
             kind, *more = typing.get_args(each.annotation)
             name = getattr(more[0], "default", "")
-            if name in told:
+            if name in stated:
                 kinds = {of for of in typing.get_args(kind) if of is not type(None)} or {kind}
                 kind = kinds.pop() if len(kinds) == 1 and typing.get_origin(kind) is not typing.Literal else kind
                 kind = str if typing.get_origin(kind) is typing.Literal else kind  # the words may differ by verb
-                help_ = re.split(r"\s\s|\s+\[default", told[name].help or "")[0]  # what comes then is the verb's
-                found.append(Found(verb, (name, *(told[name].param_decls or ())), kind, help_))
+                help_ = re.split(r"\s\s|\s+\[default", stated[name].help or "")[0]  # what comes then is the verb's
+                found.append(Found(verb, (name, *(stated[name].param_decls or ())), kind, help_))
     return found
 
 

@@ -145,5 +145,5 @@ def test_it_is_measured_looked_into_and_exported(place: Path, trained: Path) -> 
     run(place, ["explain", "run", "she likes the house", "--html", "page.html"])
     assert "<html" in (place / "page.html").read_text(encoding="utf-8")
     run(place, ["export", "run", "theirs", "--to", "huggingface"])
-    told = json.loads((place / "theirs" / "config.json").read_text(encoding="utf-8"))
-    assert told["id2label"] == {"0": "in order", "1": "out of order"}
+    facts = json.loads((place / "theirs" / "config.json").read_text(encoding="utf-8"))
+    assert facts["id2label"] == {"0": "in order", "1": "out of order"}

@@ -65,12 +65,12 @@ def part(text: str, title: str) -> str:
     return found[1]
 
 
-def close(printed: str, told: str) -> bool:
+def close(printed: str, message: str) -> bool:
     """The same words, and numbers that differ by no more than one in the last digit: another processor may round up."""
-    printed, told = (each.replace("−", "-") for each in (printed, told))
-    if NUMBER.sub("#", printed).split() != NUMBER.sub("#", told).split():
+    printed, message = (each.replace("−", "-") for each in (printed, message))
+    if NUMBER.sub("#", printed).split() != NUMBER.sub("#", message).split():
         return False
-    pairs = zip(NUMBER.findall(printed), NUMBER.findall(told), strict=True)
+    pairs = zip(NUMBER.findall(printed), NUMBER.findall(message), strict=True)
     return all(abs(value(new) - value(old)) <= 1.01 * 10 ** -len(old.partition(".")[2]) for new, old in pairs)
 
 
@@ -104,11 +104,11 @@ def test_its_answers_are_what_its_code_gives(chapter: Path) -> None:
         code = CODE.search(answer)
         assert bold, answer
         assert code, answer
-        told = [value(each) for each in NUMBER.findall(bold[1])]
+        found = [value(each) for each in NUMBER.findall(bold[1])]
         printed = [value(each) for each in NUMBER.findall(code["code"] + code["output"])]
         for wanted in ANSWERS[chapter.stem[:2], number]:
-            assert any(math.isclose(each, wanted, rel_tol=1e-9, abs_tol=1e-9) for each in told), (wanted, bold[1])
-        for each in told:
+            assert any(math.isclose(each, wanted, rel_tol=1e-9, abs_tol=1e-9) for each in found), (wanted, bold[1])
+        for each in found:
             assert any(math.isclose(each, one, rel_tol=1e-9) for one in printed), (each, code["output"])
 
 
@@ -145,15 +145,15 @@ def test_it_is_easy_to_read(chapter: Path) -> None:
 
 
 def test_every_correction_of_the_documents_has_its_chapter() -> None:
-    told = "".join(part(read(chapter), "Where tutorials go wrong") for chapter in CHAPTERS)
-    assert set(re.findall(r"\*\*(C-\d+)\.\*\*", told)) == {note.number for note in notes()}
+    message = "".join(part(read(chapter), "Where tutorials go wrong") for chapter in CHAPTERS)
+    assert set(re.findall(r"\*\*(C-\d+)\.\*\*", message)) == {note.number for note in notes()}
 
 
 def test_every_claim_of_the_documents_has_its_chapter() -> None:
-    told = "".join(read(chapter) for chapter in CHAPTERS)
+    message = "".join(read(chapter) for chapter in CHAPTERS)
     claims = resources.files("glassformer.bundled.claims").iterdir()
     wanted = {each.name.removesuffix(".toml") for each in claims if each.name.endswith(".toml")}
-    assert set(re.findall(r"laim (X-\d+)\]", told)) == wanted
+    assert set(re.findall(r"laim (X-\d+)\]", message)) == wanted
 
 
 @by_chapter

@@ -22,15 +22,15 @@ SMALLER = [
     *("--set", "model.settings={layers = 1, width = 16, heads = 2, feed_forward = 16}"),
 ]
 PAGES = ("choose", "sentence-order")
-SECTIONS = (ChooseSection, SentenceOrderSection, BertSection)  # the page on sentence order tells of `train bert`, too
+SECTIONS = (ChooseSection, SentenceOrderSection, BertSection)  # the page on sentence order describes `train bert`, too
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> Path:
     """A folder with the files that the pages name."""
     page = (repository / "docs" / "do" / "choose.md").read_text(encoding="utf-8")
-    (told,) = (block for kind, block in BLOCK.findall(page) if kind == "json")
-    shown = [json.loads(line) for line in told.splitlines()]
+    (found,) = (block for kind, block in BLOCK.findall(page) if kind == "json")
+    shown = [json.loads(line) for line in found.splitlines()]
     rows = [json.dumps({**shown[n % 2], "text": f"{shown[n % 2]['text']} {n}"}) for n in range(20)]
     columns = ["question,a,b,c,right", *(f"Where? {n},here,there,{'' if n % 3 else 'far'},{n % 2}" for n in range(20))]
     stories = "\n\n".join(f"Story {n}. {SENTENCES[n % 5]} {SENTENCES[(n + 2) % 5]} It ends." for n in range(30))

@@ -38,8 +38,8 @@ INLINE = re.compile(r"`(glassformer [^`]+)`")
 def commands(page: str) -> list[list[str]]:
     """Each command line of ours on a page, as words, in blocks and inside sentences."""
     lines = [line for kind, block in BLOCK.findall(page) if kind == "sh" for line in block.splitlines()]
-    told = [*lines, *INLINE.findall(BLOCK.sub("", page).replace("\n", " "))]
-    return [shlex.split(line, comments=True) for line in told if line.startswith("glassformer ")]
+    found = [*lines, *INLINE.findall(BLOCK.sub("", page).replace("\n", " "))]
+    return [shlex.split(line, comments=True) for line in found if line.startswith("glassformer ")]
 
 
 def wrong(words: list[str]) -> list[str]:

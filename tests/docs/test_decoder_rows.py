@@ -33,7 +33,7 @@ def test_yaml_becomes_dialogues_that_the_task_reads(tmp_path: Path, monkeypatch:
     assert found == [("Are you sad?", "No"), ("1 + 1?", "2"), ("1 + 1?\n2", "It is.")]
 
 
-def test_the_documents_own_pair_stands_as_often_as_is_told(tmp_path: Path) -> None:
+def test_the_documents_own_pair_occurs_as_often_as_stated(tmp_path: Path) -> None:
     file = tmp_path / "dialogues.txt"
     file.write_text(dialogues.documents(), encoding="utf-8")
     found = [(each.values["text"], each.values["target"]) for each in Chat.records(ChatData(), [str(file)], stop)]
@@ -71,7 +71,7 @@ def writing(**highs: float) -> dict[str, Any]:
 
 
 def text_row(transformer: tuple[float, float]) -> dict[str, Any]:
-    """Speeds of training and writing of ours, beside 100 of each recurrent network."""
+    """Speeds of training and writing of ours, and 100 of each recurrent network."""
     arms = {
         arm: {
             **MADE,

@@ -1,4 +1,4 @@
-"""The counts behind the tables of the encoder's tasks, against independent libraries."""
+"""The counts of the tables of the encoder's tasks, against independent libraries."""
 
 import numpy as np
 import pytest

@@ -51,9 +51,9 @@ def test_the_page_on_features(repository: Path, folder: Path, capsys: pytest.Cap
 def test_the_page_on_search(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = repository / "docs" / "do" / "search.md"
     run_commands(page, "--threads", "1")
-    told = [json.loads(line) for line in Path("answers.jsonl").read_text().splitlines()]
-    assert [len(each["hits"]) for each in told] == [5, 5]
-    assert all(hit["text"] == LINES[hit["id"]] for each in told for hit in each["hits"])
+    records = [json.loads(line) for line in Path("answers.jsonl").read_text().splitlines()]
+    assert [len(each["hits"]) for each in records] == [5, 5]
+    assert all(hit["text"] == LINES[hit["id"]] for each in records for hit in each["hits"])
     capsys.readouterr()
     run_python(page, {})
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["1", "2"]

@@ -26,7 +26,7 @@ from glassformer.tasks.labels.tag.settings import TagSection
 from glassformer.tasks.labels.tag.task import Tag
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
-from glassformer.text.windows import room_beside, windows
+from glassformer.text.windows import text_room, windows
 from glassformer.training.optimize import build_optimizer
 from glassformer.training.settings import TrainSection, TuneSection
 from glassformer.training.tune import choose
@@ -83,7 +83,7 @@ def test_512_tokens_are_fewer_words(tokenizer: Tokenizer) -> None:
     """C-18: the positions are 512; two tokens of a row are special, three with a pair; a word may have several."""
     assert bert().output_stack.max_length == 512
     special = [sum(map(len, frame)) for frame in (tokenizer.frame_ids, tokenizer.pair_frame_ids)]
-    assert [room_beside(count, 512) for count in special] == [510, 509]
+    assert [text_room(count, 512) for count in special] == [510, 509]
     text = " ".join(["Inheritance"] * 400)
     tokens = len(tokenizer.encode(text, special=False))
     assert len(text.split()) < 512 < tokens
@@ -241,7 +241,7 @@ def test_distilbert_returns_states_and_no_logits() -> None:
 
 
 def test_distilbert_has_no_pooler_and_no_segments() -> None:
-    """C-26, beside BERT, which has both."""
+    """C-26, next to BERT, which has both."""
     for config, there in ((distilbert(vocabulary_head=False), False), (bert(sentence_labels=2), True)):
         names = counts(config)
         assert any("pooler" in name for name in names) == there

@@ -210,6 +210,6 @@ def test_the_page_is_of_these_rows_and_has_them_all() -> None:
 
 
 def test_an_address_on_the_page_is_one_of_its_pictures() -> None:
-    told = {key for row in ROWS for key in re.findall(r"#level=pictures&picture=([\w-]+)", row.look)}
-    assert told
-    assert told <= {row["key"] for row in pictures()["picture"]}
+    stated = {key for row in ROWS for key in re.findall(r"#level=pictures&picture=([\w-]+)", row.look)}
+    assert stated
+    assert stated <= {row["key"] for row in pictures()["picture"]}

@@ -33,8 +33,8 @@ def test_its_commands_run_and_its_fields_are_those_of_the_records(
         if "--minutes" in words:
             del words[words.index("--minutes") : words.index("--minutes") + 2]
         assert main(words + (SMALL if words[0] == "train" else [])) == 0, words
-    told = capsys.readouterr().out
-    assert "bits per byte" in told
+    output = capsys.readouterr().out
+    assert "bits per byte" in output
     records = [json.loads(line) for line in Path("written.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [record["prompt"] for record in records] == ["Once upon", "The king"]
     assert records[0].keys() == listed(page + "\n## ", "Write")

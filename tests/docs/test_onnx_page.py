@@ -22,9 +22,9 @@ def test_the_page_on_onnx(
     shown = capsys.readouterr().out.splitlines()
     assert "mails-onnx" in shown
     assert any("accuracy" in line for line in shown)
-    told = json.loads(shown[-1])
-    assert told["outputs"] == ["last_hidden_state", "sentence_embedding"]
-    assert all(each["onnxruntime"] <= each["allowed"] for each in told["checked"]["deviations"])
+    record = json.loads(shown[-1])
+    assert record["outputs"] == ["last_hidden_state", "sentence_embedding"]
+    assert all(each["onnxruntime"] <= each["allowed"] for each in record["checked"]["deviations"])
     assert {path.name for path in Path("mails-onnx").iterdir()} >= {"model.onnx", "model_int8.onnx", "README.md"}
     names = run_python(repository / "docs" / "do" / "onnx.md", {})
     model = load("runs/mails")

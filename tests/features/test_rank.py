@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from glassformer.base.errors import DataError
 from glassformer.cli.__main__ import main
-from glassformer.cli.vectors.embed_compare import _beside
+from glassformer.cli.vectors.embed_compare import _compared
 from glassformer.features import probe as probing
 from glassformer.features import rank as ranking
 from glassformer.features.rank import Ranked, Ranking, check_labels, rank
@@ -27,16 +27,16 @@ GOOD = NOISE.copy()
 GOOD[np.arange(150), NUMBERS] += 3
 
 
-def test_what_tells_the_labels_apart_comes_first() -> None:
+def test_what_separates_the_labels_comes_first() -> None:
     layers = np.stack([NOISE, GOOD], axis=1)  # [E, K, W]
     texts = [f"the {label} text" for label in LABELS]
     found = rank({"noise.mean": NOISE, "good.mean": GOOD}, {"mean": layers}, texts, LABELS, folds=3)
     names = [each.name for each in found.vectors]
     assert set(names[:2]) == {"good.mean", "mix.mean"}
     assert names[2] == "noise.mean"
-    assert found.vectors[0].behind is None
-    assert found.vectors[2].behind is not None
-    assert found.vectors[2].behind.high < 0
+    assert found.vectors[0].from_best is None
+    assert found.vectors[2].from_best is not None
+    assert found.vectors[2].from_best.high < 0
     assert "noise.mean" not in found.together
     assert found.mixes["mean"].shares[1] > 0.6
     frequent, tfidf = found.baselines
@@ -121,7 +121,7 @@ def test_the_command_refuses_at_once_what_it_could_not_write(
     file.write_text("".join(f"the dog {n}\t{n % 2}\n" for n in range(20)))
     asked = ["embed", "compare", str(saved), str(file), "--text-column", "0", "--label-column", "1"]
     before = file.read_bytes()
-    for more, told in (
+    for more, part in (
         (["--mix-out", str(file)], str(file)),  # it would have replaced the labelled texts
         (["--probe-out", str(tmp_path / "none" / "probe.json")], "none"),
         (["--probe-out", str(tmp_path / "x.json"), "--mix-out", str(tmp_path / "x.json")], "twice"),
@@ -130,7 +130,7 @@ def test_the_command_refuses_at_once_what_it_could_not_write(
     ):
         assert main([*asked, *more]) == 2
         shown = capsys.readouterr()
-        assert told in shown.err
+        assert part in shown.err
         assert shown.out == ""
     assert file.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labelled.tsv", "saved"]
@@ -142,14 +142,14 @@ def test_the_command_ranks_words_too(saved: Path, tmp_path: Path, capsys: pytest
     file.write_text("\n".join(first * (number + 1) + second + "sat\tO\n" for number in range(8)))
     asked = ["embed", "compare", str(saved), str(file), "--per-word", "--folds", "2", "-s", "last", "-p", "first"]
     assert main([*asked, "--json"]) == 0
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each.get("strategy", each.get("baseline")) for each in told] == ["last", "most frequent"]
-    assert told[0]["accuracy"]["value"] > 0.75
-    assert told[0]["behind_the_best"] is None
-    assert told[1]["accuracy"]["value"] == pytest.approx((36 + 32) / (80 + 32))
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each.get("strategy", each.get("baseline")) for each in records] == ["last", "most frequent"]
+    assert records[0]["accuracy"]["value"] > 0.75
+    assert records[0]["behind_the_best"] is None
+    assert records[1]["accuracy"]["value"] == pytest.approx((36 + 32) / (80 + 32))
 
 
-def test_what_the_labels_lack_is_told_and_rows_without_one_are_set_aside(
+def test_what_the_labels_lack_is_reported_and_rows_without_one_are_set_aside(
     saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -216,14 +216,14 @@ def test_copies_of_a_text_stay_in_one_fold(
 
 
 @pytest.mark.parametrize(
-    ("behind", "said"),
+    ("difference", "said"),
     [
         ((-0.2, -0.1), "all others score worse"),
         ((-0.2, 0.1), "not clearly different from it: most frequent"),
         ((0.1, 0.2), "better than it: most frequent"),
     ],
 )
-def test_the_verdict_names_baselines_too(behind: tuple[float, float], said: str) -> None:
+def test_the_verdict_names_baselines_too(difference: tuple[float, float], said: str) -> None:
     best = Ranked("last.mean", {}, None)
-    beside = Ranked("most frequent", {}, Interval(sum(behind) / 2, *behind))
-    assert _beside(Ranking("accuracy", 9, ("a", "b"), 2, 1, (best,), (beside,), {})) == said
+    baseline = Ranked("most frequent", {}, Interval(sum(difference) / 2, *difference))
+    assert _compared(Ranking("accuracy", 9, ("a", "b"), 2, 1, (best,), (baseline,), {})) == said

@@ -24,7 +24,7 @@ from tests.refusals import refused
 
 
 def made(begin: int, count: int) -> list[Vectors]:
-    """Vectors of which each tells its number."""
+    """Vectors of which each contains its number."""
     return [
         Vectors(f"text {n}", {"a.mean": np.full(3, n, np.float32), "b.max": np.full(2, n, np.float32)})
         for n in range(begin, begin + count)
@@ -70,7 +70,7 @@ def test_what_was_stopped_goes_on_to_the_same_file(tmp_path: Path, suffix: str) 
     assert "4 texts" in interrupt.value.__notes__[0]
     assert not stopped.exists()
     folder = tmp_path / f"stopped.{suffix}.partial"
-    with (folder / "0.f32").open("ab") as file:  # what a killed command has written behind the last whole text
+    with (folder / "0.f32").open("ab") as file:  # what a killed command has written after the last whole text
         file.write(b"half a row")
     with refused(DataError, got="4", do="--resume"):
         write(stopped, CHUNKS)
@@ -205,9 +205,9 @@ def test_the_files_hold_what_the_model_says(saved: Path, model: Model, tmp_path:
     ] == words
     capsys.readouterr()
     assert main(["embed", str(saved), *lines[:2], "--json"]) == 0
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["text"] for each in told] == lines[:2]
-    assert np.array_equal(np.array(told[0]["last.mean"], np.float32), model.embed(lines[0]))
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["text"] for each in records] == lines[:2]
+    assert np.array_equal(np.array(records[0]["last.mean"], np.float32), model.embed(lines[0]))
     assert main(["embed", str(saved), "the dog sat", "the dog slept", "--compare-word", "dog"]) == 0
     out = capsys.readouterr().out
     assert out.count("equal") >= 2  # the word, and the embedding: it stands at the same place
@@ -236,9 +236,9 @@ def test_the_words_of_a_long_line_are_written_as_they_are_known(
     monkeypatch.setattr(verb, "_WORDS", 7)
     common = ["embed", str(saved), "--file", str(tmp_path / "x.txt"), "--per-word", "--out"]
     assert main([*common, str(tmp_path / "w.parquet")]) == 0
-    told = " ".join(capsys.readouterr().err.split())
-    assert repr("\u200b") in told
-    assert "245 words of 3 texts" in told
+    output = " ".join(capsys.readouterr().err.split())
+    assert repr("\u200b") in output
+    assert "245 words of 3 texts" in output
     table = pq.read_table(tmp_path / "w.parquet").filter(pc.field("text") == 1)
     np.testing.assert_allclose(table["last.mean"].to_pylist(), expected.vectors["last.mean"], rtol=0, atol=2e-6)
     assert main([*common, str(tmp_path / "w.jsonl"), "--json"]) == 0

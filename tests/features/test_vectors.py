@@ -70,7 +70,7 @@ def asked() -> list[str | Mix]:
 
 
 def test_texts_have_the_vectors_that_numpy_finds_in_transformers(encoder: Model, encoder_folder: Path) -> None:
-    """All strategies and poolings in one pass, in one batch with padding, beside each text alone."""
+    """All strategies and poolings in one pass, in one batch with padding, against each text alone."""
     found = encoder.embed(TEXTS, strategy=asked(), pooling=list(POOL))
     assert set(found) == {f"{strategy}.{pooling}" for strategy in STRATEGIES for pooling in POOL}
     rows = [encoding.ids for encoding in encoder.tokenizer.encode_batch(TEXTS)]
@@ -193,13 +193,13 @@ def test_a_text_longer_than_what_is_read_ahead_is_put_together_as_it_comes(model
             waited.append(len(found))
             return super().merge(example, found)
 
-    told: list[tuple[int, int | None]] = []
+    notes: list[tuple[int, int | None]] = []
     for by_word, expected in ((False, whole), (True, words)):
         asked = vectors_of(model, ["last"], poolings, words=by_word)
         maker = Watched(model.module, model.tokenizer, asked.features, length=model.row_tokens, words=by_word)
         maker.read_ahead, maker.streamed = 5, by_word
         records = [({"text": each}, "") for each in ("the dog", text, "a cat")]
-        come = list(embed(model, maker, records, within=lambda done, of: told.append((done, of))))
+        come = list(embed(model, maker, records, within=lambda done, of: notes.append((done, of))))
         mine = [each for each in come if each.text == text]
         assert [each.more for each in mine] == [True] * (len(mine) - 1) + [False]
         assert len(mine) > 5 if by_word else len(mine) == 1
@@ -210,8 +210,8 @@ def test_a_text_longer_than_what_is_read_ahead_is_put_together_as_it_comes(model
             np.testing.assert_allclose(found, of, rtol=0, atol=2e-6)
         assert by_word is False or sum((each.offsets or () for each in mine), ()) == expected.offsets
     assert max(waited) <= 6
-    assert all(of == whole.windows for _, of in told)
-    assert {done for done, _ in told} >= {65, whole.windows}
+    assert all(of == whole.windows for _, of in notes)
+    assert {done for done, _ in notes} >= {65, whole.windows}
 
 
 def inputs_of(ids: Sequence[int]) -> Any:
@@ -248,7 +248,7 @@ def test_one_word_in_two_sentences(encoder: Model) -> None:
 
 @pytest.mark.parametrize("name", ["en-fr", "writer"])
 def test_one_text_of_a_model_without_tokens_before_it(name: str) -> None:
-    """Alone a text is cut into windows, beside others it is tokenized with them."""
+    """Alone a text is cut into windows, with others it is tokenized with them."""
     model = gf.load(name)
     one, *_ = model.embed(["I am a student.", "The dog sat."])
     assert np.allclose(model.embed("I am a student."), one, atol=1e-6)  # float32 of batches of one and of two

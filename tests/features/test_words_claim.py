@@ -1,4 +1,4 @@
-"""The experiment behind X-11: the rule of the verdict."""
+"""The experiment of X-11: the rule of the verdict."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ from glassformer.features.strategies import SIX
 
 
 def found(**differences: tuple[float, float]) -> dict[str, Any]:
-    """A head's part of a row: the claimed strategy minus each of the others, better by 1 to 3 points unless told."""
+    """A head's part of a row: the claimed strategy minus each of the others, better by 1 to 3 points by default."""
     spans = {other: (0.01, 0.03) for other in (*SIX, "mix") if other != words_table.CLAIMED}
     spans |= {name.replace("_", "-"): span for name, span in differences.items()}
     minus = {name: {"value": (low + high) / 2, "low": low, "high": high} for name, (low, high) in spans.items()}

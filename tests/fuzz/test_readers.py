@@ -45,15 +45,15 @@ def an_index(folder: Path, chance: random.Random) -> Callable[[], object]:
     index = folder / "x.index"
     shutil.rmtree(index, ignore_errors=True)
     shutil.copytree(folder / "index", index)
-    told: Any = json.loads((index / "index.json").read_text())
-    del told["checksum"]
+    record: Any = json.loads((index / "index.json").read_text())
+    del record["checksum"]
     if chance.random() < 0.6:
-        path = index / chance.choice(sorted(told["checksums"]))
+        path = index / chance.choice(sorted(record["checksums"]))
         path.write_bytes(damaged(path.read_bytes(), chance))
-        told["checksums"] = {name: file_checksum(index / name) for name in told["checksums"]}
+        record["checksums"] = {name: file_checksum(index / name) for name in record["checksums"]}
     else:
-        told = exchanged(told, chance)
-    (index / "index.json").write_text(sealed_json(told) if isinstance(told, dict) else json.dumps(told))
+        record = exchanged(record, chance)
+    (index / "index.json").write_text(sealed_json(record) if isinstance(record, dict) else json.dumps(record))
     top = chance.choice((1, 100, None, 1.5))
     return lambda: gf.SearchIndex.open(index, _words(folder)).ask("the cat", top=top)  # type: ignore[arg-type]  # wrong on purpose
 
@@ -79,16 +79,16 @@ def a_checkpoint(folder: Path, chance: random.Random) -> Callable[[], object]:
     shutil.rmtree(run, ignore_errors=True)
     shutil.copytree(folder / "classes", run)
     newest = run / "checkpoints" / "step-00000001"
-    told: Any = json.loads((newest / "state.json").read_text())
-    del told["checksum"]
+    record: Any = json.loads((newest / "state.json").read_text())
+    del record["checksum"]
     if chance.random() < 0.4:
-        group = chance.choice(sorted(told["groups"]))
+        group = chance.choice(sorted(record["groups"]))
         path = newest / f"{group}.safetensors"
         path.write_bytes(damaged(path.read_bytes(), chance))
-        told["groups"][group] = file_checksum(path)
+        record["groups"][group] = file_checksum(path)
     else:
-        told = exchanged(told, chance)
-    (newest / "state.json").write_text(sealed_json(told) if isinstance(told, dict) else json.dumps(told))
+        record = exchanged(record, chance)
+    (newest / "state.json").write_text(sealed_json(record) if isinstance(record, dict) else json.dumps(record))
     return lambda: gf.train(out=run, resume=True, set={"train.steps": 2}, progress=NoProgress())
 
 

@@ -30,7 +30,7 @@ from tests.taps import record_taps
 
 
 def weights_of(scores: list[list[float]], size: int) -> Tensor:
-    """What an attention with this query size makes of given dot products: the keys are told, the queries are units."""
+    """What an attention with this query size makes of given dot products: the keys are given, the queries are units."""
     count = len(scores)
     part = Attention(AttentionConfig(heads=1, key_value_heads=1, query_size=size, value_size=1), size).double()
     query = torch.eye(count, size, dtype=torch.float64)[None, None]  # [1, 1, Q, D]

@@ -314,7 +314,7 @@ MESSAGES: dict[str, Callable[[Place], object]] = {
     "no path": lambda place: gf.load(None),  # type: ignore[arg-type]
     "no text": lambda place: place.model.score(None),  # type: ignore[call-overload]
     "no text in a list": lambda place: place.model.score(["He", None]),  # type: ignore[list-item]
-    "nothing beside a text": lambda place: place.model.classify(["He"], 3),  # type: ignore[call-overload]
+    "nothing but a text": lambda place: place.model.classify(["He"], 3),  # type: ignore[call-overload]
     "no room for forced words": lambda place: translating().translate("He", prefix="Elle aime", max_tokens=2),
     "forced words with forbidden ones": lambda place: worded(forced=["Elle aime"], forbidden=["aime"]),
     "an end to force": lambda place: worded(forced=["</s>"]),

@@ -81,26 +81,26 @@ def main(arguments: Sequence[str]) -> int:
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--out", type=Path, default=RESULT)
     asked.add_argument("--only", nargs="*", default=None, help="scenes")
-    told = asked.parse_args(arguments)
+    options = asked.parse_args(arguments)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     warm()
     from tests.kills.inputs import make_inputs
     from tests.kills.scenes import SCENES
 
-    tallies = before(told.out)
+    tallies = before(options.out)
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder = Path(name)
         inputs = make_inputs(folder / "inputs")
         scenes = []
-        for number, scene in enumerate(each for each in SCENES if told.only is None or each.name in told.only):
+        for number, scene in enumerate(each for each in SCENES if options.only is None or each.name in options.only):
             scenes.append(Killed(scene, inputs, folder / str(number)))
             scenes[-1].tally = tallies.setdefault(scene.name, Tally())
         # Where a count goes on, the moments do too.
-        chance = random.Random(told.seed * 1_000_003 + sum(tally.kills for tally in tallies.values()))
-        while sum(tally.kills for tally in tallies.values()) < told.kills:
+        chance = random.Random(options.seed * 1_000_003 + sum(tally.kills for tally in tallies.values()))
+        while sum(tally.kills for tally in tallies.values()) < options.kills:
             least = min(scenes, key=lambda each: each.tally.kills)
             least.once(chance)
-            keep(told.out, told.seed, tallies)
+            keep(options.out, options.seed, tallies)
     for name, tally in tallies.items():
         print(f"{name}: {tally.kills} kills, {tally.same} ended the same, {tally.too_late} too late", end="")
         print(f", {sum(tally.refused.values())} refused, {len(tally.wrong)} wrong")

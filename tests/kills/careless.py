@@ -1,4 +1,4 @@
-"""Two writers, to see that the harness tells them apart: one writes in place and goes on wherever it was, the other
+"""Two writers, to see that the harness distinguishes them: one writes in place and goes on wherever it was, the other
 writes whole files. Called as `python -m tests.kills.careless FOLDER`; prints what was counted, as JSON.
 """
 
@@ -42,11 +42,11 @@ def refuses(inputs: Path, own: Path, again: bool) -> int:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    told = {}
+    tallies = {}
     for run in (in_place, whole, refuses):
         killed = Killed(Scene(run.__name__, run, digests("lines", *LEFT)), folder, folder / run.__name__)
         chance = random.Random(0)
         while killed.tally.kills < 8:
             killed.once(chance)
-        told[run.__name__] = asdict(killed.tally)
-    print(json.dumps(told))
+        tallies[run.__name__] = asdict(killed.tally)
+    print(json.dumps(tallies))

@@ -59,8 +59,8 @@ def command(*words: str, resumable: bool = False) -> Callable[[Path, Path, bool]
     """A command; IN and OUT in its words are the folders of the inputs and of this scene."""
 
     def run(inputs: Path, own: Path, again: bool) -> int:
-        told = [word.replace("IN/", f"{inputs}/").replace("OUT/", f"{own}/") for word in words]
-        return main([*told, "--quiet", *["--resume"] * (again and resumable)])
+        filled = [word.replace("IN/", f"{inputs}/").replace("OUT/", f"{own}/") for word in words]
+        return main([*filled, "--quiet", *["--resume"] * (again and resumable)])
 
     return run
 

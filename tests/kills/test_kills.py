@@ -16,15 +16,15 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="one start of Py
 
 
 def counted(repository: Path, *words: str) -> dict[str, Any]:
-    told = subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "-W", "ignore", *words],
         cwd=repository,
         env=os.environ | {"PYTHONPATH": str(repository), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )
-    assert told.returncode == 0, told.stdout + told.stderr
-    return json.loads(told.stdout.splitlines()[-1])
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return json.loads(ran.stdout.splitlines()[-1])
 
 
 @pytest.mark.long

@@ -37,10 +37,10 @@ def test_the_page_follows_the_same_rule() -> None:
         known = {name: None if math.isnan(number) else number for name, number in measures.items()}
         cases.append({"measures": known, "job": job, "value": value})
     assert {case["job"] for case in cases} == set(JOBS)
-    told = {"measures": list(MEASURES), "jobs": list(JOBS), "cases": cases}
+    stated = {"measures": list(MEASURES), "jobs": list(JOBS), "cases": cases}
     if os.environ.get("UPDATE") == "1":
-        GOLDEN.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    assert json.loads(GOLDEN.read_text(encoding="utf-8")) == told
+        GOLDEN.write_text(json.dumps(stated, indent=1) + "\n", encoding="utf-8")
+    assert json.loads(GOLDEN.read_text(encoding="utf-8")) == stated
 
 
 def traced(name: str, *, closing: bool = True) -> Trace:

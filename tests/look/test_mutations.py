@@ -139,7 +139,7 @@ def broken_field(
 
 
 UNUSED = dict.fromkeys(("fill_set", "fill_add"), ("causal", "window", "out_of_reach"))
-"""What a fill does not read unless it tells apart what is out of reach."""
+"""What a fill does not read unless it distinguishes what is out of reach."""
 
 AXES = ("channel", "token")
 OTHER_SIDE = {"inputs": "decoder_inputs", "decoder_inputs": "inputs"}
@@ -175,7 +175,7 @@ def other(value: Any) -> Any:
 
 
 def with_all_heads(config: ModelConfig) -> ModelConfig:
-    """Beside scores for the vocabulary, several labels for a text and tags by a CRF."""
+    """Besides scores for the vocabulary, several labels for a text and tags by a CRF."""
     sentence = SentenceHeadConfig(labels=3, pooling="max", several=True)
     return config.model_copy(update={"sentence_head": sentence, "token_head": TokenHeadConfig(labels=4, crf=True)})
 

@@ -120,7 +120,7 @@ def step_named(found: Trace, name: str, **how: Any) -> Step:
     return next(step for step in walkthrough(found, **how) if step.name == name)
 
 
-def test_shapes_stand_beside_every_tensor() -> None:
+def test_every_tensor_is_shown_with_its_shape() -> None:
     found = slides_batch()
     steps = [step for step in walkthrough(found) if step.name in found and step.axes]
     assert {step.name for step in steps} == set(found)
@@ -197,7 +197,7 @@ def test_hidden_words_stand_in_brackets_everywhere() -> None:
     assert [name for name, _ in first.tables[0].rows] == ["([MASK])@0", "([MASK])@1"]
 
 
-def test_a_chosen_word_that_stands_far_behind_is_shown() -> None:
+def test_a_chosen_word_with_a_low_rank_is_shown() -> None:
     found = trace(build(bert(layers=1, width=12, heads=3, vocabulary=40)), Inputs(ids=torch.arange(38)[None]))
     table = step_named(found, f"{ATTENTION}.query", word=35).tables[0]
     assert [name for name, _ in table.rows][-2:] == ["token 28", "token 35"]

@@ -22,7 +22,7 @@ def node(number: int, step: int, parent: int | None, token: int, fate: Fate) -> 
 
 @pytest.fixture(scope="module")
 def tree() -> SearchTree:
-    """A way of many steps, each with a token beside it that was not taken."""
+    """A way of many steps, each with another token that was not taken."""
     nodes: list[Node] = []
     parent = None
     for step in range(DEEP):

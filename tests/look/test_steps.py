@@ -1,4 +1,4 @@
-"""Interventions as people write them: in words, by short names, refused in a sentence, and told of in the trace."""
+"""Interventions as people write them: in words, by short names, refused in a sentence, and listed in the trace."""
 
 import math
 from pathlib import Path
@@ -149,7 +149,7 @@ def test_one_that_cannot_be_made_is_one_sentence() -> None:
         gf.patch("other", "head.logits")  # type: ignore[arg-type]  # refused
 
 
-# --------------------------------------------------------------------------- told of
+# --------------------------------------------------------------------------- listed in the trace
 
 
 def test_a_changed_trace_says_so() -> None:

@@ -87,7 +87,7 @@ def test_the_whole_of_bert_base_at_512_words() -> None:
     again = [name for name in found if found.statement.unit(name) in units and not found.kept(name)]
     assert {"encoder.embed.sum", f"{ATTENTION}.scores", f"{ATTENTION}.weights"} <= set(again)
     for name in again:
-        # 0.3 s is what two quiet cores need; on busy ones it is measured against a forward beside it.
+        # 0.3 s is what two quiet cores need; on busy ones it is measured against a forward at the same time.
         with torch.no_grad():
             forward = seconds(partial(model, inputs, scored_at=torch.tensor([7])))
         assert seconds(partial(found.__getitem__, name)) < max(0.3, forward / 4), name

@@ -75,7 +75,7 @@ def test_files_that_are_no_traces(tmp_path: Path) -> None:
 
 
 def damaged(path: Path, *, lost: str = "", header: dict[str, object] | None = None) -> Path:
-    """A saved trace with other words beside its tensors, or without some of these."""
+    """A saved trace with other words for its tensors, or without some of these."""
     trace(bert_model(), Inputs(ids=IDS)).save(path, weights=True)
     with safe_open(path, framework="pt") as file:
         before = json.loads(file.metadata()["glassformer"])

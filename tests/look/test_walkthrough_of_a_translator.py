@@ -53,7 +53,7 @@ def test_no_word_is_hidden_and_the_slides_are_not_followed(found: Trace) -> None
     assert followed(row_named("bert").config()) == followed(row_named("gpt2").config()) == "slides"
 
 
-def test_a_padded_word_is_told_from_the_others() -> None:
+def test_a_padded_word_is_distinguished_from_the_others() -> None:
     row = row_named("marian")
     first = next(walkthrough(trace(row.model(), *row.batch(padding="right")), sentence=1))
     assert any(

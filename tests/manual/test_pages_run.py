@@ -94,10 +94,10 @@ def test_the_commands_of_the_first_pages(page: str, folder: Path, capsys: pytest
 
 def test_five_minutes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     known = run_page("start/index.md")
-    told = capsys.readouterr().out
-    assert "Je suis étudiant." in told
+    output = capsys.readouterr().out
+    assert "Je suis étudiant." in output
     assert (folder / "slides.html").stat().st_size < 500_000
-    assert str(known["trace"].verify()) in told
+    assert str(known["trace"].verify()) in output
 
 
 def test_the_first_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

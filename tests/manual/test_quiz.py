@@ -67,7 +67,7 @@ def test_a_question_has_one_right_choice_and_a_view(question: Question) -> None:
     assert unknown(question.view) == []
 
 
-def test_the_letter_tells_nothing() -> None:
+def test_the_letter_gives_nothing_away() -> None:
     rights = [each.right for each in questions()]
     assert len(rights) == 10
     assert all(2 <= rights.count(letter) <= 3 for letter in LETTERS)
@@ -105,8 +105,8 @@ def parts(html: str) -> tuple[list[str], list[str]]:
 
 def test_the_sheet_of_the_quiz_has_all_of_it() -> None:
     asked, answered = parts(quiz_sheet())
-    told = [re.sub("</?em>", "*", unescape(each)) for each in asked]
-    assert told == [each.question for each in questions()]
+    found = [re.sub("</?em>", "*", unescape(each)) for each in asked]
+    assert found == [each.question for each in questions()]
     assert [each[0] for each in answered] == [each.right for each in questions()]
     assert quiz_sheet().count("☐") == sum(len(each.choices) for each in questions())
     assert "break-before: page" in quiz_sheet()
@@ -122,7 +122,7 @@ def test_each_tour_has_a_sheet() -> None:
     assert {*RUNS} == {*tour_texts()}
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="the tours are told in node, which is not installed")
+@pytest.mark.skipif(shutil.which("node") is None, reason="the tours are written in node, which is not installed")
 def test_the_sheets_of_tours_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

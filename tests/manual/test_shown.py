@@ -23,8 +23,8 @@ def results(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[t
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     text = page.read_text(encoding="utf-8")
-    told = [each["output"] for each in SHOWN.finditer(text)]
-    return [(BARS.sub("", now), BARS.sub("", then)) for now, then in zip(printed(text), told, strict=True)]
+    found = [each["output"] for each in SHOWN.finditer(text)]
+    return [(BARS.sub("", now), BARS.sub("", then)) for now, then in zip(printed(text), found, strict=True)]
 
 
 @pytest.mark.parametrize("page", [path for path in shown() if path not in VARYING], ids=lambda path: path.stem)
@@ -63,10 +63,10 @@ def test_a_run_says_what_the_page_on_transfer_shows(
     monkeypatch.chdir(tmp_path)
     Path("mails.csv").write_text(files("glassformer.bundled.recipes").joinpath("spam.csv").read_text("utf-8"), "utf-8")
     page = (PAGES / "transfer.md").read_text(encoding="utf-8")
-    command, told = re.findall(r"^```(?:sh|text)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[:2]
+    command, found = re.findall(r"^```(?:sh|text)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[:2]
     assert main([*shlex.split(command)[1:], "--steps", "2"]) == 0
     said = " ".join(capsys.readouterr().err.split())
-    assert all(line in said for line in told.splitlines())
+    assert all(line in said for line in found.splitlines())
 
 
 def test_only_a_block_that_follows_at_once_is_a_result() -> None:

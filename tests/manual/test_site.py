@@ -88,7 +88,7 @@ def test_a_link_to_nowhere_is_found(tmp_path: Path) -> None:
         '<a href="https://a.org">out</a>' + " " * LARGEST
     )
     assert [line.split(": ")[0] for line in broken(tmp_path)] == ["index.html"] + ["sub/a.html"] * 5
-    told = "\n".join(broken(tmp_path))
+    message = "\n".join(broken(tmp_path))
     for part in ("sub/a.html#there: no such anchor", "#gone: no such anchor", "b.html: no such file", "b.png is loaded",
                  "../../z: no such file", f"more than {LARGEST:,}"):  # fmt: skip
-        assert part in told
+        assert part in message

@@ -38,11 +38,11 @@ def test_ids_or_their_vectors_give_the_same(row: Row) -> None:
     assert torch.equal(by_ids.states, by_vectors.states)
 
 
-def test_positions_may_be_told() -> None:
+def test_positions_may_be_given() -> None:
     model = named("bert").model()
     inputs, _ = named("bert").batch(padding="none")
-    told = replace(inputs, positions=torch.arange(inputs.shape[1])[None])
-    assert torch.equal(model(inputs).states, model(told).states)
+    given = replace(inputs, positions=torch.arange(inputs.shape[1])[None])
+    assert torch.equal(model(inputs).states, model(given).states)
     moved = replace(inputs, positions=torch.arange(inputs.shape[1])[None] + 1)
     assert not torch.equal(model(inputs).states, model(moved).states)
 

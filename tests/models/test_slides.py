@@ -63,7 +63,7 @@ def test_a_masked_word_changes_no_output_by_one_bit(zero: Literal["word", "sum"]
 def test_masked_words_leak_when_nothing_is_hidden() -> None:
     module = model(slides(hide=False))
     difference = (answers(module, sentences()) - answers(module, exchanged(sentences()))).abs()
-    assert float(difference.amax(dim=-1).min()) > 1e-6, "each place of each sentence should have been told"
+    assert float(difference.amax(dim=-1).min()) > 1e-6, "each place of each sentence should differ"
 
 
 def test_leaving_its_vector_in_place_leaks_through_the_residual() -> None:

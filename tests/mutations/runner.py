@@ -71,7 +71,7 @@ class Copy:
         path = self.folder / mutation.file
         text = mutation.applied(self.folder)
         before, times = path.read_bytes(), path.stat()
-        # Nothing compiled from another text is left: Python tells compiled files apart by seconds and sizes alone.
+        # Nothing compiled from another text is left: Python distinguishes compiled files by seconds and sizes alone.
         compiled = Path(importlib.util.cache_from_source(str(path))) if path.suffix == ".py" else None
         try:
             if compiled is not None:

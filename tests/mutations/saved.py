@@ -31,7 +31,7 @@ MUTATIONS = (
         "glassformer/convert/onnx/network.py",
         "real=attention_mask != 0",
         "real=None",
-        ("tests/convert/test_onnx.py::test_weights_above_the_limit_of_a_message_stand_beside_the_graph",),
+        ("tests/convert/test_onnx.py::test_weights_above_the_limit_of_a_message_are_next_to_the_graph",),
     ),
     Mutation(
         "search-ranks-the-farthest",

@@ -116,10 +116,10 @@ MUTATIONS = (
         ("tests/tasks/test_chat_alone.py::test_each_reply_is_learned_once_and_nothing_else",),
     ),
     Mutation(
-        "learns-behind-the-end-of-a-turn",
+        "learns-after-the-end-of-a-turn",
         "glassformer/tasks/writing/chat/turns.py",
         "if ids[place - 1] in self.ends:",
         "if not self.ends:",
-        ("tests/tasks/test_chat_alone.py::test_nothing_is_learned_behind_the_end_of_a_reply",),
+        ("tests/tasks/test_chat_alone.py::test_nothing_is_learned_after_the_end_of_a_reply",),
     ),
 )

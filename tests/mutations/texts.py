@@ -83,8 +83,8 @@ MUTATIONS = (
     Mutation(
         "nearest-answer-is-the-farthest",
         "glassformer/data/readers/squad.py",
-        "return min(beside, key=lambda place: abs(place - start))",
-        "return max(beside, key=lambda place: abs(place - start))",
+        "return min(near, key=lambda place: abs(place - start))",
+        "return max(near, key=lambda place: abs(place - start))",
         ("tests/data/test_squad.py::test_where_an_answer_stands",),
     ),
     Mutation(

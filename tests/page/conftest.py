@@ -91,7 +91,7 @@ def student_page(student: Trace, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="session")
 def demo() -> Trace:
-    """The slides' trained model with their three sentences, whose hidden words are told."""
+    """The slides' trained model with their three sentences, whose hidden words are given."""
     return gf.load(str(slides_model())).trace([sentence.masked for sentence in slides().sentences])
 
 

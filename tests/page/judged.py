@@ -19,7 +19,7 @@ AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make web/node_modules/.installed")
 """For a test that proves nothing without the judge."""
 
-# Without what takes time and is not told: ways to select each element, and files that only media rules look into.
+# Without what takes time and is not reported: ways to select each element, and files that only media rules look into.
 _ASK = """([within, only]) => axe.run(within ?? document, {
     resultTypes: ["violations"], preload: false, selectors: false, ancestry: false, elementRef: false,
     ...(only === null ? {} : { runOnly: only }),
@@ -49,9 +49,9 @@ def judged(page: Page, *, within: str | None = None, rules: list[str] | None = N
 # Each kind of element by its name and its attributes that decide how it looks and what it is, within its parent.
 _KINDS = """() => {
   const kind = (one) => ["class", "style", "role"].map((name) => one.getAttribute(name)).join(" ");
-  const told = (one) => [one.localName, kind(one), ...one.getAttributeNames()].join(" ");
+  const described = (one) => [one.localName, kind(one), ...one.getAttributeNames()].join(" ");
   const all = [...document.querySelectorAll("body *")];
-  return [...new Set(all.map((one) => `${told(one.parentElement)} > ${told(one)}`))];
+  return [...new Set(all.map((one) => `${described(one.parentElement)} > ${described(one)}`))];
 }"""
 
 

@@ -70,11 +70,11 @@ class Page:
     def error(self, answer: Any, status: int) -> dict[str, str]:
         """The sentence of a refusal."""
         assert answer.status_code == status, answer.text
-        told = answer.json()["error"]
-        assert set(told) == {"text", "wanted", "got", "do"}
-        assert "\n" not in told["text"]
-        assert "Traceback" not in told["text"]
-        return dict(told)
+        found = answer.json()["error"]
+        assert set(found) == {"text", "wanted", "got", "do"}
+        assert "\n" not in found["text"]
+        assert "Traceback" not in found["text"]
+        return dict(found)
 
 
 def limited(desk: Desk, **limits: Any) -> Desk:

@@ -1,4 +1,4 @@
-"""The pictures of BERT: what they say beside the run's own numbers, in a browser."""
+"""The pictures of BERT: what they say next to the run's own numbers, in a browser."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def table(page: Page) -> list[list[str]]:
 
 
 def linked(page: Page, tensor: str) -> dict[tuple[int, ...], str]:
-    """The numbers of a tensor beside the picture, by their cells."""
+    """The numbers of a tensor next to the picture, by their cells."""
     found = {}
     for link in page.locator(f".twin a[href*='tensor={tensor}&']").all():
         cell = re.search(r"cell=([\d,]+)", link.get_attribute("href") or "")
@@ -117,7 +117,7 @@ def test_the_weights_of_this_model_are_its_own(window: Page, files: dict[str, Pa
     assert sum(kinds) == total == sum(tensor.numel() for tensor in pair.parameters.values())
 
 
-def test_the_answer_beside_the_document_is_the_traces(window: Page, files: dict[str, Path], pair: Trace) -> None:
+def test_the_answer_next_to_the_document_is_the_traces(window: Page, files: dict[str, Path], pair: Trace) -> None:
     draw(window, files["pair"], "next-sentence")
     name = "sentence_head.probabilities"
     shown = linked(window, name)

@@ -25,9 +25,9 @@ def written(found: Trace, file: Path) -> Path:
     return file
 
 
-def said(told: dict[str, Any]) -> dict[str, str]:
+def said(record: dict[str, Any]) -> dict[str, str]:
     """All that a step says of the first sentence, by its key."""
-    rows = [row for row in told["rows"] if row["sentence"] == 0]
+    rows = [row for row in record["rows"] if row["sentence"] == 0]
     return {row["key"]: " ".join(row[part] for part in ("text", "question", "answer", "note")) for row in rows}
 
 
@@ -49,18 +49,18 @@ def test_no_text_has_a_digit_of_its_own_and_each_is_short() -> None:
             assert len(re.sub(r"\{\w+\}", "x", text).split()) <= WORDS, (key, name)
 
 
-def test_the_corrections_about_bert_are_told() -> None:
-    told = {text for step in tour_texts()["bert"].values() for name, text in texts_of(step) if name == "correction"}
-    assert {"C-3", "C-7", "C-17", "C-18", "C-19", "C-20", "C-21", "C-22", "C-25", "C-36", "C-39"} <= told
+def test_the_corrections_about_bert_are_shown() -> None:
+    stated = {text for step in tour_texts()["bert"].values() for name, text in texts_of(step) if name == "correction"}
+    assert {"C-3", "C-7", "C-17", "C-18", "C-19", "C-20", "C-21", "C-22", "C-25", "C-36", "C-39"} <= stated
 
 
 def test_english_has_all_but_the_vectors_of_two_texts(english: Model, tmp_path: Path) -> None:
     found = english.trace("The animal didn't cross the [MASK] because it was too tired.")
-    (told,) = tell([written(found, tmp_path / "english.html")], "bert")
-    check_steps(found, told)
-    texts = said(told)
+    (stated,) = tell([written(found, tmp_path / "english.html")], "bert")
+    check_steps(found, stated)
+    texts = said(stated)
     assert len(texts) == STEPS - 1
-    assert [key for key, _ in told["left"]] == ["kinds"]
+    assert [key for key, _ in stated["left"]] == ["kinds"]
     masking = MaskingSection()
     assert f"{masking.rate:.0%}".replace("%", " %") in texts["chosen"]
     query = found.words.inputs[0].index("[MASK]")
@@ -75,16 +75,16 @@ def test_english_has_all_but_the_vectors_of_two_texts(english: Model, tmp_path: 
     assert f"{sum(tensor.numel() for tensor in found.parameters.values()):,}" in texts["sizes"]
 
 
-def test_a_classifier_tells_its_own_label(classifier: Trace, tmp_path: Path) -> None:
-    (told,) = tell([written(classifier, tmp_path / "classifier.html")], "bert")
-    check_steps(classifier, told)
-    texts = said(told)
+def test_a_classifier_shows_its_own_label(classifier: Trace, tmp_path: Path) -> None:
+    (found,) = tell([written(classifier, tmp_path / "classifier.html")], "bert")
+    check_steps(classifier, found)
+    texts = said(found)
     shares = classifier["sentence_head.probabilities"][0]
     share = f"{('ham', 'spam')[int(shares.argmax())]}, {100 * float(shares.max()):.0f} %"
     assert share in texts["label"]
     assert "2 labels" in texts["tuning"]
     assert "spam 85 %" in texts["label"]
     assert "such as ##ce" in texts["pieces"]
-    places = {row["key"]: row["at"] for row in told["rows"]}
+    places = {row["key"]: row["at"] for row in found["rows"]}
     assert places["ways"]["scene"] == "four-ways"
     assert places["label"]["tensor"] == "sentence_head.probabilities"

@@ -69,7 +69,7 @@ def check(page: Page, found: Trace, name: str, cell: Mapping[str, int]) -> None:
     """What the page shows of a number is what the trace has: value, recomputed value, operands."""
     article = number_at(page, name, ",".join(map(str, cell.values())))
     expected = found.explain(name, cell)
-    shown, told, links = article.evaluate(
+    shown, stated, links = article.evaluate(
         """article => [
             article.dataset.value,
             { ...article.querySelector(".check").dataset },
@@ -79,9 +79,9 @@ def check(page: Page, found: Trace, name: str, cell: Mapping[str, int]) -> None:
     )
     assert same(shown, expected.value)
     assert expected.recomputed is not None
-    assert told["holds"] == "true"
-    assert float(told.get("error", "nan")) <= 1e-5
-    assert same(told["recomputed"], expected.recomputed, 1e-12)
+    assert stated["holds"] == "true"
+    assert float(stated.get("error", "nan")) <= 1e-5
+    assert same(stated["recomputed"], expected.recomputed, 1e-12)
     terms = {(operand.name, ",".join(map(str, operand.cell.values()))): operand.value for operand in expected.operands}
     assert len(links) > 0 or not terms
     for operand, at, value in links:
@@ -198,9 +198,9 @@ def test_every_number_of_the_page_is_worked_out_again(browser: Browser, slides_p
     count = sum(tensor.numel() for tensor in found.values())
     with watched(browser, offline=True, idles=True) as page:
         show(page, slides_page)
-        told = page.locator(f'.foot [data-checked="{count}"]')
-        told.wait_for()
-        assert told.get_attribute("data-holds") == "true"
+        stated = page.locator(f'.foot [data-checked="{count}"]')
+        stated.wait_for()
+        assert stated.get_attribute("data-holds") == "true"
 
 
 def test_words_that_look_like_html_stay_words(opened: Page, tmp_path: Path) -> None:
@@ -223,6 +223,6 @@ def test_what_the_page_does_not_carry_is_said_where_it_is_needed(opened: Page, t
 
     load_trace(tmp_path / "trace.safetensors").to_html(tmp_path / "page.html")
     show(opened, tmp_path / "page.html", "level=number&tensor=encoder.blocks.0.self_attention.query&cell=0,0,0,0")
-    told = opened.locator("article .wrong")
-    told.wait_for()
-    assert "parameters.encoder.blocks.0.self_attention.query.weight" in told.inner_text()
+    stated = opened.locator("article .wrong")
+    stated.wait_for()
+    assert "parameters.encoder.blocks.0.self_attention.query.weight" in stated.inner_text()

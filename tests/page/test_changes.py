@@ -42,10 +42,10 @@ def check(expected: Trace, answer: dict[str, Any]) -> None:
     """Every number of every tensor."""
     assert answer["refused"] == []
     assert set(answer["tensors"]) == set(expected)
-    for name, told in answer["tensors"].items():
+    for name, part in answer["tensors"].items():
         tensor = expected[name].double()
-        numbers = torch.tensor([float(number) for number in told["numbers"]], dtype=torch.float64)
-        shown = numbers.reshape(told["shape"])
+        numbers = torch.tensor([float(number) for number in part["numbers"]], dtype=torch.float64)
+        shown = numbers.reshape(part["shape"])
         # What is shared may be stored once here and in full there.
         shown = shown.expand(torch.broadcast_shapes(shown.shape, tensor.shape))
         wanted = tensor.expand(shown.shape)
@@ -104,16 +104,16 @@ def test_every_kind_of_change_in_every_family(name: str, tmp_path: Path) -> None
     cases = every_kind(found)
     answer = changed(found, tmp_path, [text for text, _ in cases])
     assert answer["why"] == ""
-    for (_, steps), told in zip(cases, answer["answers"], strict=True):
-        check(found.intervene(*steps), told)
+    for (_, steps), part in zip(cases, answer["answers"], strict=True):
+        check(found.intervene(*steps), part)
 
 
 def test_in_float32(tmp_path: Path) -> None:
     found = family_trace(row_named("bert"), "right", torch.float32)
     cases = every_kind(found)
     answer = changed(found, tmp_path, [text for text, _ in cases])
-    for (_, steps), told in zip(cases, answer["answers"], strict=True):
-        check(found.intervene(*steps), told)
+    for (_, steps), part in zip(cases, answer["answers"], strict=True):
+        check(found.intervene(*steps), part)
 
 
 WORDS = [
@@ -135,13 +135,13 @@ def test_other_texts_are_read_as_the_model_reads_them(dtype: torch.dtype, tmp_pa
     asked += [f"{each};forbid,{attention},0,1,2,0;set,{attention}.mixed,mean,*.0" for each in asked]
     answer = changed(found, tmp_path, asked)
     assert answer["words"] == "text"
-    for place, told in enumerate(answer["answers"]):
+    for place, part in enumerate(answer["answers"]):
         texts = WORDS[place % len(WORDS)]
         expected = model.trace([*texts, *TEXTS[len(texts) :]])
         if place >= len(WORDS):
             expected = expected.intervene(gf.forbid(attention, 2, 0, head=1), gf.average_head(attention, 0))
-        check(expected, told)
-        assert [tuple(place) for place in told["places"]] == list(expected.chosen_tokens)
+        check(expected, part)
+        assert [tuple(place) for place in part["places"]] == list(expected.chosen_tokens)
 
 
 def test_what_does_not_fit_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_what_does_not_fit_is_refused_in_a_sentence(tmp_path: Path) -> None:
         "set,x": "The address names a change that this page does not know, “set,x”.",
     }
     answer = changed(found, tmp_path, list(wrong))
-    for told, sentence in zip(answer["answers"], wrong.values(), strict=True):
-        assert told["refused"] == [sentence]
-        check(found, told | {"refused": []})
+    for part, sentence in zip(answer["answers"], wrong.values(), strict=True):
+        assert part["refused"] == [sentence]
+        check(found, part | {"refused": []})
 
 
 def test_a_page_with_changes_of_its_own_goes_on_from_them(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_the_address_holds_the_changes_and_back_undoes_them(window: Page, demo_p
     listed(window, 0)
 
 
-def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_told(
+def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_shown(
     window: Page, demo_page: Path, demo: Trace
 ) -> None:
     name = f"{ATTENTION}.query"
@@ -126,9 +126,9 @@ def test_a_number_is_set_by_keys_alone_and_what_follows_from_it_is_told(
     window.locator("[data-set]").first.wait_for()
     assert shown(window, name, "0,0,0,0") == -2.5
     changed = demo.intervene(gf.set_number(name, (0, 0, 0, 0), -2.5))
-    told = int(window.locator(".since[data-changed]").get_attribute("data-changed") or 0)
+    found = int(window.locator(".since[data-changed]").get_attribute("data-changed") or 0)
     others = sum(int((changed[each].double() - demo[each].double()).abs().gt(1e-5).sum()) for each in changed)
-    assert 0 < others <= told <= others * 1.5
+    assert 0 < others <= found <= others * 1.5
 
 
 def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(window: Page, demo_page: Path) -> None:
@@ -145,13 +145,13 @@ def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(win
     assert shown(window, WEIGHTS, "0,0,5,4") == 0
 
 
-def test_what_an_address_says_wrongly_is_told_and_the_page_stands(window: Page, demo_page: Path) -> None:
+def test_what_an_address_says_wrongly_is_reported_and_the_page_stands(window: Page, demo_page: Path) -> None:
     show(window, demo_page, "changes=text,0,She <img onerror%3Dalert(1)> it;nonsense;forbid,no.attention,0,0,0,0")
     window.locator(".told").first.wait_for()  # its part of the script is fetched first
-    told = " ".join(window.locator(".told").all_inner_texts())
-    assert "“<img” is none of the 15 words" in told
-    assert "“nonsense”" in told
-    assert "no attention no.attention" in told
+    message = " ".join(window.locator(".told").all_inner_texts())
+    assert "“<img” is none of the 15 words" in message
+    assert "“nonsense”" in message
+    assert "no attention no.attention" in message
 
 
 def test_zeroing_after_the_position_makes_two_words_the_same(window: Page, demo_page: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_link_to_a_view_of_another_model_opens_that_view(window: Page, tmp_pat
         window.goto("about:blank")
 
 
-def test_a_slow_run_is_told_and_can_be_stopped(window: Page) -> None:
+def test_a_slow_run_is_shown_and_can_be_stopped(window: Page) -> None:
     desk = desk_of()
     with serving(desk) as address:
         window.goto(address)
@@ -228,8 +228,8 @@ def test_a_page_that_is_too_large_names_the_command(window: Page, english: Model
     found.to_html(path)
     show(window, path, f"level=tensor&tensor={WEIGHTS}&cell=0,0,1,0")
     window.locator(".inspector .code").first.wait_for()
-    told = window.locator(".inspector").inner_text()
-    assert "glassformer explore english 'She likes the [MASK].'" in told
+    stated = window.locator(".inspector").inner_text()
+    assert "glassformer explore english 'She likes the [MASK].'" in stated
 
 
 def middle_of(page: Page, place: str) -> tuple[float, float]:

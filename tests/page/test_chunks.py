@@ -128,7 +128,7 @@ def test_a_view_is_opened_by_its_address_at_once(browser: Browser, address: str,
 
 
 @pytest.mark.parametrize("place", ["level=head", "tour=2"])
-def test_a_chunk_that_cannot_be_fetched_is_told_and_the_page_can_be_opened_again(
+def test_a_chunk_that_cannot_be_fetched_is_reported_and_the_page_can_be_opened_again(
     browser: Browser, address: str, place: str
 ) -> None:
     # All but the part with which a served page begins.
@@ -136,14 +136,14 @@ def test_a_chunk_that_cannot_be_fetched_is_told_and_the_page_can_be_opened_again
     with watched(browser, fails=True) as page:
         page.route(fetched_later, lambda route: route.abort())
         page.goto(f"{address}#{place}&{IN_HAND}")
-        told = page.locator("[role=alert]")
-        told.first.wait_for()
+        found = page.locator("[role=alert]")
+        found.first.wait_for()
         # The column at the right waits for a chunk too, and reports it a moment later.
-        assert "could not be fetched from its server" in told.first.inner_text()
+        assert "could not be fetched from its server" in found.first.inner_text()
         assert page.locator(".rail a.choice").count() > 5  # the page stands
         page.unroute(fetched_later)
-        told.first.get_by_role("button").click()
+        found.first.get_by_role("button").click()
         page.locator(VIEWS["looking" if place == "level=head" else "tours"][1]).first.wait_for()
-        assert told.count() == 0
+        assert found.count() == 0
         assert place in page.url
         page.goto("about:blank")

@@ -1,4 +1,4 @@
-"""Two runs beside each other on a page: A, B and A − B, and A's numbers put into B."""
+"""Two runs side by side on a page: A, B and A − B, and A's numbers put into B."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def page(browser: Browser, trace: Trace, tmp_path: Path) -> Iterator[Page]:
 
 
 SIDES_ARE = """expected => {
-  const told = document.querySelector("[data-sides]")?.dataset.sides?.split(" ").map(Number);
-  return told !== undefined && told.every((each, side) => Math.abs(each - expected[side]) < 1e-6);
+  const sides = document.querySelector("[data-sides]")?.dataset.sides?.split(" ").map(Number);
+  return sides !== undefined && sides.every((each, side) => Math.abs(each - expected[side]) < 1e-6);
 }"""
 """Whether the numbers of A and B that are shown are these: the ones before stay until they are there."""
 

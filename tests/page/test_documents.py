@@ -23,8 +23,8 @@ from glassformer.bundled.texts import notes, slides, slides_model
 from glassformer.features.probe import Probe
 from glassformer.features.search.index import SearchIndex
 from glassformer.page.page import page, write_document
-from glassformer.page.sections.beside import makers_beside
 from glassformer.page.sections.gradients import NAME, gradient_section, right_words
+from glassformer.page.sections.related import related_makers
 from glassformer.page.sections.sections import MAKERS, sections_of
 from glassformer.page.server import overview
 from glassformer.page.tour import pictures
@@ -62,8 +62,8 @@ def made(name: str, english: Model, translator: Model) -> Trace:
     return (translator if name in ("en-fr", "gradients") else english).trace(TEXTS[name])
 
 
-def made_beside(found: Trace, name: str, model: Model, folder: Path) -> dict[str, Any]:
-    """The sections of an example beside its tensors."""
+def related_sections(found: Trace, name: str, model: Model, folder: Path) -> dict[str, Any]:
+    """The sections of an example besides its tensors."""
     if name == "gradients":
         return {NAME: gradient_section(found)}
     if name == "shuffled":
@@ -72,10 +72,10 @@ def made_beside(found: Trace, name: str, model: Model, folder: Path) -> dict[str
         return {}
     assert found.original is not None
     if name == "spam":
-        return sections_of(found, makers_beside(found.original, start=model))
+        return sections_of(found, related_makers(found.original, start=model))
     index = SearchIndex.build(folder / "index", [row["says"] for row in ROWS[:9]], model)
     probe = Probe("last", "first", ("ham", "spam"), np.linspace(-1, 1, index.vector(0).size)[None], np.zeros(1))
-    return sections_of(found, makers_beside(found.original, probe=probe, index=index))
+    return sections_of(found, related_makers(found.original, probe=probe, index=index))
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +90,8 @@ def runs(
             found = made(name, english, translator)
             folder = tmp_path_factory.mktemp("documents")
             file = folder / f"{name}.html"
-            beside = made_beside(found, name, english, folder)
-            write_document(file, lambda: page(found, sections=beside))
+            sections = related_sections(found, name, english, folder)
+            write_document(file, lambda: page(found, sections=sections))
             window = windows.enter_context(watched(browser, offline=True))
             show(window, file)
             known[name] = (found, window)
@@ -126,10 +126,10 @@ def test_the_rows_are_whole() -> None:
 def test_every_document_is_listed_as_far_as_it_goes() -> None:
     """The moments of the notes at which a picture stands, and the headings of the guide with one."""
     moments = {moment for row in ROWS if row["document"] == "notes" for moment in row["where"].split(", ")}
-    told = """05:08 07:04 12:26 13:46 14:28 16:24 19:09 20:38 26:01 31:04 31:52 34:51 40:55 42:35 44:42 46:29 51:28
+    message = """05:08 07:04 12:26 13:46 14:28 16:24 19:09 20:38 26:01 31:04 31:52 34:51 40:55 42:35 44:42 46:29 51:28
         55:48 1:01:04 1:03:10 1:10:03 1:11:05 1:27:19 1:30:46 1:35:46 1:35:54 1:37:47 1:42:05 1:44:11 1:44:46 1:47:45
         1:48:27 1:50:07"""
-    assert moments == set(told.split())
+    assert moments == set(message.split())
     counts = {name: sum(row["document"] == name for row in ROWS) for name in LISTING["documents"]}
     assert counts["slides"] >= 24
     assert counts["guide"] >= 24
@@ -202,9 +202,9 @@ def test_a_number_of_each_picture_is_followed_home(example: str, runs: Opened) -
     def leads_home(scene: str) -> None:
         turn(window, f"level=scene&scene={scene}")
         if scene in lacks[example]:
-            told = window.locator("main .wrong")
-            told.wait_for()
-            assert "glassformer explain" in told.inner_text()
+            stated = window.locator("main .wrong")
+            stated.wait_for()
+            assert "glassformer explain" in stated.inner_text()
             return
         canvas = window.locator("main canvas")
         canvas.wait_for()
@@ -334,10 +334,10 @@ def test_a_run_with_gradients_carries_them_and_a_server_works_them_out() -> None
     model = gf.load(str(slides_model()))
     text = slides().sentences[0]
     asked = model.trace(text.masked, scored_at=[1, 2], labels=torch.tensor([8, 13]), gradients="loss")
-    told = json.loads(blocks(page(asked))[f"section-{NAME}"])
-    assert told["right"] == "given"
-    assert told["loss"] == pytest.approx(float(asked["loss"]))
-    first = told["rows"][0]
+    record = json.loads(blocks(page(asked))[f"section-{NAME}"])
+    assert record["right"] == "given"
+    assert record["loss"] == pytest.approx(float(asked["loss"]))
+    first = record["rows"][0]
     assert first["norms"][0] == pytest.approx(asked.gradient(first["name"])[0].norm(dim=-1).tolist(), rel=1e-6)
     assert MAKERS[NAME](model.trace(text.masked))["rows"]
 

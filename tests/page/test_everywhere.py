@@ -28,7 +28,7 @@ TEXTS = {
     "writer": ["As Aliens entered our planet"],
 }
 
-# Goes to each address and waits until the view has a heading and nothing is on its way; tells what was there instead.
+# Goes to each address and waits until the view has a heading and nothing is on its way; reports what was there instead.
 _WALK = """async (addresses) => {
   const wrong = [];
   const next = () => new Promise((done) => setTimeout(done));

@@ -24,15 +24,15 @@ from glassformer.features.strategies import SIX
 from glassformer.look.trace.tensors import layers_of
 from glassformer.page.documents import documents
 from glassformer.page.page import page, write_document
-from glassformer.page.sections.beside import makers_beside
+from glassformer.page.sections.related import related_makers
 from glassformer.page.sections.sections import sections_of
 from glassformer.page.server.desk import Desk
 from glassformer.page.server.offers import Models, Offer
 from tests.page.judged import judged, needs_axe
 from tests.page.serving import small_model
 from tests.page.test_browser import check
+from tests.page.test_plain_sentences import number
 from tests.page.test_server_browser import serving
-from tests.page.test_told_plainly import number
 from tests.page.watched import click, reach, turn, until, watched
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def made(folder: Path, strategy: str, pooling: str, labels: list[str]) -> Made:
                 weight.add_(torch.linspace(-0.01, 0.02, weight.numel()).reshape(weight.shape))
     run = model.trace(TEXTS)
     file = folder / "page.html"
-    makers = makers_beside(model.module, probe=probe_of(pipeline), index=index, start=before)
+    makers = related_makers(model.module, probe=probe_of(pipeline), index=index, start=before)
     write_document(file, lambda: page(run, title="small", megabytes=64, sections=sections_of(run, makers)))
     return Made(model, run, pipeline, index, before, file)
 
@@ -87,7 +87,7 @@ def mean(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def draw(page: Page, file: Path, picture: str, more: str = "") -> list[list[str]]:
-    """Open a picture; the rows of the table beside it."""
+    """Open a picture; the rows of the table next to it."""
     reach(page, file, f"level=scene&scene={picture}{more}")
     page.locator("main .twin").wait_for()
     click(page.locator("main .twin summary"))
@@ -170,7 +170,7 @@ def test_the_neighbours_are_those_of_the_index(which: str, window: Page, request
         assert all(number(row[1]) == pytest.approx(by_row[int(row[2])], abs=2e-5) for row in rows)
 
 
-def test_what_moved_is_told_and_its_weight_is_opened(first: Made, window: Page) -> None:
+def test_what_moved_is_shown_and_its_weight_is_opened(first: Made, window: Page) -> None:
     _, *rows = draw(window, first.file, "transfer")
     moved = {row[0]: row for row in rows if row[2] != "0"}
     assert list(moved) == ["block 3"]
@@ -225,7 +225,7 @@ def test_a_page_without_them_says_how_to_write_one(first: Made, window: Page, tm
 
 
 def test_a_typed_text_finds_its_own_neighbours(mean: Made, browser: Browser) -> None:
-    makers = makers_beside(mean.model.module, probe=probe_of(mean.pipeline), index=mean.index)
+    makers = related_makers(mean.model.module, probe=probe_of(mean.pipeline), index=mean.index)
     offer = Offer("small", "nowhere", (TEXTS[0],), makers=makers, model=mean.model)
     desk = Desk(Models([offer], device="cpu"))
     with serving(desk, "small", (TEXTS[0],)) as address, watched(browser) as page:

@@ -41,13 +41,13 @@ def german() -> dict[str, str]:
 def test_the_sentences_of_a_card_are_in_the_language_of_a_site(demo: Trace) -> None:
     for view in VIEWS:
         card = card_of(demo, Example(SENTENCES, view=view))
-        told = spoken_card(card, "de")
-        assert told.place == card.place
-        assert told.question != card.question
-        assert told.answer != card.answer
+        found = spoken_card(card, "de")
+        assert found.place == card.place
+        assert found.question != card.question
+        assert found.answer != card.answer
         # The words of the run and its numbers are the same.
         for part in card.answer.replace("”", "“").split("“")[1::2]:
-            assert f"„{part}“" in told.answer
+            assert f"„{part}“" in found.answer
         assert spoken_card(card, "en") == card
     assert spoken(what(demo), "de") != what(demo)
     assert set(VIEWS) <= set(MADE)
@@ -72,9 +72,9 @@ def test_a_site_is_in_the_language_that_it_was_asked_for(
     for sentence in (TITLE, SAID, "the whole model"):
         assert german[sentence] in text
         assert sentence not in text
-    assert Head(text).told["og:title"] == german[TITLE]
-    told = Head((home.parent / "slides.html").read_text(encoding="utf-8")).told
-    assert told["og:title"].startswith(german["What does a hidden word look at?"])
+    assert Head(text).stated["og:title"] == german[TITLE]
+    found = Head((home.parent / "slides.html").read_text(encoding="utf-8")).stated
+    assert found["og:title"].startswith(german["What does a hidden word look at?"])
     assert [*asked, (home.parent / "shared.js").read_text()] == ["de", "de"]
     with pytest.raises(ConfigError, match="xx"):
         publish(tmp_path / "other", offers, language="xx")
@@ -128,5 +128,5 @@ def test_a_refusal_is_in_the_language_of_the_page(browser: Browser, german: dict
         page.locator("#place").fill(" ")
         page.keyboard.press("Enter")
         until(page, "document.querySelector('#told').classList.contains('wrong')")
-        told = page.locator("#told").inner_text()
-        assert told.startswith(german["the folder of a model is needed, or hub:owner/name"])
+        found = page.locator("#told").inner_text()
+        assert found.startswith(german["the folder of a model is needed, or hub:owner/name"])

@@ -74,10 +74,10 @@ def test_the_answer_is_the_largest_weights_of_the_word_in_hand(window: Page, sli
     weights = slides_trace(dtype=torch.float32)[WEIGHTS]
     words = ("She", "likes", "the", "summer", "better")
     reach(window, slides_page, f"level=head&tensor={WEIGHTS}&cell=0,1,3,0")
-    told = re.findall(r"(\w+) (0\.\d{3})", headline(window).split("looks at")[1])
+    found = re.findall(r"(\w+) (0\.\d{3})", headline(window).split("looks at")[1])
     order = weights[0, 1, 3].argsort(descending=True).tolist()
-    assert [word for word, _ in told] == [words[key] for key in order[: len(told)]]
-    assert [value for _, value in told] == [f"{float(weights[0, 1, 3, key]):.3f}" for key in order[: len(told)]]
+    assert [word for word, _ in found] == [words[key] for key in order[: len(found)]]
+    assert [value for _, value in found] == [f"{float(weights[0, 1, 3, key]):.3f}" for key in order[: len(found)]]
 
 
 def test_keys_change_the_head_and_lead_out(window: Page, slides_page: Path) -> None:

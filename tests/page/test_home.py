@@ -60,7 +60,7 @@ def test_each_model_has_a_card_made_of_its_run(small: Path) -> None:
 
 def test_another_model_is_opened_by_its_place(small: Path, tmp_path: Path) -> None:
     with served(desk_of()) as page:
-        page.overview()  # what a page begins with is told once its run is there
+        page.overview()  # what a page begins with is known once its run is there
         assert page.client.post("/a-token/api/models", json={"place": str(small)}).json() == {"name": "small"}
         assert [each["name"] for each in page.get("api/models").json()["models"]] == ["slides", "small"]
         assert '"small"' in page.get("").text  # the page begins with it among its models

@@ -94,8 +94,8 @@ def test_each_answer_is_shown_by_a_page_of_the_package(page: Page, demo_page: Pa
         page.locator(".quiz-because").nth(9).wait_for()
         until(page, "document.querySelectorAll('.quiz-because :is(a, code)').length === 10")
         shown |= {*page.locator("[data-shows]").evaluate_all("all => all.map(each => each.dataset.shows)")}
-        told = page.locator(".quiz-because code").all_inner_texts()
-        assert all(re.fullmatch(r"glassformer explore (slides|english|en-fr|writer)", each) for each in told)
+        found = page.locator(".quiz-because code").all_inner_texts()
+        assert all(re.fullmatch(r"glassformer explore (slides|english|en-fr|writer)", each) for each in found)
     assert shown == {each["view"] for each in QUESTIONS}
     # A link to a step of a tour opens its picture too.
     page.locator("[data-shows='tour=translation.8']").press("Enter")

@@ -58,9 +58,9 @@ def test_one_outlier_does_not_make_a_large_tensor_pale() -> None:
 
 def test_a_fill_is_no_number_of_a_picture() -> None:
     with served(desk_of()) as page:
-        told = page.overview("slides")
-        found = page.desk.trace(told["run"])
-        dots = dots_of(page, told["run"], f"{ATTENTION}.masked")
+        stated = page.overview("slides")
+        found = page.desk.trace(stated["run"])
+        dots = dots_of(page, stated["run"], f"{ATTENTION}.masked")
         forbidden = (found[f"{ATTENTION}.may_look"] == 0).expand(dots.shape)
         assert forbidden.any()
         assert (dots == 0).eq(forbidden).all()
@@ -191,9 +191,9 @@ def test_what_is_shown_first_comes_with_the_page(
             if kind == "json":
                 assert json.loads(data) == json.loads(answer)
             else:
-                told, again = read_tensors(base64.b64decode(data)), read_tensors(answer)
-                assert told.keys() == again.keys()
-                assert all(told[each].equal(again[each]) for each in told)
+                stated, again = read_tensors(base64.b64decode(data)), read_tensors(answer)
+                assert stated.keys() == again.keys()
+                assert all(stated[each].equal(again[each]) for each in stated)
         asked: list[str] = []
         window.on("request", lambda request: asked.append(request.url))
         window.goto(f"{address}#level=model")

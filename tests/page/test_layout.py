@@ -21,7 +21,7 @@ NUMBER = f"level=number&tensor={WEIGHTS}&cell=0,1,1,0"
 TEXT_SIZE = 11
 LONGEST_MOVE = 250
 
-# Keeps what each canvas was told to draw: lines with their paths, and the rectangles of cells.
+# Keeps what each canvas was made to draw: lines with their paths, and the rectangles of cells.
 _DRAWN = """(() => {
   const drawn = new Map();
   const of = ({ canvas }) => drawn.get(canvas) ?? drawn.set(canvas, { flows: [], cells: [] }).get(canvas);
@@ -112,12 +112,12 @@ def test_titles_of_levels_and_scenes_have_one_size(shown: Page, width: int, size
     # The title of the boxes is the text itself.
     places = [f"level={level}{held}" for level in LEVELS if level not in ("scene", "block")]
     places += [f"level=scene&scene={scene}{held}" for scene in SCENES[::6]]
-    told: dict[str, dict[str, Any]] = shown.evaluate(
+    found: dict[str, dict[str, Any]] = shown.evaluate(
         _TITLES.replace("LEAST", str(TEXT_SIZE)).replace("WAIT", str(WAIT)), places
     )
-    assert {place: each["size"] for place, each in told.items()} == dict.fromkeys(places, size)
-    assert {place: each["small"] for place, each in told.items() if each["small"]} == {}
-    assert {place: each["beyond"] for place, each in told.items() if each["beyond"] > 0} == {}
+    assert {place: each["size"] for place, each in found.items()} == dict.fromkeys(places, size)
+    assert {place: each["small"] for place, each in found.items() if each["small"]} == {}
+    assert {place: each["beyond"] for place, each in found.items() if each["beyond"] > 0} == {}
 
 
 def test_the_words_that_heads_tie_fit_on_a_phone(shown: Page) -> None:
@@ -177,7 +177,7 @@ def test_the_rail_folds_by_keys_and_stays_so(browser: Browser, demo_page: Path, 
         until(page, lambda: ("Looked at" in folded(page)) != stored)
 
 
-# Keeps what was told to move, how long, and the letters of what lay over the page. The clock of the page stands still:
+# Keeps what was set to move, how long, and the letters of what lay over the page. The clock of the page stands still:
 # a number that comes late does not fly, and on a busy machine all come late.
 _MOVED = """(() => {
   performance.now = () => 0;
@@ -197,9 +197,9 @@ def test_levels_zoom_and_a_number_flies(browser: Browser, demo_page: Path, motio
 
     def moved(page: Page) -> tuple[set[str], list[str]]:
         """What has moved since the last look, and the numbers that have flown."""
-        told = page.evaluate("new Promise((done) => setTimeout(() => done(moved.splice(0)), 50))")
-        assert all(0 < each["long"] <= LONGEST_MOVE for each in told)
-        return {each["what"] for each in told}, [each["letters"] for each in told if each["letters"] is not None]
+        found = page.evaluate("new Promise((done) => setTimeout(() => done(moved.splice(0)), 50))")
+        assert all(0 < each["long"] <= LONGEST_MOVE for each in found)
+        return {each["what"] for each in found}, [each["letters"] for each in found if each["letters"] is not None]
 
     with watched(browser, offline=True, bypass_csp=True, reduced_motion=motion, idles=True) as page:
         page.add_init_script(_MOVED)

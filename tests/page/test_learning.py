@@ -66,7 +66,7 @@ WRITERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def record_of(html: str) -> dict[str, Any]:
-    """What a page knows of its run beside its numbers."""
+    """What a page knows of its run besides its numbers."""
     found = re.search(r'<script type="application/gzip" id="record">([^<]*)</script>', html)
     assert found is not None
     record: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(found[1])))

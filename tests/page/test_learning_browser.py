@@ -90,21 +90,21 @@ def test_a_weight_opens_to_the_gradient_that_moved_it_up_to_the_loss(page: Page)
     page.keyboard.press("PageDown")
     page.keyboard.press("ArrowDown")
     at_rest(page)
-    beside = page.locator(".inspector")
-    moved = beside.locator("[data-was]")
+    sidebar = page.locator(".inspector")
+    moved = sidebar.locator("[data-was]")
     was, now = (float(moved.get_attribute(f"data-{each}") or "nan") for each in ("was", "is"))
     # Adam moves a weight by about the rate at most.
     assert 0 < abs(now - was) < 0.0075
-    gradient = float(beside.locator("[data-gradient]").get_attribute("data-gradient") or "nan")
+    gradient = float(sidebar.locator("[data-gradient]").get_attribute("data-gradient") or "nan")
     assert math.copysign(1, gradient) == math.copysign(1, was - now)
     # Each term leads on, to the loss in the end.
     for _ in range(30):
-        links = beside.locator(".gradient-terms button")
+        links = sidebar.locator(".gradient-terms button")
         if links.count() == 0:
             break
         links.first.click()
         at_rest(page)
-    assert beside.locator(".strong").first.inner_text() == "the loss"
+    assert sidebar.locator(".strong").first.inner_text() == "the loss"
 
 
 def test_the_gradients_are_checked_by_differences(page: Page) -> None:

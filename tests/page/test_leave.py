@@ -64,10 +64,10 @@ def test_a_picture_holds_what_the_view_shows(window: Page, slides_page: Path, le
     assert png.name == svg.with_suffix(".png").name
     root = ElementTree.parse(svg).getroot()
     texts = [element.text or "" for element in root.iter() if element.tag.endswith("}text")]
-    told = " ".join(texts)
+    message = " ".join(texts)
     head = window.locator("h1").inner_text() if level != "block" else window.locator(".sentence").first.inner_text()
     for word in head.split():
-        assert word in told, word
+        assert word in message, word
     if level == "tensor":
         value = float(slides_trace(dtype=torch.float32)[NAME][0, 1, 1, 0])
         assert f"{value:.2f}" in texts

@@ -23,17 +23,17 @@ from tests.page.serving import SENTENCES
 
 
 class Head(HTMLParser):
-    """What the head of a page tells services, by name."""
+    """What the head of a page states for services, by name."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.told: dict[str, str] = {}
+        self.stated: dict[str, str] = {}
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         if tag == "meta" and "content" in given:
-            self.told[given.get("property") or given.get("name", "")] = given["content"]
+            self.stated[given.get("property") or given.get("name", "")] = given["content"]
 
 
 @pytest.fixture
@@ -50,28 +50,28 @@ def test_pages_of_a_site_say_what_services_show_with_a_link(offers: list[Offer],
     site = publish(tmp_path / "site", offers, address=address).parent
     base = f"{address}/" if address else ""
     for name in ("index", "slides"):
-        told = Head((site / f"{name}.html").read_text()).told
-        assert told["og:type"] == "website"
-        assert told["og:title"]
-        assert told["og:description"] == told["description"]
-        assert told.get("og:url") == (f"{base}{name}.html" if base else None)
-        # Without an address it is relative: the picture is beside the page on any host.
-        assert told["og:image"] == f"{base}slides.png"
+        found = Head((site / f"{name}.html").read_text()).stated
+        assert found["og:type"] == "website"
+        assert found["og:title"]
+        assert found["og:description"] == found["description"]
+        assert found.get("og:url") == (f"{base}{name}.html" if base else None)
+        # Without an address it is relative: the picture is next to the page on any host.
+        assert found["og:image"] == f"{base}slides.png"
         picture = (site / "slides.png").read_bytes()
         size = [str(number) for number in struct.unpack(">II", picture[16:24])]
-        assert [told["og:image:width"], told["og:image:height"]] == size
-        assert told["og:image:type"] == "image/png"
-        assert told["og:image:alt"]
-        assert told["twitter:card"] == "summary_large_image"
+        assert [found["og:image:width"], found["og:image:height"]] == size
+        assert found["og:image:type"] == "image/png"
+        assert found["og:image:alt"]
+        assert found["twitter:card"] == "summary_large_image"
 
 
 def test_an_exported_page_says_what_it_is_of(demo: Trace) -> None:
-    told = Head(page(demo, title='a "title"')).told
-    assert told["og:title"].startswith('a "title"')
-    assert SENTENCES[0].split()[0] in told["og:description"]
+    found = Head(page(demo, title='a "title"')).stated
+    assert found["og:title"].startswith('a "title"')
+    assert SENTENCES[0].split()[0] in found["og:description"]
     # One file has no picture that a service could fetch.
-    assert "og:image" not in told
-    assert told["twitter:card"] == "summary"
+    assert "og:image" not in found
+    assert found["twitter:card"] == "summary"
 
 
 def dots_of(data: bytes) -> torch.Tensor:

@@ -79,9 +79,9 @@ def written(file: Path, *words: str) -> Path:
 def test_the_page_of_a_matrix_has_pythons_numbers(window: Page, tmp_path: Path, reading: Any) -> None:
     file = written(tmp_path / "page.html", SENTENCE.masked, "--word-vectors", "printed", "--reading", reading)
     show(window, file)
-    told = window.locator(".workshop .check")
-    told.wait_for()
-    assert told.get_attribute("data-holds") == "true"
+    found = window.locator(".workshop .check")
+    found.wait_for()
+    assert found.get_attribute("data-holds") == "true"
     features, hidden = torch.tensor(quick_brown_fox().features), SENTENCE.masked_words
     expect(window, hidden[0], gf.activity_matrix(features, hidden, reading=reading).weights[hidden[0]].tolist())
 
@@ -89,9 +89,9 @@ def test_the_page_of_a_matrix_has_pythons_numbers(window: Page, tmp_path: Path, 
 def test_a_mask_of_the_command_line_is_that_of_the_page(window: Page, tmp_path: Path) -> None:
     masks = ("--window", "3", "--prefix-words", "1", "--padding-words", "2")
     show(window, written(tmp_path / "page.html", "--post", "--reading", "stated", *masks))
-    told = window.locator(".workshop .check")
-    told.wait_for()
-    assert told.get_attribute("data-holds") == "true"
+    found = window.locator(".workshop .check")
+    found.wait_for()
+    assert found.get_attribute("data-holds") == "true"
     # Without its window it is another matrix; the address keeps that.
     window.locator(".controls label", has_text="places away").locator("input").fill("0")
     until(window, "!location.hash.includes('window') && location.hash.includes('prefix.1')")

@@ -129,7 +129,7 @@ def asked(kernel: Kernel, path: str, wish: object = None, method: str = "") -> A
     return status, json.loads(found)
 
 
-def test_the_kernel_tells_what_the_trace_has() -> None:
+def test_the_kernel_sends_what_the_trace_has() -> None:
     found = slides_trace(dtype=torch.float32)
     kernel = Kernel(found, "slides")
     start = asked(kernel, "api/models")[1]["start"]
@@ -143,8 +143,8 @@ def test_the_kernel_tells_what_the_trace_has() -> None:
     assert {name: tuple(weight.shape) for name, weight in weights.items()} == {
         name: tuple(weight.shape) for name, weight in found.parameters.items()
     }
-    told = asked(kernel, f"api/runs/{run['run']}/explain?name={NAME}&cell=0,1,1,0")[1]
-    assert told["value"] == float(found[NAME][0, 1, 1, 0])
+    stated = asked(kernel, f"api/runs/{run['run']}/explain?name={NAME}&cell=0,1,1,0")[1]
+    assert stated["value"] == float(found[NAME][0, 1, 1, 0])
     assert asked(kernel, f"api/runs/{run['run']}/honesty")[1]["holds"] is True
 
 
@@ -183,9 +183,9 @@ def test_what_the_kernel_refuses_is_a_sentence(method: str, path: str, wish: obj
 def test_bad_questions_to_the_kernel_are_refused(query: str) -> None:
     kernel = Kernel(slides_trace(dtype=torch.float32), "slides")
     run = asked(kernel, "api/runs", asked(kernel, "api/models")[1]["start"])[1]["run"]
-    status, told = asked(kernel, f"api/runs/{run}/{query}")
+    status, found = asked(kernel, f"api/runs/{run}/{query}")
     assert status in (400, 404)
-    assert told["error"]["text"]
+    assert found["error"]["text"]
 
 
 # What anywidget does, in a few lines: a model that sends to Python and hears from it.
@@ -219,8 +219,8 @@ def test_the_live_page_asks_the_kernel(window: Page, tmp_path: Path) -> None:
     def answer(content: dict[str, Any]) -> list[Any]:
         paths.append(content["path"])
         status, data = kernel.answer(content["method"], content["path"], content["body"].encode())
-        told = {"view": content["view"], "id": content["id"], "status": status}
-        return [told, base64.b64encode(data).decode()]
+        stated = {"view": content["view"], "id": content["id"], "status": status}
+        return [stated, base64.b64encode(data).decode()]
 
     window.expose_function("toKernel", answer)
     live = json.dumps(document("slides", {}, '<div id="explorer" data-host="kernel">')).replace("<", "\\u003c")

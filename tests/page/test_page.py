@@ -172,7 +172,7 @@ def test_a_page_is_the_same_bytes_for_the_same_run() -> None:
     assert page(slides_trace()) == page(slides_trace())
 
 
-def test_changes_by_hand_and_the_honesty_gate_are_told() -> None:
+def test_changes_by_hand_and_the_honesty_gate_are_shown() -> None:
     found = slides_trace()
     record = record_of(page(found))
     assert record["changes"] == ""

@@ -121,8 +121,8 @@ def test_a_model_is_served_under_any_name(name: str) -> None:
     desk = Desk(Models([Offer(name, slides_model(), SENTENCES)], device="cpu"))
     with served(desk) as page:
         assert page.get("api/models").json()["models"][0]["name"] == name
-        told = page.overview(name)
-        assert told["asked"]["model"] == name
+        found = page.overview(name)
+        assert found["asked"]["model"] == name
         for what in ("vocabulary", "weights"):
             answer = page.client.get(f"/{TOKEN}/api/models/{quote(name, safe='')}/{what}")
             assert answer.status_code == 200, answer.text
@@ -213,8 +213,8 @@ def test_any_request_is_answered_in_a_sentence_and_in_time(
     assert b"Traceback" not in answer
     assert b'File "' not in answer
     if status >= 400 and method != "HEAD":
-        told = json.loads(answer)["error"]
-        assert set(told) == {"text", "wanted", "got", "do"}
+        record = json.loads(answer)["error"]
+        assert set(record) == {"text", "wanted", "got", "do"}
         assert len(answer) < 5000
 
 
@@ -273,8 +273,8 @@ def test_fifty_clients_at_once_are_all_answered() -> None:
             overview = json.loads(ask("api/runs", {"model": "slides", "texts": [" ".join(words)]}))
             for step in range(10):
                 asked = f"api/runs/{overview['run']}/explain?name={ATTENTION}.weights&cell=0,{step % 2},{step % 5},1"
-                told = json.loads(ask(asked))
-                assert abs(told["recomputed"] - told["value"]) < 1e-5
+                record = json.loads(ask(asked))
+                assert abs(record["recomputed"] - record["value"]) < 1e-5
         except Exception as error:
             failed.append(f"{number}: {error!r}")
 

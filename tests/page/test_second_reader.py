@@ -1,4 +1,4 @@
-"""What a second reader who had been told nothing stumbled over on ten other screens; see test_told_plainly.py."""
+"""What a second reader without an introduction stumbled over on ten other screens; see test_plain_sentences.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glassformer.bundled.texts import slides
 from glassformer.look.summaries.head_measures import MEASURES, measure, same_word
 from tests.look.rows import row_named
 from tests.page.test_browser import number_at
-from tests.page.test_told_plainly import number
+from tests.page.test_plain_sentences import number
 from tests.page.watched import reach, turn, until, watched
 
 if TYPE_CHECKING:
@@ -70,25 +70,23 @@ def test_what_joins_all_heads_is_of_none(window: Page, demo_page: Path, demo: Tr
         )
         window.locator("main .headline").wait_for()
         path = window.locator(".crumbs").inner_text()
-        told = window.locator("main .headline").inner_text()
+        found = window.locator("main .headline").inner_text()
         assert ("head 0" in path) is own
-        assert told.rstrip().endswith("See its head") is own
-        assert (f"all {heads} heads mixed" in told) is not own
+        assert found.rstrip().endswith("See its head") is own
+        assert (f"all {heads} heads mixed" in found) is not own
 
 
-def test_a_weight_stands_beside_an_even_share(window: Page, shorter: Path, padded: Trace) -> None:
+def test_a_weight_is_compared_with_an_even_share(window: Page, shorter: Path, padded: Trace) -> None:
     """Of the tokens that may be looked at, padding left out: in words, in the headline, and in the formula."""
     weights = padded[WEIGHTS][1, 0, 2]
     open_to = int((weights > 0).sum())
     assert open_to < len(weights)
-    told_by_name = torch.tensor(
-        [word != "[MASK]" for word in padded.words.inputs[1]] + [False] * (len(weights) - open_to)
-    )
-    least = int(torch.where(told_by_name, weights, torch.inf).argmin())
+    is_named = torch.tensor([word != "[MASK]" for word in padded.words.inputs[1]] + [False] * (len(weights) - open_to))
+    least = int(torch.where(is_named, weights, torch.inf).argmin())
     reach(window, shorter, f"level=head&tensor={WEIGHTS}&cell=1,0,2,{least}&sentence=1")
     window.locator(".inspector .formula").wait_for()
-    told = window.locator(".inspector").inner_text()
-    assert f"an even share is 1 of {open_to}, {100 / open_to:.1f} %" in told
+    found = window.locator(".inspector").inner_text()
+    assert f"an even share is 1 of {open_to}, {100 / open_to:.1f} %" in found
     assert f"an even share is 1 of {open_to}" in window.locator(".answered").inner_text()
     fraction = window.locator(".inspector .formula mfrac").first
     above, *below = fraction.locator("munder").evaluate_all("all => all.map(each => each.textContent)")
@@ -140,7 +138,7 @@ def test_the_pair_in_hand_has_both_its_numbers(window: Page, demo_page: Path, de
     assert f"1 of {int(wanted.allowed[1].sum())}" in window.locator(".pair-in-hand").inner_text()
 
 
-def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) -> None:
+def test_a_turned_pair_is_shown_with_its_numbers(window: Page, tmp_path: Path) -> None:
     row = row_named("llama")
     inputs, decoder_inputs = row.batch(padding="none")
     run = trace(row.model(dtype=torch.float32), inputs, decoder_inputs, keep="*")
@@ -150,15 +148,15 @@ def test_a_turned_pair_is_told_with_its_numbers(window: Page, tmp_path: Path) ->
     half = run[name].shape[-1] // 2
     at = ",".join(map(str, cell))
     reach(window, tmp_path / "page.html", f"level=tensor&picture=angles&tensor={name}&cell={at}")
-    told = window.locator(".worked")
-    told.wait_for()
-    text = told.inner_text()
+    found = window.locator(".worked")
+    found.wait_for()
+    text = found.inner_text()
     assert f"head {head}, position {token}" in text
     for each in (channel, channel + half):
-        shown = told.locator(f"b[data-channel='{each}']").inner_text()
+        shown = found.locator(f"b[data-channel='{each}']").inner_text()
         assert number(shown) == pytest.approx(float(run[name][sentence, head, token, each]), abs=6e-4)
     times, rate = re.findall(r"Turned by (\d+) × ([\d.]+)", text)[0]
-    angle = float(told.get_attribute("data-worked") or "nan")
+    angle = float(found.get_attribute("data-worked") or "nan")
     assert int(times) * float(rate) == pytest.approx(angle, abs=2e-5 * token)
     assert "whole turn" not in text or abs(angle) > 6.28
 
@@ -207,8 +205,8 @@ def test_the_places_of_an_answer_are_numbered(window: Page, student: Trace, stud
     note = window.locator("main > .label").inner_text()
     assert "✓: the token that comes next in the text" in note
     assert ("The last 4 of" in note) is (len(tokens) > 4)
-    told = window.locator("main .small-answer").inner_text()
-    assert f"Of the target’s {len(tokens) - 1} tokens after its first" in told
+    found = window.locator("main .small-answer").inner_text()
+    assert f"Of the target’s {len(tokens) - 1} tokens after its first" in found
 
 
 @pytest.mark.parametrize(("word", "red"), [("3", False), ("2", True)])

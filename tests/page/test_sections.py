@@ -1,4 +1,4 @@
-"""What a page is told beside the tensors: by a server that works it out, and inside an exported page."""
+"""What a page gets besides the tensors: from a server that computes it, and inside an exported page."""
 
 import json
 from typing import Any
@@ -24,8 +24,8 @@ def run() -> Trace:
 
 
 def test_an_exported_page_carries_the_sections_it_is_given(run: Trace) -> None:
-    told: dict[str, Any] = {"rows": [1, 0.5], "text": "<b> é"}
-    assert json.loads(blocks(page(run, sections={"made": told}))["section-made"]) == told
+    stated: dict[str, Any] = {"rows": [1, 0.5], "text": "<b> é"}
+    assert json.loads(blocks(page(run, sections={"made": stated}))["section-made"]) == stated
     assert not [name for name in blocks(page(run)) if name.startswith("section-")]
 
 
@@ -45,7 +45,7 @@ def test_every_family_has_each_section_or_says_why_not(name: str) -> None:
         set(found) == set(sections.CARRIED) == set(sections.MAKERS) - {gradients.NAME, "shuffled", *sections.INTEGRATED}
     )
     json.dumps(found, allow_nan=False)
-    missing = {section for section, told in found.items() if "reason" in told}
+    missing = {section for section, each in found.items() if "reason" in each}
     assert missing == ({"lens"} if name.startswith("bert, ") else set()) | ({"attributions"} & missing)
     assert ("attributions" in missing) == (name == "bert, pooler alone")
 
@@ -54,13 +54,13 @@ def test_sections_are_what_the_functions_give() -> None:
     row = row_named("t5")
     inputs, decoder_inputs = row.batch(padding="right")
     run = trace(row.model(), inputs, decoder_inputs)
-    told = sections.sections_of(run)
+    found = sections.sections_of(run)
     lens = logit_lens(run)
-    for place in told["lens"]["places"]:
+    for place in found["lens"]["places"]:
         at = lens.places.index((place["at"]["sentence"], place["at"]["token"]))
         assert [layer["rank"] for layer in place["layers"]] == lens.rank[:, at].tolist()
         assert place["layers"][-1]["top"][0] == place["answer"]
-    for each in told["attributions"]["goals"]:
+    for each in found["attributions"]["goals"]:
         total = each["constant"] + sum(part["value"] for part in each["added"])
         assert total == pytest.approx(each["value"], abs=1e-4)  # five digits of each part are sent
         assert all(
@@ -69,7 +69,7 @@ def test_sections_are_what_the_functions_give() -> None:
     way = sections.INTEGRATED["integrated-1"](run)
     shares_of = sum(sum(side) for side in way["shares"].values())
     assert way["value"] - way["baseline"] == pytest.approx(shares_of + way["missing"], abs=1e-4)
-    goal = told["attributions"]["goals"][1]
+    goal = found["attributions"]["goals"][1]
     cell = ",".join(f"{axis}={index}" for axis, index in zip(run.axes(goal["name"]), goal["cell"], strict=True))
     mine = attributions(run, f"{goal['name']}[{cell}]")
     assert [each["side"] for each in goal["of"]] == ["inputs", "decoder_inputs"]
@@ -77,17 +77,17 @@ def test_sections_are_what_the_functions_give() -> None:
         assert each["product"] == pytest.approx(expected.product[goal["sentence"]].tolist(), rel=1e-4, abs=1e-9)
 
 
-def test_what_is_lost_is_told_of_the_model_and_of_no_model_that_reads_nothing_new(
+def test_what_is_lost_is_sent_of_the_model_and_of_no_model_that_reads_nothing_new(
     run: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(summed, "LIVE_TEXTS", 2)
     model = load("en-fr")
-    told = sections.MODEL_MAKERS["importance"](model)
-    assert told is sections.MODEL_MAKERS["importance"](model)  # measured once
+    found = sections.MODEL_MAKERS["importance"](model)
+    assert found is sections.MODEL_MAKERS["importance"](model)  # measured once
     expected = head_importance(model, [one for one, _ in held_out()[:2]], [two for _, two in held_out()[:2]])
-    assert (told["measure"], told["rows"], told["scored"]) == (expected.measure, 2, expected.scored)
-    for row, head in zip(told["heads"], expected.heads, strict=True):
+    assert (found["measure"], found["rows"], found["scored"]) == (expected.measure, 2, expected.scored)
+    for row, head in zip(found["heads"], expected.heads, strict=True):
         assert (row["attention"], row["head"]) == (head.attention, head.head)
         assert row["difference"] == pytest.approx(head.difference, rel=1e-5, abs=1e-9)
-    json.dumps(told, allow_nan=False)
+    json.dumps(found, allow_nan=False)
     assert "no text that it has not learned from" in sections.MODEL_MAKERS["importance"](load(slides_model()))["reason"]

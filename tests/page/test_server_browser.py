@@ -79,9 +79,7 @@ def test_a_number_of_the_live_page_is_that_of_the_trace(
 
 @pytest.mark.long
 @pytest.mark.parametrize("whole", [True, False])
-def test_the_tour_of_a_live_page_is_told_in_its_numbers(
-    window: Page, whole: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tour_of_a_live_page_has_its_numbers(window: Page, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not whole:
         monkeypatch.setattr(overview, "MOST_WHOLE", 100)
     desk = desk_of()
@@ -100,14 +98,14 @@ def test_the_tour_of_a_live_page_is_told_in_its_numbers(
             window.wait_for_selector(f'.tour h2:has-text("step {step} of")')
             shown = window.locator(".tour a[data-shown]").first
             shown.wait_for()
-            # All of it at once: the step may still be told anew.
-            name, index, told = shown.evaluate("({ dataset }) => [dataset.shown, dataset.at, dataset.value]")
-            assert float(told) == float(run.trace[name][tuple(map(int, index.split(",")))])
+            # All of it at once: the step may still be written anew.
+            name, index, found = shown.evaluate("({ dataset }) => [dataset.shown, dataset.at, dataset.value]")
+            assert float(found) == float(run.trace[name][tuple(map(int, index.split(",")))])
         window.goto("about:blank")
 
 
-def test_every_step_of_a_run_that_is_not_sent_whole_is_told(window: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step opens what it tells of, also when nothing else on the page has opened it."""
+def test_every_step_of_a_run_that_is_not_sent_whole_is_shown(window: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step opens what it is about, also when nothing else on the page has opened it."""
     monkeypatch.setattr(overview, "MOST_WHOLE", 100)
     with serving(desk_of()) as address:
         window.goto(f"{address}#tour=1")

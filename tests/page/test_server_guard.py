@@ -105,12 +105,12 @@ def test_what_comes_with_the_page_is_what_the_page_would_ask_for_and_no_script()
     desk.begin(start)
     with served(desk, start) as page:
         text = page.get("").text
-        told = dict(re.findall(r'<script type="application/json" id="(\w+)">([^<]*)</script>', text))
+        found = dict(re.findall(r'<script type="application/json" id="(\w+)">([^<]*)</script>', text))
         ((block, numbers),) = re.findall(
             r'<script type="application/octet-stream" id="(\w+)">([\w+/=]*)</script>', text
         )
-        assert text.count("<script") == text.count("</script") == 2 + len(told)
-        sent = {**told, block: base64.b64decode(numbers)}
+        assert text.count("<script") == text.count("</script") == 2 + len(found)
+        sent = {**found, block: base64.b64decode(numbers)}
         assert set(sent) == {"models", "run", "vocabulary", "numbers"}
         assert json.loads(sent["models"]) == page.get("api/models").json()
         assert json.loads(sent["run"]) == page.post(start.model_dump_json()).json()
@@ -262,7 +262,7 @@ def test_so_many_at_once_and_no_more() -> None:
     run(scene())
 
 
-def test_an_error_of_ours_is_told_in_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_of_ours_is_reported_in_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
     async def broken(scope: Scope, receive: Receive, send: Send) -> None:
         raise ZeroDivisionError
 

@@ -1,4 +1,4 @@
-"""What the server tells of a run is what the trace holds: sizes, parts, pictures, heads, explanations."""
+"""What the server sends of a run is what the trace holds: sizes, parts, pictures, heads, explanations."""
 
 import itertools
 import json
@@ -45,18 +45,18 @@ def asked_trace(page: Page, model: str, texts: tuple[str, ...]) -> tuple[str, Tr
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", ALL, ids=str)
 @pytest.mark.parametrize("padding", ["none", "uneven"])
-def test_sizes_are_told_before_anything_is_computed(row: Row, padding: str) -> None:
+def test_sizes_are_known_before_anything_is_computed(row: Row, padding: str) -> None:
     inputs, decoder_inputs = row.batch(padding="none" if padding == "none" else "uneven")
     found = trace(row.model(), inputs, decoder_inputs)
-    told = shapes(found)
-    assert list(told) == list(found)
+    stated = shapes(found)
+    assert list(stated) == list(found)
     for name, tensor in found.items():
         axes = found.described(name, tensor)
         whole = tuple(axes.shared.get(axis, size) for axis, size in zip(axes.names, axes.sizes, strict=True))
         # A tensor that is the same for all sentences is stored once without being called shared where it is no mask.
-        assert all(size in (1, other) for size, other in zip(tensor.shape, told[name], strict=True)), name
-        assert len(whole) == len(told[name])
-        differs = [axis for axis, one, two in zip(axes.names, whole, told[name], strict=True) if one != two]
+        assert all(size in (1, other) for size, other in zip(tensor.shape, stated[name], strict=True)), name
+        assert len(whole) == len(stated[name])
+        differs = [axis for axis, one, two in zip(axes.names, whole, stated[name], strict=True) if one != two]
         assert set(differs) <= {"sentence"}, name
 
 
@@ -64,39 +64,39 @@ def test_sizes_are_told_before_anything_is_computed(row: Row, padding: str) -> N
 
 
 def test_the_overview_is_the_record_of_the_trace(page: Page) -> None:
-    told = page.overview()
+    stated = page.overview()
     _, found = asked_trace(page, "slides", SENTENCES)
-    assert [formula["name"] for formula in told["formulas"]] == list(found)
-    assert told["words"]["inputs"] == [text.split() for text in SENTENCES]
-    assert told["words"]["vocabulary"] == []
+    assert [formula["name"] for formula in stated["formulas"]] == list(found)
+    assert stated["words"]["inputs"] == [text.split() for text in SENTENCES]
+    assert stated["words"]["vocabulary"] == []
     assert page.get("api/models/slides/vocabulary").json() == list(found.words.vocabulary)
-    assert told["attentions"] == {ATTENTION: 2}
-    assert told["shapes"][f"{ATTENTION}.weights"] == [3, 2, 5, 5]
-    assert (told["whole"], told["whole_weights"], told["left_out"], told["honesty"]) == (True, True, {}, None)
-    for text, spans in zip(SENTENCES, told["spans"]["inputs"], strict=True):
+    assert stated["attentions"] == {ATTENTION: 2}
+    assert stated["shapes"][f"{ATTENTION}.weights"] == [3, 2, 5, 5]
+    assert (stated["whole"], stated["whole_weights"], stated["left_out"], stated["honesty"]) == (True, True, {}, None)
+    for text, spans in zip(SENTENCES, stated["spans"]["inputs"], strict=True):
         assert [text[start:end] for _, start, end in spans] == text.split()
-    assert told["spans"]["decoder_inputs"] is None
+    assert stated["spans"]["decoder_inputs"] is None
 
 
 def test_spans_of_pairs_lead_into_both_texts(page: Page) -> None:
     first, second = "She likes the summer", "He loves to cook"
-    told = page.overview("small", (first,), seconds=(second,))
-    (spans,) = told["spans"]["inputs"]
-    assert len(spans) == len(told["words"]["inputs"][0])
+    found = page.overview("small", (first,), seconds=(second,))
+    (spans,) = found["spans"]["inputs"]
+    assert len(spans) == len(found["words"]["inputs"][0])
     kinds = [None if span is None else span[0] for span in spans]
     assert [kind for kind, _ in itertools.groupby(kinds)] == [None, 0, None, 1, None]
     texts = (first, second)
-    for span, word in zip(spans, told["words"]["inputs"][0], strict=True):
+    for span, word in zip(spans, found["words"]["inputs"][0], strict=True):
         if span is not None:
             assert texts[span[0]][span[1] : span[2]].casefold() == word.removeprefix("##")
 
 
 def test_the_honesty_gate_is_measured_when_it_is_asked_for(page: Page) -> None:
     key, found = asked_trace(page, "slides", SENTENCES)
-    told = page.get(f"api/runs/{key}/honesty").json()
-    assert told["holds"] is True
-    assert told["watched"] == found.honesty.watched
-    assert told["text"] == str(found.honesty)
+    stated = page.get(f"api/runs/{key}/honesty").json()
+    assert stated["holds"] is True
+    assert stated["watched"] == found.honesty.watched
+    assert stated["text"] == str(found.honesty)
 
 
 def test_a_small_run_and_small_weights_come_whole(page: Page) -> None:
@@ -115,19 +115,19 @@ def test_a_small_run_and_small_weights_come_whole(page: Page) -> None:
 def test_a_large_run_comes_in_parts(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (overview, pictures):
         monkeypatch.setattr(module, "MOST_WHOLE", 100)
-    told = page.overview("slides", SENTENCES[:2])
-    assert (told["whole"], told["whole_weights"]) == (False, False)
-    page.error(page.get(f"api/runs/{told['run']}/numbers"), 413)
+    found = page.overview("slides", SENTENCES[:2])
+    assert (found["whole"], found["whole_weights"]) == (False, False)
+    page.error(page.get(f"api/runs/{found['run']}/numbers"), 413)
     page.error(page.get("api/models/slides/weights"), 413)
     name = f"{ATTENTION}.weights"
-    sent = page.tensors(f"api/runs/{told['run']}/tensor", name=name)["numbers"]
-    assert torch.equal(sent, page.desk.trace(told["run"])[name])
+    sent = page.tensors(f"api/runs/{found['run']}/tensor", name=name)["numbers"]
+    assert torch.equal(sent, page.desk.trace(found["run"])[name])
     monkeypatch.setattr(pictures, "MOST_NUMBERS", 99)
-    assert "99" in page.error(page.get(f"api/runs/{told['run']}/tensor", name=name), 413)["wanted"]
+    assert "99" in page.error(page.get(f"api/runs/{found['run']}/tensor", name=name), 413)["wanted"]
     monkeypatch.setattr(pictures, "MOST_DOTS", 99)
-    assert "99" in page.error(page.get(f"api/runs/{told['run']}/picture", name=name), 413)["wanted"]
-    assert "99" in page.error(page.get(f"api/runs/{told['run']}/pictures", names=name), 413)["wanted"]
-    page.desk.forget(told["run"])
+    assert "99" in page.error(page.get(f"api/runs/{found['run']}/picture", name=name), 413)["wanted"]
+    assert "99" in page.error(page.get(f"api/runs/{found['run']}/pictures", names=name), 413)["wanted"]
+    page.desk.forget(found["run"])
 
 
 # --------------------------------------------------------------------------- parts and pictures
@@ -161,8 +161,8 @@ def test_what_is_shared_by_heads_is_asked_for_by_any_head(page: Page) -> None:
     assert found.described(name).shared["head"] == 2
     one, two = (page.tensors(f"api/runs/{key}/tensor", name=name, part=f"0,{head}")["numbers"] for head in (0, 1))
     assert torch.equal(one, two)
-    told = page.get(f"api/runs/{key}/explain", name=name, cell="2,1,4,3").json()
-    assert told["value"] == float(found[name][2, 0, 0, 3])
+    stated = page.get(f"api/runs/{key}/explain", name=name, cell="2,1,4,3").json()
+    assert stated["value"] == float(found[name][2, 0, 0, 3])
 
 
 WRONG_PARTS = [
@@ -299,7 +299,7 @@ def test_several_tensors_are_drawn_in_one_answer(page: Page) -> None:
 
 
 def header_and_tensors(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """A safetensors file; the order of what is told beside the tensors is not fixed."""
+    """A safetensors file; the order of what comes with the tensors is not fixed."""
     header: dict[str, Any] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return header, load(data)
 
@@ -320,9 +320,9 @@ def test_what_is_worked_out_before_it_is_asked_for_is_the_same(page: Page) -> No
 def test_the_largest_numbers_stand_in_their_order_with_their_places(page: Page) -> None:
     key, found = asked_trace(page, "small", ("She likes the [MASK] better.",))
     row = found["head.probabilities"][0].tolist()
-    told = page.get(f"api/runs/{key}/largest", name="head.probabilities", part="0", count=4).json()
+    stated = page.get(f"api/runs/{key}/largest", name="head.probabilities", part="0", count=4).json()
     expected = sorted(range(len(row)), key=lambda place: (-row[place], place))[:4]
-    assert told == {"places": expected, "values": [row[place] for place in expected]}
+    assert stated == {"places": expected, "values": [row[place] for place in expected]}
     page.error(page.get(f"api/runs/{key}/largest", name="head.probabilities", part="9"), 404)
     page.error(page.get(f"api/runs/{key}/largest", name="head.probabilities", count=0), 400)
     assert ranked(torch.tensor([1.0, 3.0, 3.0, 3.0]), 2) == ([1, 2], [3.0, 3.0])
@@ -345,14 +345,14 @@ def test_a_number_is_explained_as_the_trace_explains_it(page: Page) -> None:
         key, found = asked_trace(page, model, texts)
         for name, tensor in found.items():
             cell = [rng.randrange(size) for size in tensor.shape]
-            told = page.get(f"api/runs/{key}/explain", name=name, cell=",".join(map(str, cell))).json()
+            stated = page.get(f"api/runs/{key}/explain", name=name, cell=",".join(map(str, cell))).json()
             expected = found.explain(name, dict(zip(found.axes(name), cell, strict=True)))
-            assert float(told["value"]) == expected.value, name
-            assert float(told["recomputed"]) == expected.recomputed
-            assert float(told["error"]) == expected.error <= 1e-5
-            assert told["quantities"] == pytest.approx(dict(expected.quantities), abs=0)
-            assert len(told["terms"]) + told["left"]["count"] == len(expected.terms)
-            for term, other in zip(told["terms"], expected.largest(answers.MOST_TERMS)[0], strict=True):
+            assert float(stated["value"]) == expected.value, name
+            assert float(stated["recomputed"]) == expected.recomputed
+            assert float(stated["error"]) == expected.error <= 1e-5
+            assert stated["quantities"] == pytest.approx(dict(expected.quantities), abs=0)
+            assert len(stated["terms"]) + stated["left"]["count"] == len(expected.terms)
+            for term, other in zip(stated["terms"], expected.largest(answers.MOST_TERMS)[0], strict=True):
                 assert (term["what"], float(term["value"]), term["added"]) == (other.what, other.value, other.added)
                 for (name_, index, value), reference in zip(term["factors"], other.factors, strict=True):
                     assert (name_, index, float(value)) == (
@@ -394,20 +394,20 @@ def test_of_a_long_sum_the_largest_terms_are_sent(page: Page, monkeypatch: pytes
     monkeypatch.setattr(answers, "MOST_TERMS", 4)
     key, found = asked_trace(page, "slides", SENTENCES)
     expected = found.explain("head.probabilities", {"place": 1, "vocabulary": 2})
-    told = page.get(f"api/runs/{key}/explain", name="head.probabilities", cell="1,2").json()
+    stated = page.get(f"api/runs/{key}/explain", name="head.probabilities", cell="1,2").json()
     kept, left, rest = expected.largest(4)
-    assert [term["what"] for term in told["terms"]] == [term.what for term in kept]
-    assert told["left"]["count"] == left
-    assert told["left"]["sum"] == pytest.approx(rest, rel=1e-12)
-    assert told["recomputed"] == expected.recomputed
+    assert [term["what"] for term in stated["terms"]] == [term.what for term in kept]
+    assert stated["left"]["count"] == left
+    assert stated["left"]["sum"] == pytest.approx(rest, rel=1e-12)
+    assert stated["recomputed"] == expected.recomputed
 
 
 def test_a_weight_and_a_fact_are_given(page: Page) -> None:
     key, found = asked_trace(page, "slides", SENTENCES)
     for name, cell in (("parameters.encoder.embed.word.weight", "3,4"), ("inputs.ids", "0,3")):
-        told = page.get(f"api/runs/{key}/explain", name=name, cell=cell).json()
+        stated = page.get(f"api/runs/{key}/explain", name=name, cell=cell).json()
         at = tuple(map(int, cell.split(",")))
-        assert (told["value"], told["terms"], told["recomputed"]) == (float(found.tensor(name)[at]), [], None)
+        assert (stated["value"], stated["terms"], stated["recomputed"]) == (float(found.tensor(name)[at]), [], None)
 
 
 WRONG_CELLS = [("0", 404), ("0,0,0,0,0", 404), ("3,0,0,0", 404), ("0,2,0,0", 404), ("0,0,0,5", 404), ("", 404)]
@@ -421,5 +421,5 @@ def test_cells_that_are_none_are_refused(page: Page, cell: str, status: int) -> 
 
 
 def test_numbers_that_json_lacks_are_words(tmp_path: Path) -> None:
-    told = as_json({"a": [math.inf, -math.inf, math.nan, 1.5], "b": (True, None, "x", 3)})
-    assert told == {"a": ["Infinity", "-Infinity", "NaN", 1.5], "b": [True, None, "x", 3]}
+    found = as_json({"a": [math.inf, -math.inf, math.nan, 1.5], "b": (True, None, "x", 3)})
+    assert found == {"a": ["Infinity", "-Infinity", "NaN", 1.5], "b": [True, None, "x", 3]}

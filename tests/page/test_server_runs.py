@@ -39,25 +39,25 @@ def page(folder: Path) -> Iterator[Page]:
         yield page
 
 
-def test_the_page_is_told_what_it_can_choose_and_where_it_starts(page: Page, folder: Path) -> None:
+def test_the_page_gets_what_it_can_choose_and_where_it_starts(page: Page, folder: Path) -> None:
     answer = page.get("api/models")
-    told = answer.json()
-    assert [offer["name"] for offer in told["models"]] == ["slides", "small"]
-    assert told["start"] == json.loads(SLIDES.model_dump_json())
+    found = answer.json()
+    assert [offer["name"] for offer in found["models"]] == ["slides", "small"]
+    assert found["start"] == json.loads(SLIDES.model_dump_json())
     assert str(folder.parent) not in answer.text
-    assert page.post(told["start"]).status_code == 200
+    assert page.post(found["start"]).status_code == 200
 
 
-def test_a_run_is_told_without_what_it_has_in_common_with_the_one_that_is_known(page: Page) -> None:
+def test_a_run_is_sent_without_what_it_has_in_common_with_the_one_that_is_known(page: Page) -> None:
     def asked(like: str, model: str, *texts: str) -> dict[str, Any]:
         body = json.dumps({"model": model, "texts": texts})
         return dict(page.client.post(f"/a-token/api/runs?like={like}", content=body, headers=page.headers).json())
 
     known, whole = page.overview("slides", SENTENCES[:1]), page.overview("slides", SENTENCES[1:2])
-    told = asked(known["run"], "slides", SENTENCES[1])
-    assert told.pop("like") == known["run"]
-    assert "formulas" not in told
-    assert known | told == whole
+    found = asked(known["run"], "slides", SENTENCES[1])
+    assert found.pop("like") == known["run"]
+    assert "formulas" not in found
+    assert known | found == whole
     # Other formulas hold without a masked word, another model has others, and a run that is gone is known to nobody.
     assert asked(known["run"], "slides", "She likes the summer better")["formulas"]
     assert asked(known["run"], "small", TEXTS[0])["formulas"]
@@ -90,32 +90,32 @@ STEPS: list[tuple[dict[str, Any], Any]] = [
 
 @pytest.mark.parametrize(("step", "intervention"), STEPS, ids=str)
 def test_changes_by_hand_are_those_of_python(page: Page, step: dict[str, Any], intervention: Any) -> None:
-    told = page.overview("slides", SENTENCES[:1], steps=[step])
+    found = page.overview("slides", SENTENCES[:1], steps=[step])
     expected = Model.of(page.desk.models["slides"]).trace([SENTENCES[0]], interventions=[intervention])
-    assert told["changes"] == expected.python
-    sent = page.tensors(f"api/runs/{told['run']}/numbers")
+    assert found["changes"] == expected.python
+    sent = page.tensors(f"api/runs/{found['run']}/numbers")
     for name, tensor in expected.items():
         assert torch.equal(sent[name].to(tensor.dtype), tensor), name
-    assert page.get(f"api/runs/{told['run']}/honesty").json()["before_changes"] is False
+    assert page.get(f"api/runs/{found['run']}/honesty").json()["before_changes"] is False
 
 
 def test_words_are_changed_and_masked(page: Page) -> None:
     steps = [{"kind": "change_word", "token": "summer", "id": "cook"}, {"kind": "mask_word", "token": 4}]
-    told = page.overview("slides", SENTENCES[:1], steps=steps)
-    assert told["words"]["inputs"] == [["She", "[MASK]", "[MASK]", "cook", "[MASK]"]]
-    assert [0, 4, "better"] in told["words"]["answers"]
+    found = page.overview("slides", SENTENCES[:1], steps=steps)
+    assert found["words"]["inputs"] == [["She", "[MASK]", "[MASK]", "cook", "[MASK]"]]
+    assert [0, 4, "better"] in found["words"]["answers"]
 
 
 def test_numbers_of_another_run_are_put_in(page: Page) -> None:
     other = page.overview("slides", SENTENCES[1:2])
     name = f"{ATTENTION}.weights"
-    told = page.overview("slides", SENTENCES[:1], steps=[{"kind": "patch", "where": name, "run": other["run"]}])
-    weights = page.tensors(f"api/runs/{told['run']}/tensor", name=name)["numbers"]
+    found = page.overview("slides", SENTENCES[:1], steps=[{"kind": "patch", "where": name, "run": other["run"]}])
+    weights = page.tensors(f"api/runs/{found['run']}/tensor", name=name)["numbers"]
     assert torch.equal(weights, page.desk.trace(other["run"])[name])
     python = Model.of(page.desk.models["slides"]).trace(
         [SENTENCES[0]], interventions=[patch(page.desk.trace(other["run"]), name)]
     )
-    assert torch.equal(page.desk.trace(told["run"])["head.logits"], python["head.logits"])
+    assert torch.equal(page.desk.trace(found["run"])["head.logits"], python["head.logits"])
 
 
 # --------------------------------------------------------------------------- few are kept

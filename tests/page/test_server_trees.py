@@ -47,12 +47,12 @@ def test_a_page_gets_the_tree_of_python(page: Page) -> None:
     for more in ({}, {"beams": 2}, {"beams": 3, "length_penalty": 2.0}, {"sample": True, "seed": 4, "top_p": 0.9}):
         answer = grow(page, {**ASKED, **more})
         assert answer.status_code == 200, answer.text
-        told = answer.json()
+        found = answer.json()
         if not more:
             expected = model.search_tree(TEXT).to_dict()
-            assert told == json.loads(json.dumps(expected))
-        assert told["settings"]["method"] == ("sample" if "sample" in more else "beam")
-        assert told["settings"]["beams"] == more.get("beams", 1 if "sample" in more else 5)
+            assert found == json.loads(json.dumps(expected))
+        assert found["settings"]["method"] == ("sample" if "sample" in more else "beam")
+        assert found["settings"]["beams"] == more.get("beams", 1 if "sample" in more else 5)
         assert grow(page, {**ASKED, **more}).content == answer.content
 
 
@@ -60,10 +60,10 @@ def test_a_node_of_a_tree_is_run_by_its_tokens(page: Page) -> None:
     tree = gf.load("en-fr").search_tree(TEXT)
     lost = next(node for node in tree.nodes if node.fate == "below" and node.step == 2)
     ids = tree.decoder_ids(lost)
-    told = page.overview("en-fr", (TEXT,), target_ids=[list(ids)])
-    assert page.desk.trace(told["run"]).facts["decoder_inputs.ids"].tolist() == [list(ids)]
-    assert told["editing"]["target_ids"] == [list(ids)]
-    assert told["run"] != page.overview("en-fr", (TEXT,))["run"]
+    found = page.overview("en-fr", (TEXT,), target_ids=[list(ids)])
+    assert page.desk.trace(found["run"]).facts["decoder_inputs.ids"].tolist() == [list(ids)]
+    assert found["editing"]["target_ids"] == [list(ids)]
+    assert found["run"] != page.overview("en-fr", (TEXT,))["run"]
 
 
 def test_a_text_is_rewritten_from_one_of_its_words(page: Page) -> None:

@@ -29,7 +29,7 @@ def test_several_numbers_in_one_answer_are_those_of_single_ones(page: Page, key:
     together = page.get(f"api/runs/{key}/explained", numbers=numbers).json()
     alone = [page.get(f"api/runs/{key}/explain", name=name, cell=cell).json() for name, cell in CELLS.items()]
     assert together == alone
-    assert [told["name"] for told in together] == [*CELLS]
+    assert [each["name"] for each in together] == [*CELLS]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_what_was_used_least_recently_is_forgotten_and_an_error_is_not_kept() ->
     assert kept.working == {}
 
 
-def test_texts_beside_a_page_are_read_once(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {name: page.get(f"api/{name}").json() for name in texts_of_page()}
-    assert {*told} == {"tour", "pictures", "quiz"}
+def test_texts_sent_with_a_page_are_read_once(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    stated = {name: page.get(f"api/{name}").json() for name in texts_of_page()}
+    assert {*stated} == {"tour", "pictures", "quiz"}
     monkeypatch.setattr("glassformer.page.tour._read", lambda name: pytest.fail(f"{name} was read again"))
-    assert page.get("api/quiz").json() == told["quiz"]
+    assert page.get("api/quiz").json() == stated["quiz"]

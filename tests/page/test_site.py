@@ -232,9 +232,9 @@ def test_a_list_that_was_changed_by_hand_deletes_nothing_elsewhere(quick: list[O
     folder = tmp_path / "site"
     publish(folder, quick[:1])
     (tmp_path / "kept.txt").write_text("kept")
-    told = json.loads((folder / LIST).read_text())
-    told["files"] += ["../kept.txt", "/etc/hostname", "", 3]
-    (folder / LIST).write_text(json.dumps(told))
+    record = json.loads((folder / LIST).read_text())
+    record["files"] += ["../kept.txt", "/etc/hostname", "", 3]
+    (folder / LIST).write_text(json.dumps(record))
     assert all("/" not in name for name in files_of(folder) or ())
     publish(folder, quick[:1])
     assert (tmp_path / "kept.txt").read_text() == "kept"
@@ -262,10 +262,10 @@ def test_a_site_opens_from_disk_and_asks_for_nothing_elsewhere(browser: Browser,
         # The whole model begins with what each block adds to the answer.
         turn(page, "level=model", anew=False)
         until(page, "document.querySelectorAll('.steps a').length > 0")
-        told = page.evaluate("[...document.querySelectorAll('.steps a')].map((step) => +step.dataset.probability)")
+        found = page.evaluate("[...document.querySelectorAll('.steps a')].map((step) => +step.dataset.probability)")
         lens = gf.logit_lens(demo)
         assert lens.places[0][0] == 0
-        assert told == pytest.approx(lens.answer_probability[:, 0].tolist(), rel=1e-5)  # six digits are sent
+        assert found == pytest.approx(lens.answer_probability[:, 0].tolist(), rel=1e-5)  # six digits are sent
         page.goto(host.as_uri())
         frame = page.frame_locator("iframe")
         frame.locator("main[data-level=number]").wait_for()

@@ -202,7 +202,7 @@ def test_a_part_of_the_text_is_measured_by_what_goes_there(
         " Number(row.querySelector(`[data-measure=${name}]`).dataset.value))])"
     )
     assert len(rows) == 18
-    for name, *told in rows:
+    for name, *each in rows:
         attention, head = name.split(" ")
         part = weights_of(found, attention)[0, int(head)][np.ix_(words, words)]
         mass = part.sum(-1)
@@ -215,7 +215,7 @@ def test_a_part_of_the_text_is_measured_by_what_goes_there(
             (part * apart).sum() / mass.sum(),
             1 / len(words),
         ]
-        np.testing.assert_allclose(told, expected, atol=2e-6)
+        np.testing.assert_allclose(each, expected, atol=2e-6)
     # The same choice holds at the head's own level.
     opened.locator("canvas").first.focus()
     opened.keyboard.press("Home")
@@ -234,25 +234,25 @@ def test_of_a_pair_only_what_one_sentence_gives_the_other_is_measured(opened: Pa
     rows = opened.locator("tr[data-head]").evaluate_all(
         "rows => rows.map(row => [row.dataset.head, Number(row.querySelector('[data-shown]').dataset.shown)])"
     )
-    for name, told in rows:
+    for name, each in rows:
         attention, head = name.split(" ")
         square = weights_of(found, attention)[0, int(head)]
-        assert told == pytest.approx(square[np.ix_(segments == 0, segments == 1)].sum(-1).mean(), abs=1e-6)
+        assert each == pytest.approx(square[np.ix_(segments == 0, segments == 1)].sum(-1).mean(), abs=1e-6)
 
 
-def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
+def test_the_lens_and_the_gradients_are_shown_as_they_were_sent(
     animal: tuple[Trace, Path],
     opened: Page,  # noqa: F811
 ) -> None:
     found, file = animal
-    told = sections_of(found)
+    stated = sections_of(found)
     reach(opened, file, "level=lens&at=2,3")
     opened.wait_for_selector("[data-rank]")
     cells = opened.locator("tr[data-place]").evaluate_all(
         "rows => rows.map(row => [...row.querySelectorAll('[data-rank]')].map(({dataset}) =>"
         " [Number(dataset.rank), Number(dataset.probability)]))"
     )
-    places = told["lens"]["places"]
+    places = stated["lens"]["places"]
     assert cells == [[[layer["rank"], layer["top"][0]["probability"]] for layer in place["layers"]] for place in places]
     guesses = opened.locator("[data-guess]").evaluate_all("all => all.map(({dataset}) => Number(dataset.guess))")
     assert guesses == [guess["probability"] for guess in places[2]["layers"][3]["top"]]
@@ -273,9 +273,9 @@ def test_the_lens_and_the_gradients_are_shown_as_they_were_told(
     rows = opened.locator("tr[data-token]").evaluate_all(
         "rows => rows.map(({dataset}) => [Number(dataset.gradient), Number(dataset.product)])"
     )
-    owed = told["attributions"]["goals"][1]["of"][0]
+    owed = stated["attributions"]["goals"][1]["of"][0]
     assert rows == [list(pair) for pair in zip(owed["gradient"], owed["product"], strict=True)]
-    goal = told["attributions"]["goals"][1]
+    goal = stated["attributions"]["goals"][1]
     places_of = [token for _, token in record_of(file.read_text(encoding="utf-8"))["places"]]
     query = places_of[goal["cell"][0]]
     mean = weights_of(found, "encoder.blocks.5.self_attention")[0].mean(0)[query]
@@ -300,8 +300,8 @@ def test_the_rail_says_what_a_model_cannot_answer(opened: Page, tmp_path: Path) 
     write_document(tmp_path / "page.html", lambda: page(found, megabytes=64, sections=sections_of(found)))
     reach(opened, tmp_path / "page.html", "level=heads")
     entries = opened.locator("nav a.choice[data-lacks=true] small")
-    told = [": no decoder", ": no output layer over words", ": not in this page", ": the slides’ model"]
-    assert sorted(entries.all_inner_texts()) == told
+    stated = [": no decoder", ": no output layer over words", ": not in this page", ": the slides’ model"]
+    assert sorted(entries.all_inner_texts()) == stated
 
 
 def test_the_first_number_is_a_weight_between_two_words(
@@ -318,7 +318,7 @@ def test_the_first_number_is_a_weight_between_two_words(
     assert all(found.words.inputs[0][token].strip("▁").isalpha() for token in cell[2:])
     sizes = "all => all.filter(e => e.children.length === 0).map(e => parseFloat(getComputedStyle(e).fontSize))"
     assert min(opened.locator("math *").evaluate_all(sizes)) >= 11
-    # Two hidden words of one sentence are told apart, by what they are taken for.
+    # Two hidden words of one sentence are distinguished by what they are taken for.
     reach(opened, demo_page, "level=lens")
     assert opened.locator("tr[data-place] .hidden").all_inner_texts()[:2] == ["likes", "likes"]
     places = opened.locator("tr[data-place] > :first-child").all_inner_texts()

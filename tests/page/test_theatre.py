@@ -25,8 +25,8 @@ PROMPT, TOKENS = "She likes the", 8
 def options_of(page: Page) -> dict[str, str]:
     """What the address says of how the text is written."""
     at_rest(page)
-    told = parse_qs(page.evaluate("location.hash.slice(1)")).get("options", [""])[0]
-    return dict(each.split("=", 1) for each in told.split(",") if each)
+    found = parse_qs(page.evaluate("location.hash.slice(1)")).get("options", [""])[0]
+    return dict(each.split("=", 1) for each in found.split(",") if each)
 
 
 def read_of(page: Page) -> list[int]:

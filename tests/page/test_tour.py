@@ -44,14 +44,14 @@ def view_in(address: str) -> tuple[str, ...]:
 
 
 def tell(pages: list[Path], tour: str = "slides") -> list[dict[str, Any]]:
-    """A tour of these pages, told by the page's own code."""
+    """A tour of these pages, written by the page's own code."""
     return tell_all({tour: pages})[tour]
 
 
 def tell_all(tours: dict[str, list[Path]]) -> dict[str, list[dict[str, Any]]]:
     """Each tour of its pages."""
     if NODE is None:
-        pytest.skip("the tour is told in node, which is not installed")
+        pytest.skip("the tour is written in node, which is not installed")
     asked = json.dumps({tour: [str(page) for page in pages] for tour, pages in tours.items()})
     done = subprocess.run([NODE, str(SCRIPT), asked], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -59,10 +59,10 @@ def tell_all(tours: dict[str, list[Path]]) -> dict[str, list[dict[str, Any]]]:
     return answers
 
 
-def check_steps(found: Trace, told: dict[str, Any]) -> None:
+def check_steps(found: Trace, record: dict[str, Any]) -> None:
     """Short texts without holes, places that exist, numbers that are the trace's."""
-    assert told["rows"]
-    for row in told["rows"]:
+    assert record["rows"]
+    for row in record["rows"]:
         for part in ("text", "question", "answer", "note"):
             assert not re.search(r"undefined|NaN|\[object|  |[{}]", row[part]), row
             assert len(row[part].split()) <= WORDS, (row["key"], part, len(row[part].split()))
@@ -109,9 +109,9 @@ def test_corrections_are_those_of_the_docs() -> None:
 
 
 def test_the_slides_have_the_steps_of_their_document_with_their_sizes(demo: Trace, demo_page: Path) -> None:
-    (told,) = tell([demo_page])
-    check_steps(demo, told)
-    first = [row for row in told["rows"] if row["sentence"] == 0]
+    (found,) = tell([demo_page])
+    check_steps(demo, found)
+    first = [row for row in found["rows"] if row["sentence"] == 0]
     said = {row["key"]: " ".join(row[part] for part in ("text", "question", "answer")) for row in first}
     assert "3 sentences" in said["holes"]
     assert "3 × 5 × 6 = 90" in said["embedding"]
@@ -133,8 +133,8 @@ def test_the_slides_have_the_steps_of_their_document_with_their_sizes(demo: Trac
 
 def test_zeroed_after_adding_two_places_get_one_guess(demo_page: Path, demo: Trace) -> None:
     """The page's own computation is that of the interpreter in Python, with the sums of hidden words set to zeros."""
-    (told,) = tell([demo_page])
-    row = next(row for row in told["rows"] if row["key"] == "twins")
+    (found,) = tell([demo_page])
+    row = next(row for row in found["rows"] if row["key"] == "twins")
     changed = demo.intervene(*(gf.set_number("encoder.embed.sum", f"sentence=0,token={token}", 0) for token in (1, 2)))
     probabilities = changed["head.probabilities"]
     assert torch.equal(probabilities[0], probabilities[1])

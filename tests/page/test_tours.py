@@ -23,7 +23,7 @@ from tests.page.watched import reach, until
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-Told = dict[str, list[dict[str, Any]]]
+Tours = dict[str, list[dict[str, Any]]]
 CORRECTIONS = {
     "translation": {"C-5", "C-8", "C-9", "C-16", "C-32", "C-36", "C-37", "C-39"},
     "decoder": {"C-16", "C-31", "C-34", "C-37", "C-38"},
@@ -35,8 +35,8 @@ OF_DOCUMENTS = ("notes", "post", "guide")
 
 
 @pytest.fixture(scope="module")
-def told(translator: Model, student_page: Path, demo_page: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """Both tours of the translator, of the text alone and beside a longer one; the documents' of it and the slides."""
+def tours(translator: Model, student_page: Path, demo_page: Path, tmp_path_factory: pytest.TempPathFactory) -> Tours:
+    """Both tours of the translator, of the text alone and with a longer one; the documents' of it and the slides."""
     file = tmp_path_factory.mktemp("tours") / "two.html"
     longer = "The animal didn't cross the street because it was too tired."
     translator.trace(["I am a student.", longer]).to_html(file, title="two", megabytes=64)
@@ -44,9 +44,9 @@ def told(translator: Model, student_page: Path, demo_page: Path, tmp_path_factor
     return tell_all(both | {tour: [student_page, demo_page] for tour in OF_DOCUMENTS})
 
 
-def said(told: dict[str, Any]) -> dict[str, str]:
+def said(answer: dict[str, Any]) -> dict[str, str]:
     """All that a step says of the first text, by its key."""
-    rows = [row for row in told["rows"] if row["sentence"] == 0]
+    rows = [row for row in answer["rows"] if row["sentence"] == 0]
     return {row["key"]: " ".join(row[part] for part in ("text", "question", "answer")) for row in rows}
 
 
@@ -62,8 +62,8 @@ def test_the_tours_say_where_the_documents_are_imprecise() -> None:
 
 
 @pytest.mark.long
-def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, told: Told) -> None:
-    answer, _ = told["translation"]
+def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, tours: Tours) -> None:
+    answer, _ = tours["translation"]
     check_steps(student, answer)
     texts = said(answer)
     target = student.facts["decoder_inputs.ids"][0].tolist()
@@ -95,10 +95,10 @@ def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, told: To
 
 
 def test_without_its_last_word_the_decoder_has_the_same_earlier_keys(
-    student: Trace, translator: Model, told: Told
+    student: Trace, translator: Model, tours: Tours
 ) -> None:
     """The page runs the decoder again, one token shorter; so does this test, with the model itself."""
-    answer, _ = told["decoder"]
+    answer, _ = tours["decoder"]
     row = next(row for row in answer["rows"] if row["key"] == "cache")
     model = translator.module
     shorter = trace(
@@ -114,9 +114,9 @@ def test_without_its_last_word_the_decoder_has_the_same_earlier_keys(
 
 
 @pytest.mark.parametrize("tour", ["translation", "decoder"])
-def test_padding_is_no_part_of_a_shorter_text(tour: str, told: Told) -> None:
-    """Beside a longer one, a text has the same sums as alone, and its own last word is left out."""
-    one, two = map(said, told[tour])
+def test_padding_is_no_part_of_a_shorter_text(tour: str, tours: Tours) -> None:
+    """With a longer one, a text has the same sums as alone, and its own last word is left out."""
+    one, two = map(said, tours[tour])
     changed = {"end", "cache", "stacks", "words"}
     assert one.keys() - changed
     for key in one.keys() - changed:
@@ -128,14 +128,14 @@ def test_where_angles_depend_on_the_length_earlier_keys_are_said_to_move(tmp_pat
     inputs, _ = row.batch(padding="none")
     file = tmp_path / "page.html"
     file.write_text(page(trace(row.model(dtype=torch.float32), inputs, keep="*")), encoding="utf-8")
-    (told,) = tell([file], "decoder")
-    assert "is not exact here" in said(told)["cache"]
+    (answer,) = tell([file], "decoder")
+    assert "is not exact here" in said(answer)["cache"]
 
 
 @pytest.mark.parametrize("tour", OF_DOCUMENTS)
-def test_each_document_has_a_tour_in_its_order(tour: str, told: Told, student: Trace, demo: Trace) -> None:
+def test_each_document_has_a_tour_in_its_order(tour: str, tours: Tours, student: Trace, demo: Trace) -> None:
     """A step is found as in the tour that it comes from, and says where the document has it."""
-    for found, answer in zip((student, demo), told[tour], strict=True):
+    for found, answer in zip((student, demo), tours[tour], strict=True):
         check_steps(found, answer)
         assert all(why for _, why in answer["left"])
         sources = [row["source"] for row in answer["rows"] if row["sentence"] == 0]
@@ -145,9 +145,9 @@ def test_each_document_has_a_tour_in_its_order(tour: str, told: Told, student: T
         assert {len(time) for time in times} == {2, 3}  # minutes and seconds; hours too
 
 
-def test_the_tour_of_the_post_has_the_three_readings(demo: Trace, told: Told) -> None:
+def test_the_tour_of_the_post_has_the_three_readings(demo: Trace, tours: Tours) -> None:
     """The page's sums are those of the package: the words' vectors, two of five words hidden."""
-    texts = said(told["post"][1])
+    texts = said(tours["post"][1])
     vectors = demo["encoder.embed.sum"][0]
     readings: dict[str, Reading] = {"identity": "code", "stated": "stated", "both": "pairs"}
     for key, reading in readings.items():

@@ -77,14 +77,14 @@ def put(page: Page, place: int) -> None:
 
 
 def test_the_section_is_what_the_run_has_kept(run: Path, file: Path) -> None:
-    told = json.loads(blocks(file.read_text())["section-training"])
+    record = json.loads(blocks(file.read_text())["section-training"])
     found = read_watched(run / FILE)
-    assert told["records"] == list(found.records.values())
+    assert record["records"] == list(found.records.values())
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    assert [point[:2] for point in told["curve"]["points"]] == [[line["step"], line["loss"]] for line in lines]
-    assert [each["step"] for each in told["evaluated"]] == [15, 30, 40]
-    assert told["baselines"] == ["unigram"]
-    assert not told["running"]
+    assert [point[:2] for point in record["curve"]["points"]] == [[line["step"], line["loss"]] for line in lines]
+    assert [each["step"] for each in record["evaluated"]] == [15, 30, 40]
+    assert record["baselines"] == ["unigram"]
+    assert not record["running"]
     assert training_sections(run.parent) == {}
     assert watched_texts(run) == (SENTENCES, None)
 
@@ -173,7 +173,7 @@ def test_nothing_serious_for_those_who_cannot_see_it(browser: Browser, file: Pat
         judge_places(page, ["level=training&at=5&options=A.2"], ".scrubber", long=long)
 
 
-def test_a_run_without_sentences_shows_its_curve_and_tells_the_way(browser: Browser, run: Path, tmp_path: Path) -> None:
+def test_a_run_without_sentences_shows_its_curve_and_what_to_do(browser: Browser, run: Path, tmp_path: Path) -> None:
     for name in ("glassformer.json", "model.safetensors", "tokenizer.json", "metrics.jsonl", "metrics.json"):
         (tmp_path / name).write_bytes((run / name).read_bytes())
     load(tmp_path).trace(SENTENCES[0]).to_html(tmp_path / "page.html", training=tmp_path)
@@ -189,7 +189,7 @@ def test_a_run_without_sentences_shows_its_curve_and_tells_the_way(browser: Brow
 # --------------------------------------------------------------------------- while it trains
 
 
-def test_what_is_told_while_it_trains_comes_once(run: Path, tmp_path: Path) -> None:
+def test_what_is_sent_while_it_trains_comes_once(run: Path, tmp_path: Path) -> None:
     lines = (run / FILE).read_text().splitlines(keepends=True)
     log = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / FILE).write_text("".join(lines[:6]))
@@ -221,16 +221,16 @@ def test_what_is_told_while_it_trains_comes_once(run: Path, tmp_path: Path) -> N
     assert points["points"][0][1] == pytest.approx(np.mean([loss for _, loss, _ in many[: points["lines"]]]))
 
 
-def test_a_damaged_record_is_left_out_and_told(run: Path, tmp_path: Path) -> None:
+def test_a_damaged_record_is_left_out_and_reported(run: Path, tmp_path: Path) -> None:
     lines = (run / FILE).read_text().splitlines(keepends=True)
     damaged = json.loads(lines[4])
     damaged["loss"] = 0.0
     lines[4] = json.dumps(damaged) + "\n"
     (tmp_path / FILE).write_text("".join(lines))
     (tmp_path / "metrics.jsonl").write_text("")
-    told = Training(tmp_path).record()
-    assert told["damaged"] == 1
-    assert 3 not in [record["step"] for record in told["records"]]
+    found = Training(tmp_path).record()
+    assert found["damaged"] == 1
+    assert 3 not in [record["step"] for record in found["records"]]
 
 
 @pytest.fixture
@@ -246,16 +246,16 @@ def unfinished(run: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_server_tells_a_training_that_has_no_model_yet(unfinished: Path, run: Path) -> None:
+def test_the_server_sends_a_training_that_has_no_model_yet(unfinished: Path, run: Path) -> None:
     desk = desk_of(unfinished)
     with served(desk) as asked:
         overview = asked.overview(unfinished.name, SENTENCES)
         assert overview["formulas"] == []
         assert asked.get(f"api/models/{unfinished.name}/vocabulary").json() == []
-        told = asked.get(f"api/models/{unfinished.name}/training").json()
-        assert [record["step"] for record in told["records"]] == [0, 1, 2, 3, 4]
-        assert not told["saved"]
-        then = asked.get(f"api/models/{unfinished.name}/training", known=told["mark"]).json()
+        found = asked.get(f"api/models/{unfinished.name}/training").json()
+        assert [record["step"] for record in found["records"]] == [0, 1, 2, 3, 4]
+        assert not found["saved"]
+        then = asked.get(f"api/models/{unfinished.name}/training", known=found["mark"]).json()
         assert then["records"] == []
         assert asked.get("api/models/slides/training").json() is None
         asked.error(asked.get("api/models/slides/training", known="../x"), 400)

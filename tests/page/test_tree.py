@@ -60,7 +60,7 @@ def node_of(tree: SearchTree, page: Page) -> Node:
 
 
 def sum_shown(page: Page) -> list[str | None]:
-    """The addends of the score beside the picture, and the total."""
+    """The addends of the score next to the picture, and the total."""
     page.wait_for_selector(".addends")
     return [cell.get_attribute("data-value") for cell in page.locator(".addends td").all()]
 

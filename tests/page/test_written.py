@@ -33,7 +33,7 @@ PROMPT = "She likes the"
 
 
 @dataclass(frozen=True)
-class Told:
+class Opened:
     """What was written, its run, and the page of it."""
 
     tree: SearchTree
@@ -50,40 +50,40 @@ def chatting() -> Model:
     return Model(bare.module, bare.tokenizer, task=ChatSection(), length=24)
 
 
-def told(model: Model, tree: SearchTree, file: Path) -> Told:
+def opened_page(model: Model, tree: SearchTree, file: Path) -> Opened:
     trace = Trace.of(trace_of(model, tree))
     trace.to_html(file, title="a writer", searches=[tree], place=PLACE)
-    return Told(tree, trace, file)
+    return Opened(tree, trace, file)
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def story(tmp_path_factory: pytest.TempPathFactory) -> Opened:
     model = writer()
     tree = model.search_tree(PROMPT, temperature=1.2, top_p=0.9, seed=5, max_tokens=8)
-    return told(model, tree, tmp_path_factory.mktemp("page") / "story.html")
+    return opened_page(model, tree, tmp_path_factory.mktemp("page") / "story.html")
 
 
 @pytest.fixture(scope="module")
-def reply(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def reply(tmp_path_factory: pytest.TempPathFactory) -> Opened:
     model = chatting()
     tree = model.search_tree([ENGLISH[1][:12], "She likes"], seed=2, max_tokens=6)
-    return told(model, tree, tmp_path_factory.mktemp("page") / "reply.html")
+    return opened_page(model, tree, tmp_path_factory.mktemp("page") / "reply.html")
 
 
 def at_step(page: Page, step: int) -> None:
     page.wait_for_selector(f'.step-slider:has-text("step {step} of")')
 
 
-def test_a_story_is_played_and_stepped_by_keys(browser: Browser, story: Told) -> None:
+def test_a_story_is_played_and_stepped_by_keys(browser: Browser, story: Opened) -> None:
     with watched(browser, offline=True, reduced_motion="no-preference") as page:
         play_and_step(page, story)
 
 
-def play_and_step(opened: Page, story: Told) -> None:
+def play_and_step(opened: Page, story: Opened) -> None:
     show(opened, story.file)
     first, count = len(story.tree.prompt), len(story.trace.words.inputs[0])
     at_step(opened, first)
-    # The word that is written in this step stands there; those behind it are not yet shown.
+    # The word that is written in this step is there; those after it are not yet shown.
     assert opened.locator('[data-where="now"]').count() == 1
     assert opened.locator('[data-where="hidden"]').count() == count - first - 1
     assert opened.locator('[data-given="false"]').count() == count - first
@@ -103,7 +103,7 @@ def play_and_step(opened: Page, story: Told) -> None:
     until(opened, f"document.querySelectorAll('[data-where=later]').length === {count - first - 1}")
 
 
-def test_each_step_has_what_was_drawn_and_looked_at(window: Page, story: Told) -> None:
+def test_each_step_has_what_was_drawn_and_looked_at(window: Page, story: Opened) -> None:
     tree, trace = story.tree, story.trace
     first = len(tree.prompt) - 1
     name = "decoder.blocks.1.self_attention.weights"
@@ -133,14 +133,14 @@ def test_each_step_has_what_was_drawn_and_looked_at(window: Page, story: Told) -
     assert same(article.get_attribute("data-value"), float(trace[name][0, 1, first + 1, 2]))
 
 
-def test_the_draws_are_a_tree(window: Page, story: Told) -> None:
+def test_the_draws_are_a_tree(window: Page, story: Opened) -> None:
     reach(window, story.file, "level=tree&picture=")
     window.wait_for_selector("tr[data-node]", state="attached")
     assert window.locator("tr[data-node]").count() == len(story.tree.nodes)
     assert "seed 5" in window.locator(".tree-told").inner_text()
 
 
-def test_a_reply_has_its_turns_and_its_alignment(window: Page, reply: Told) -> None:
+def test_a_reply_has_its_turns_and_its_alignment(window: Page, reply: Opened) -> None:
     show(window, reply.file)
     window.wait_for_selector(".read-from p[data-role]")
     roles = window.locator(".read-from p").evaluate_all("all => all.map(each => each.dataset.role)")
@@ -157,7 +157,7 @@ def desk_of(name: str, model: Model, folder: Path, text: str) -> Desk:
     return Desk(Models([Offer(name, model.save(folder / name), (text,))], device="cpu"))
 
 
-def test_a_live_page_writes_behind_what_is_typed(browser: Browser, tmp_path: Path) -> None:
+def test_a_live_page_writes_after_what_is_typed(browser: Browser, tmp_path: Path) -> None:
     # Where less motion is asked for, what was written does not play by itself.
     desk = desk_of("writer", writer(), tmp_path, "He")
     # The window closes before the server, from which it fetches parts of its script while it is idle.
@@ -196,7 +196,7 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
 
 @needs_axe
 @long_too
-def test_both_are_for_all(browser: Browser, story: Told, reply: Told, long: bool) -> None:
+def test_both_are_for_all(browser: Browser, story: Opened, reply: Opened, long: bool) -> None:
     def is_for_all(page: Page) -> None:
         page.wait_for_selector(".so-far canvas")
         assert wider(page) == []

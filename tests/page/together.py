@@ -1,4 +1,4 @@
-"""Many things tried by one test, as on a page that is opened once: all that fail are told, each by its name."""
+"""Many things tried by one test, as on a page that is opened once: all that fail are reported, each by its name."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar

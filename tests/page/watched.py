@@ -66,8 +66,8 @@ def _holds(page: Page, expression: str, given: object, end: float) -> bool:
 
 
 def at_rest(page: Page) -> None:
-    """Wait for what follows an input in the next tasks: the address is told to the browser one task after the picture,
-    and what stands beside the picture is drawn one task after it. What is fetched or computed is no part of this.
+    """Wait for what follows an input in the next tasks: the address is given to the browser one task after the picture,
+    and what is next to the picture is drawn one task after it. What is fetched or computed is no part of this.
     """
     page.evaluate("new Promise((done) => setTimeout(() => setTimeout(() => setTimeout(done))))")
 
@@ -89,9 +89,9 @@ _TURN = """async ([nowhere, address, anew]) => {
   const here = level === null || level === document.querySelector("main")?.dataset.level;
   for (const place of anew && here ? [nowhere, address] : [address]) {
     if (location.hash === `#${place}`) continue;
-    const told = new Promise((done) => addEventListener("hashchange", done, { once: true }));
+    const changed = new Promise((done) => addEventListener("hashchange", done, { once: true }));
     location.hash = place;
-    await told;
+    await changed;
     await next(setTimeout);
   }
   await rest();

@@ -111,7 +111,7 @@ def test_newest_tokens_see_what_they_saw_in_the_whole(name: str) -> None:
 
 
 def test_what_is_not_known_forbids_nothing() -> None:
-    """A batch without padding, masked words, segments or documents needs no mask at all: the kernel is told None."""
+    """A batch without padding, masked words, segments or documents needs no mask at all: the kernel gets None."""
     bare = Side(torch.arange(4)[None])
     for mask in (
         padding(),
@@ -151,7 +151,7 @@ def test_masks_draw_as_text() -> None:
     )
 
 
-def test_a_drawing_may_have_other_words_above_than_beside() -> None:
+def test_a_drawing_may_have_other_words_above_than_at_its_side() -> None:
     picture = draw(torch.tensor([[True, False, True]]), ["Elle"], ["She", "is", "in"])
     assert picture.splitlines()[-1] == "Elle ■ · ■"
     assert picture.splitlines()[2] == "     e s n"
@@ -238,7 +238,7 @@ def test_a_row_with_nothing_in_reach_is_zero_forward_and_backward(rule: Rule) ->
     assert bool(scores.grad.isfinite().all())
 
 
-def test_reach_says_nothing_to_who_was_told_to_look_and_to_minus_infinity() -> None:
+def test_reach_says_nothing_to_who_was_made_to_look_and_to_minus_infinity() -> None:
     fill = build_fill("set", -1000.0)
     assert fill.within(None) is fill
     assert fill.within(REACHABLE)(SCORES, LOOKS).tolist() == [[2.0, -1000.0, 0.5, -1000.0]]

@@ -103,7 +103,7 @@ def test_rotary_products_depend_on_the_distance_alone() -> None:
         same = products.diagonal(distance)
         torch.testing.assert_close(same, same[:1].expand_as(same), rtol=0, atol=ROUNDING)
     assert products[0, 0].item() == pytest.approx(float(query @ key), abs=ROUNDING)
-    assert abs(float(products[0, 1] - products[1, 0])) > 1e-3, "ahead and behind must differ"
+    assert abs(float(products[0, 1] - products[1, 0])) > 1e-3, "before and after must differ"
 
 
 def test_rotary_keeps_lengths() -> None:

@@ -27,9 +27,9 @@ class NotDoneError(Exception):
 
 def bill(python: str, out: Path) -> list[str]:
     """Write the bill of materials of an environment; returns its packages as name==version."""
-    told = _run("cyclonedx_py", "environment", python, "--output-reproducible", "--of", "JSON", "-o", str(out))
-    if told.returncode:
-        raise NotDoneError(f"no bill of materials was made of {python}: {_last(told.stderr)}")
+    stated = _run("cyclonedx_py", "environment", python, "--output-reproducible", "--of", "JSON", "-o", str(out))
+    if stated.returncode:
+        raise NotDoneError(f"no bill of materials was made of {python}: {_last(stated.stderr)}")
     made = json.loads(out.read_text(encoding="utf-8"))
     found = sorted(f"{part['name']}=={part['version']}" for part in made.get("components", []))
     if not any(each.startswith("glassformer==") for each in found):
@@ -43,16 +43,16 @@ def audit(python: str, out: Path) -> list[str]:
     if asked.returncode:
         raise NotDoneError(f"{python} must be the Python of an environment: {_last(asked.stderr)}")
     paths = [word for path in json.loads(asked.stdout) for word in ("--path", path)]
-    told = _run(
+    found = _run(
         "pip_audit", *paths, "--format", "json", "--output", str(out), "--progress-spinner", "off", "--timeout", "20"
     )
     try:
-        if told.returncode not in (0, 1):
+        if found.returncode not in (0, 1):
             raise ValueError
         return weaknesses(json.loads(out.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise NotDoneError(
-            f"the audit needs the advisory database, which could not be reached: {_last(told.stderr)}"
+            f"the audit needs the advisory database, which could not be reached: {_last(found.stderr)}"
         ) from None
 
 

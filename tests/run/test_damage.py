@@ -59,8 +59,8 @@ def test_metrics_that_are_damaged_keep_no_good_model_from_being_opened(model: Mo
         again = load(saved)
         assert same_weights(model, again), place
         assert again.metrics == {}
-        (told,) = again.info()["notes"]
-        assert "metrics.json" in told
+        (note,) = again.info()["notes"]
+        assert "metrics.json" in note
     assert load(saved).metrics == model.metrics
     assert load(saved).info()["notes"] == []
     (saved / "metrics.json").write_text("[" * 100_000)
@@ -100,7 +100,7 @@ def test_who_changes_a_model_by_hand_deletes_the_line_of_the_checksum(model: Mod
 
 
 @pytest.mark.parametrize("name", ["README.md", "metrics.json", "recipe.toml"])
-def test_damage_where_no_answer_depends_on_it_is_told(
+def test_damage_where_no_answer_depends_on_it_is_reported(
     model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     model.recipe, model.card, model.metrics = resolve("classify"), "# A card\n", {"scores": {"loss": 1.5}}

@@ -1,4 +1,4 @@
-"""Imported heads answer by the verb of their task; what a task does with its scores is part of an export or is told."""
+"""Imported heads answer by the verb of their task; what a task does with its scores is in an export or is reported."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_one_task_says_that_a_head_or_a_model_without_a_task_is_its_own() -> Non
 def test_exported_and_imported_it_answers_the_same(family: str, task: str, tmp_path: Path) -> None:
     more = {} if family != "roberta" else {"position_offset": 1}  # its positions follow the id of its padding, 0
     model = model_for(task, SETTINGS[task], family, **more)
-    assert all("dropout" in told for told in write_foreign(model, tmp_path / "out"))  # BERT's for answers has none
+    assert all("dropout" in part for part in write_foreign(model, tmp_path / "out"))  # BERT's for answers has none
     again, report = read_foreign(tmp_path / "out", Model)
     assert report.use.head == task_named(task).head_use is not None
     assert again.task is not None
@@ -75,16 +75,16 @@ def test_their_tokenizer_gives_a_pair_to_their_model_as_ours_does(family: str, t
     torch.testing.assert_close(found, torch.tensor(list(wanted.values())), rtol=1e-5, atol=1e-6)  # float32, one layer
 
 
-def test_a_crf_that_goes_out_is_told(tmp_path: Path) -> None:
-    (told,) = write_foreign(model_for("tag", {"labels": TAGS, "crf": True}), tmp_path / "out")
-    assert "CRF" in told
+def test_a_crf_that_goes_out_is_reported(tmp_path: Path) -> None:
+    (found,) = write_foreign(model_for("tag", {"labels": TAGS, "crf": True}), tmp_path / "out")
+    assert "CRF" in found
     again, _ = read_foreign(tmp_path / "out", Model)
     assert again.tag(TEXTS[0]).words
 
 
-def test_a_threshold_stays_behind_and_is_told(tmp_path: Path) -> None:
-    (told,) = write_foreign(model_for("answer", {"threshold": 1.5, "dropout": 0.0}), tmp_path / "out")
-    assert "1.5" in told
+def test_a_threshold_is_left_out_and_reported(tmp_path: Path) -> None:
+    (found,) = write_foreign(model_for("answer", {"threshold": 1.5, "dropout": 0.0}), tmp_path / "out")
+    assert "1.5" in found
 
 
 def test_a_temperature_is_written_into_the_last_layer(tmp_path: Path) -> None:

@@ -39,12 +39,12 @@ def test_frozen_features_are_a_baseline_of_a_tuned_model(saved: Path, tmp_path: 
     assert [note for note in listener.notes if FROZEN in note]
 
 
-def test_minutes_for_fewer_epochs_than_usual_are_told(tokenizer: Tokenizer) -> None:
+def test_minutes_for_fewer_epochs_than_usual_are_reported(tokenizer: Tokenizer) -> None:
     task = Classify(ClassifySection(labels=("a", "b")), tokenizer, length=16, segments=False)
     probe = Probe(task, torch.zeros(2, 4), torch.zeros(2), rows_per_second=100.0)
     usual = TrainSection(minutes=4, epochs_by_data=EpochsByData())
-    told = probe.too_few_epochs(usual, 10_000, 313)  # 300 s an epoch
-    assert all(word in told for word in ("0.8 epochs", "3", "--minutes 15"))
+    found = probe.too_few_epochs(usual, 10_000, 313)  # 300 s an epoch
+    assert all(word in found for word in ("0.8 epochs", "3", "--minutes 15"))
     assert not probe.too_few_epochs(usual, 100, 4)
     for other in ({"minutes": None}, {"epochs": 1.0}, {"epochs_by_data": None}):
         assert not probe.too_few_epochs(usual.model_copy(update=other), 10_000, 313)

@@ -66,7 +66,7 @@ def theirs_of(folder: Path) -> tuple[Any, Any]:
 
 
 def continued(model: Any, tokenizer: Any, given: list[dict[str, str]], **more: Any) -> list[int]:
-    """What transformers writes behind the conversation."""
+    """What transformers writes after the conversation."""
     asked = tokenizer.apply_chat_template(
         given, add_generation_prompt=True, return_tensors="pt", return_dict=True, **more
     )

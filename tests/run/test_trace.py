@@ -43,7 +43,7 @@ def translator(tokenizer: Tokenizer, shake: Shake, family: str = "t5", **setting
     return Model(module, tokenizer, token_settings=settings)
 
 
-def test_a_decoder_tells_what_comes_after_each_token(tokenizer: Tokenizer) -> None:
+def test_a_decoder_predicts_what_comes_after_each_token(tokenizer: Tokenizer) -> None:
     model = writer(tokenizer)
     found = model.trace(SOURCE)
     with torch.no_grad():
@@ -60,7 +60,7 @@ def test_both_kinds_of_trace_take_the_same_arguments() -> None:
         {name: value.default for name, value in options.items() if value.kind is inspect.Parameter.KEYWORD_ONLY}
         for options in (by_ids, by_text)
     )
-    of_texts, of_ids = {"choices", "target_ids"}, {"words", "candidates"}  # what texts have and ids are told
+    of_texts, of_ids = {"choices", "target_ids"}, {"words", "candidates"}  # what texts have and ids are given
     assert text.keys() - ids.keys() == of_texts
     assert ids.keys() - text.keys() == of_ids
     assert all(ids[name] == text[name] for name in ids.keys() & text.keys())
@@ -158,11 +158,11 @@ def test_a_writers_trace_is_the_run_by_which_it_scores_and_goes_on(family: str) 
     model, text = writing(family), "He loves to cook."
     ids, trace = model.tokenizer.ids(text), model.trace(text)
     assert trace.facts["inputs.ids"].tolist() == [[model.tokenizer.begin_id, *ids]]
-    told = trace["head.log_probabilities"]  # [1 + tokens, V]
+    stated = trace["head.log_probabilities"]  # [1 + tokens, V]
     scored = [each.log_probability for each in model.score(text).tokens]
-    assert scored == pytest.approx([float(told[place, id_]) for place, id_ in enumerate(ids)])
+    assert scored == pytest.approx([float(stated[place, id_]) for place, id_ in enumerate(ids)])
     (first,) = model.generate(text, beams=1, max_tokens=1).tokens
-    assert first.log_probability == pytest.approx(float(told[-1].max()))
+    assert first.log_probability == pytest.approx(float(stated[-1].max()))
     asked = Asked(model="writer", texts=(text,))
     (found,) = spans(model, asked, trace)["inputs"] or []
     assert found[0] is None

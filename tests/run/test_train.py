@@ -42,7 +42,7 @@ def test_the_scores_can_be_measured_again(run: Model, text_file: Path, tmp_path:
     assert {"loss", "perplexity", "accuracy", "unigram_loss"} <= everything.keys()
 
 
-def test_a_text_that_is_another_by_now_is_told_and_leaves_the_model_as_it_is(
+def test_a_text_that_is_another_by_now_is_reported_and_leaves_the_model_as_it_is(
     run: Model, text_file: Path, tmp_path: Path
 ) -> None:
     folder, listener = tmp_path / "run", Listener()
@@ -149,7 +149,7 @@ def test_files_that_are_held_out_whole(text_file: Path, tmp_path: Path) -> None:
     model = train(values, out=tmp_path / "run", progress=NoProgress())
     assert "* Held out: held.txt" in model.card
     assert load(tmp_path / "run").evaluate() == pytest.approx(model.metrics["scores"], rel=1e-5)
-    # Nothing of the training files was held out beside them.
+    # Nothing of the training files was held out as well.
     assert model.data is not None
     assert model.data.validation == 0.0
     assert model.evaluate(held) == pytest.approx(model.metrics["scores"], rel=1e-5)
@@ -201,8 +201,8 @@ def test_the_slides_know_their_four_words(tmp_path: Path) -> None:
     assert said == ["likes", "the", "cook", "often"]
     assert model.metrics["measured_on"] == "the training text"
     assert model.metrics["scores"]["accuracy"] == 1.0
-    told = {row["name"]: row for row in model.info()["not_in_this_document"]}
-    assert not any(told[name]["on"] for name in ("scaled", "norm", "biases", "layers", "dropout"))
+    stated = {row["name"]: row for row in model.info()["not_in_this_document"]}
+    assert not any(stated[name]["on"] for name in ("scaled", "norm", "biases", "layers", "dropout"))
     switched = train(
         "slides",
         out=tmp_path / "switched",
@@ -250,15 +250,15 @@ def test_a_text_that_fills_the_model_leaves_padding_untried(run: Model) -> None:
         assert ("padding not measured" in str(own)) != tried
 
 
-def test_a_vocabulary_that_has_to_be_larger_is_told(text_file: Path, tmp_path: Path) -> None:
+def test_a_vocabulary_that_has_to_be_larger_is_reported(text_file: Path, tmp_path: Path) -> None:
     listener = Listener()
     model = train(
         recipe(text_file, steps=1) | {"tokenizer": {"vocabulary": 8}}, out=tmp_path / "run", progress=listener
     )
     size = model.tokenizer.vocabulary_size
     assert size > 8
-    (told,) = [note for note in listener.notes if f"a vocabulary of {size} " in note]
-    assert "not 8:" in told
+    (message,) = [note for note in listener.notes if f"a vocabulary of {size} " in note]
+    assert "not 8:" in message
 
 
 def test_nothing_was_held_out(text_file: Path, tmp_path: Path) -> None:
@@ -276,12 +276,12 @@ def test_nothing_was_held_out(text_file: Path, tmp_path: Path) -> None:
     assert caught.value.got == "none"
 
 
-def test_the_screen_tells_of_a_run(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_screen_shows_a_run(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train(recipe(text_file), out=tmp_path / "run", progress=ConsoleProgress())
     shown = capsys.readouterr()
     assert shown.out == ""
-    for told in ("learning a vocabulary of 160 ", "held out", "step 6: loss", "s/s", "held-out loss"):
-        assert told in shown.err
+    for part in ("learning a vocabulary of 160 ", "held out", "step 6: loss", "s/s", "held-out loss"):
+        assert part in shown.err
 
 
 def test_bars_on_a_terminal(text_file: Path, tmp_path: Path) -> None:

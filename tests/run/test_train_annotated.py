@@ -32,8 +32,8 @@ def test_rows_that_cannot_be_used_are_left_out_of_annotated_masks_too(tmp_path: 
     values["data"]["on_bad_row"] = "skip"
     listener = Listener()
     model = train(values, out=tmp_path / "run", progress=listener)
-    (told,) = [note for note in listener.notes if "line 2" in note]
-    assert told.startswith("1 bad ")
+    (message,) = [note for note in listener.notes if "line 2" in note]
+    assert message.startswith("1 bad ")
     assert model.evaluate(path)["targets"] == model.metrics["scores"]["targets"] == 1
 
 

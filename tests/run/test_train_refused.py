@@ -127,9 +127,9 @@ def test_rows_longer_than_the_model_to_start_from(run: Model, text_file: Path, t
 
 def test_nothing_is_left_behind_by_what_cannot_be_done(text_file: Path, tmp_path: Path) -> None:
     missing = recipe(tmp_path / "nowhere.txt")
-    with pytest.raises(DataError) as told:
+    with pytest.raises(DataError) as error:
         train(missing, out=tmp_path / "run", progress=NoProgress())
-    assert str(tmp_path / "nowhere.txt") in told.value.wanted
+    assert str(tmp_path / "nowhere.txt") in error.value.wanted
     wide = recipe(text_file)
     wide["model"]["settings"]["heads"] = 3
     with refused(ConfigError, wanted=("heads", "16 / 3")):

@@ -144,8 +144,8 @@ def test_each_model_in_the_package_is_fit_to_travel() -> None:
             "chat": ("unigram_loss", "loss"),
             "sentence-order": ("accuracy", "most_frequent_accuracy"),
         }
-        best, beside = larger.get(found.task or "", ("accuracy", "unigram_accuracy"))
-        assert found.scores[best] > found.scores[beside]
+        best, baseline = larger.get(found.task or "", ("accuracy", "unigram_accuracy"))
+        assert found.scores[best] > found.scores[baseline]
         assert model.notes == ()
         assert model.card.startswith(f"# {name}\n")
         assert f'gf.load("{name}")' in model.card

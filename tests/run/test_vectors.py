@@ -21,14 +21,14 @@ def test_words_of_the_file_get_its_vectors_and_no_others(model: Model, tmp_path:
     path.write_text(vectors(), encoding="utf-8")
     table = model.module.word_table
     before = table.detach().clone()
-    told = use_vectors(model.module, model.tokenizer, path, freeze=False)
+    found = use_vectors(model.module, model.tokenizer, path, freeze=False)
     summer, winter = (model.tokenizer.id(word) for word in ("summer", "winter"))
     wanted = torch.arange(16) / 64
     assert torch.equal(table[summer], wanted + 1)
     assert torch.equal(table[winter], wanted - 1)
     others = [row for row in range(len(table)) if row not in (summer, winter)]
     assert torch.equal(table[others], before[others])
-    assert told.startswith("2 of ")
+    assert found.startswith("2 of ")
     assert table.requires_grad
 
 

@@ -63,9 +63,9 @@ TABLE: dict[str, tuple[dict[str, Any], str, Callable[[Model], list[list[tuple[st
 }
 
 
-def dots_of(told: dict[str, Any], header: Any) -> list[np.ndarray]:
+def dots_of(record: dict[str, Any], header: Any) -> list[np.ndarray]:
     """The pictures of each attention, [H, R, C]."""
-    flat = np.frombuffer(base64.b64decode(told["dots"]), np.uint8)
+    flat = np.frombuffer(base64.b64decode(record["dots"]), np.uint8)
     found, start = [], 0
     for attention in header["attentions"]:
         shape = (attention["heads"], *attention["picture"])
@@ -75,12 +75,12 @@ def dots_of(told: dict[str, Any], header: Any) -> list[np.ndarray]:
     return found
 
 
-def check_heads(model: Model, sentences: Sentences, told: dict[str, Any], trace: Any) -> None:
+def check_heads(model: Model, sentences: Sentences, record: dict[str, Any], trace: Any) -> None:
     """The pictures and statistics against the trace, worked out with numpy."""
     (header,) = sentences.header["sentences"]
-    measured = np.frombuffer(base64.b64decode(told["measured"]), "<f4").reshape(-1, len(MEASURES))
+    measured = np.frombuffer(base64.b64decode(record["measured"]), "<f4").reshape(-1, len(MEASURES))
     head = 0
-    for attention, dots in zip(header["attentions"], dots_of(told, header), strict=True):
+    for attention, dots in zip(header["attentions"], dots_of(record, header), strict=True):
         weights = trace[f"{attention['name']}.weights"][0].double().numpy()  # [H, Q, K]
         assert list(weights.shape) == [attention["heads"], *attention["shape"]]
         assert np.abs(dots / 255 - np.sqrt(weights)).max() <= 0.5 / 255 + 1e-5
@@ -101,45 +101,45 @@ def test_what_is_kept_is_what_the_model_answers(task: str) -> None:
     model = model_for(task, settings)
     model.module.train()
     sentences = Sentences(model, [sentence])
-    (told,) = sentences.look(model.module)
+    (stated,) = sentences.look(model.module)
     assert model.module.training  # it is left as it was
     model.module.eval()
     wanted = answers(model)
-    assert len(sentences.header["sentences"][0]["places"]) == len(told["places"]) == len(wanted)
-    for found, expected in zip(told["places"], wanted, strict=True):
+    assert len(sentences.header["sentences"][0]["places"]) == len(stated["places"]) == len(wanted)
+    for found, expected in zip(stated["places"], wanted, strict=True):
         assert [word for word, _ in found] == [word for word, _ in expected]
         for (_, one), (_, two) in zip(found, expected, strict=True):
             assert two is None or one == pytest.approx(two, abs=1e-5)
-    text, *behind = sentence.split("\t")
+    text, *others = sentence.split("\t")
     if task != "choose":
-        check_heads(model, sentences, told, model.trace(text, *behind))
+        check_heads(model, sentences, stated, model.trace(text, *others))
 
 
 def test_masked_words_are_guessed_as_fill_guesses(model: Model) -> None:
     sentence = "She [MASK] the [MASK] ."
     sentences = Sentences(model, [sentence])
-    (told,) = sentences.look(model.module)
+    (stated,) = sentences.look(model.module)
     filled = model.fill(sentence, top=GUESSES)
-    assert told["says"] == filled.filled
-    for found, mask in zip(told["places"], filled.masks, strict=True):
+    assert stated["says"] == filled.filled
+    for found, mask in zip(stated["places"], filled.masks, strict=True):
         assert [word for word, _ in found] == [guess.word for guess in mask.guesses]
         assert [share for _, share in found] == pytest.approx([guess.probability for guess in mask.guesses], abs=1e-6)
     header = sentences.header["sentences"][0]
     assert [header["words"]["inputs"][place] for place in header["hidden"]] == ["[MASK]", "[MASK]"]
-    check_heads(model, sentences, told, model.trace(sentence))
+    check_heads(model, sentences, stated, model.trace(sentence))
 
 
-def test_a_translation_is_told_with_the_probability_of_each_word_of_the_reference() -> None:
+def test_a_translation_is_shown_with_the_probability_of_each_word_of_the_reference() -> None:
     model = translating()
     source, target = "A man rides .", "Un homme court ."
     sentences = Sentences(model, [f"{source}\t{target}"])
-    (told,) = sentences.look(model.module)
+    (found,) = sentences.look(model.module)
     scored = model.score(source, target)
-    assert [share for ((_, share),) in told["places"]] == pytest.approx(
+    assert [share for ((_, share),) in found["places"]] == pytest.approx(
         [token.probability for token in scored.tokens], abs=1e-6
     )
-    assert told["says"] == model.translate(source, beams=1).translation
-    check_heads(model, sentences, told, model.trace(source, target))
+    assert found["says"] == model.translate(source, beams=1).translation
+    check_heads(model, sentences, found, model.trace(source, target))
 
 
 def test_the_verb_of_every_task_has_its_row() -> None:

@@ -178,9 +178,9 @@ def test_the_memory_is_known_before_and_bounded(monkeypatch: pytest.MonkeyPatch)
 def test_a_story_travels_in_its_page(tmp_path: Path) -> None:
     model = writing("llama")
     tree = model.search_tree(PROMPT, max_tokens=5, seed=4)
-    told = json.loads(json.dumps(tree.to_dict(), allow_nan=False))
+    record = json.loads(json.dumps(tree.to_dict(), allow_nan=False))
     assert tree.best is not None
-    assert (told["ends"], told["most"], told["turns"]) == (list(tree.ends), None, [])
+    assert (record["ends"], record["most"], record["turns"]) == (list(tree.ends), None, [])
     trace = model.trace(PROMPT, target_ids=tree.whole_ids(tree.best))
     trace.to_html(tmp_path / "page.html", searches=[tree], place='level=tree"&x')
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the compiler is told: it may change the speed of a step, never its sense."""
+"""The options of the compiler: they may change the speed of a step, never its sense."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Device, precision, threads; what is not there is told in one sentence."""
+"""Device, precision, threads; what is not there is reported in one sentence."""
 
 import platform
 from collections.abc import Iterator
@@ -56,9 +56,9 @@ def test_precision() -> None:
 def test_bfloat16_is_taken_where_it_is_fast(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, fast: bool
 ) -> None:
-    told = tmp_path / "cpuinfo"
-    told.write_text(f"processor\t: 0\n{line}\n")
-    monkeypatch.setattr(machine, "Path", lambda name: told)
+    found = tmp_path / "cpuinfo"
+    found.write_text(f"processor\t: 0\n{line}\n")
+    monkeypatch.setattr(machine, "Path", lambda name: found)
     assert has_fast_bfloat16(CPU) is fast
     chosen = machine_of(toy_settings(precision="auto", device="cpu"))
     assert chosen.autocast is fast

@@ -73,7 +73,7 @@ def test_where_there_are_no_locks_nothing_is_locked(
         assert atomic.lock(two.fileno())
 
 
-def test_the_second_who_opens_a_file_is_told(tmp_path: Path) -> None:
+def test_the_second_who_opens_a_file_is_reported(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as one, (tmp_path / "file").open("w") as two:
         assert [atomic.lock(one.fileno()), atomic.lock(two.fileno())] == [True, False]
 

@@ -35,7 +35,7 @@ def connected(address: str) -> socket.socket:
     return socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=300)
 
 
-def test_without_the_token_nothing_is_told_but_that_the_server_works(bundled: dict[str, Model]) -> None:
+def test_without_the_token_the_server_answers_only_that_it_works(bundled: dict[str, Model]) -> None:
     with TestClient(served_by({"english": bundled["english"]}, "s3cret"), base_url=LOCAL) as client:
         for headers in (
             {},

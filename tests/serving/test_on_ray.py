@@ -171,7 +171,7 @@ def test_a_replica_is_the_application_and_ends_before_the_proxy(serve: Serve) ->
         assert [each["id"] for each in client.get("/v1/models").json()["data"]] == ["writer"]
 
 
-def test_the_address_is_told_on_standard_output(
+def test_the_address_is_written_to_standard_output(
     serve: Serve,
     run: Run,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,

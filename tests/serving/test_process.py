@@ -24,9 +24,9 @@ def server() -> Iterator[tuple[str, subprocess.Popen[str]]]:
     words = [*SERVE, "writer", "--port", "0", "--json", "--engine", "torch", "--threads", "1"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        assert told["models"] == ["writer"]
-        yield told["address"], process
+        record = json.loads(process.stdout.readline())
+        assert record["models"] == ["writer"]
+        yield record["address"], process
         process.kill()
 
 

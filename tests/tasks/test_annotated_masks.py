@@ -205,7 +205,7 @@ def test_a_text_that_is_too_long_is_refused_with_its_row() -> None:
     assert "data.length" in caught.value.do
 
 
-def test_rows_that_are_skipped_are_told_and_the_rest_is_learned(tmp_path: Path) -> None:
+def test_rows_that_are_skipped_are_reported_and_the_rest_is_learned(tmp_path: Path) -> None:
     good = [{"text": text, "answers": answers} for text, answers in ANNOTATED]
     path = write_rows(tmp_path / "x.jsonl", [good[0], {"text": "She", "answers": []}, *good[1:]])
     tokenizer, notes = train_tokenizer("words", SLIDES, vocabulary=60), list[str]()

@@ -80,7 +80,7 @@ def test_an_answer_at_either_edge_of_a_window_is_learned_there(words: Tokenizer)
     context = " ".join(WORDS)
     ids = words.ids(context)
     ahead = len(words.pair_frame_ids[0]) + len(words.ids("w1 w2 w3")) + len(words.pair_frame_ids[1])
-    behind = len(words.pair_frame_ids[2])
+    after = len(words.pair_frame_ids[2])
     at_the_end = 0
     for count in (1, 2):
         for number in range(len(WORDS) - count + 1):
@@ -90,7 +90,7 @@ def test_an_answer_at_either_edge_of_a_window_is_learned_there(words: Tokenizer)
             assert example.span is not None
             assert ids[example.span[0] : example.span[1] + 1] == right
             for row in task.rows(example):
-                passage = list(row.ids)[ahead : len(row.ids) - behind]
+                passage = list(row.ids)[ahead : len(row.ids) - after]
                 places = [at for at in range(len(passage)) if passage[at : at + len(right)] == right]
                 assert len(places) <= 1
                 start = ahead + places[0] if places else 0
@@ -263,13 +263,13 @@ def examples_of(prepared: Prepared) -> list[list[Question]]:
 
 
 class Notes(NoProgress):
-    """Keeps what is told."""
+    """Keeps what is reported."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.notes: list[str] = []
 
     def note(self, message: str) -> None:
-        self.told.append(message)
+        self.notes.append(message)
 
 
 def test_the_questions_about_a_passage_are_in_one_split(tmp_path: Path) -> None:
@@ -282,13 +282,13 @@ def test_the_questions_about_a_passage_are_in_one_split(tmp_path: Path) -> None:
     assert prepared.task.section.no_answer is True
 
 
-def test_a_repaired_answer_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_repaired_answer_is_reported_with_its_place(tmp_path: Path) -> None:
     passage = "w7 w8 w9 w10 w11 end 1"
     path = rows_for(tmp_path, context=passage, answers=[{"text": "w9", "start": 7}, {"text": "gone", "start": 0}])
     notes = Notes()
     prepared = prepare_run(resolve(recipe(path)), tmp_path / "run", notes)
-    (told,) = [each for each in notes.told if f"{path}, line 5" in each]
-    assert told.startswith("1 ")
+    (note,) = [each for each in notes.notes if f"{path}, line 5" in each]
+    assert note.startswith("1 ")
     (mended,) = [each for examples in examples_of(prepared) for each in examples if each.answers == ("w9", "gone")]
     assert mended.span is not None
     assert passage[slice(*mended.passage.characters_of(*mended.span))] == "w9"

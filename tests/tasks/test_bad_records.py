@@ -1,4 +1,4 @@
-"""Records that cannot be learned from, and tables written in other ways: told with file and line, nothing lost."""
+"""Records that cannot be learned from, and tables written in other ways: reported with file and line, nothing lost."""
 
 import json
 import math
@@ -51,7 +51,7 @@ def table(path: Path, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = ("
     return path
 
 
-def test_a_label_unseen_in_training_is_told_with_its_row(tmp_path: Path) -> None:
+def test_a_label_unseen_in_training_is_reported_with_its_row(tmp_path: Path) -> None:
     path, held_out = table(tmp_path / "rows.jsonl", ROWS), tmp_path / "held out.jsonl"
     table(held_out, [*ROWS[:3], ("They hike", "perhaps"), *ROWS[3:5]])
     with refused(DataError, wanted="held out.jsonl, line 4", got="'perhaps'", do=("no, yes",)):
@@ -89,7 +89,7 @@ def test_one_class_only_is_refused(tmp_path: Path) -> None:
     ("bad", "line"),
     [(("", "She", "no"), 3), (("She", "  ", "no"), 3), (("She", None, "no"), 3), (("She", "He", ""), 3)],
 )
-def test_a_pair_with_a_side_or_label_missing_is_told_and_set_aside(tmp_path: Path, bad: Any, line: int) -> None:
+def test_a_pair_with_a_side_or_label_missing_is_reported_and_set_aside(tmp_path: Path, bad: Any, line: int) -> None:
     rows: list[tuple[Any, ...]] = [(text, f"and {text}", label) for text, label in ROWS]
     rows.insert(line - 1, bad)
     path = table(tmp_path / "pairs.jsonl", rows, ("text", "pair", "label"))
@@ -151,7 +151,7 @@ def test_the_bare_quotes_of_real_tables_lose_no_row(name: str, columns: tuple[st
     assert len({each["label"] for each in found}) == 2
 
 
-def test_rows_repeated_across_splits_are_told(tmp_path: Path) -> None:
+def test_rows_repeated_across_splits_are_reported(tmp_path: Path) -> None:
     path = table(tmp_path / "rows.jsonl", ROWS)
     held_out = table(tmp_path / "more.jsonl", [*ROWS[:3], ("Something else", "no")])
     _, _, notes = prepared(path, validation=0.0, validation_files=(str(held_out),))
@@ -166,7 +166,7 @@ def held_out_text(path: Path) -> str:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_a_label_of_which_the_random_split_holds_out_all_records_is_known_and_told(
+def test_a_label_of_which_the_random_split_holds_out_all_records_is_known_and_reported(
     tmp_path: Path, several: bool
 ) -> None:
     path = tmp_path / "rows.jsonl"
@@ -176,9 +176,9 @@ def test_a_label_of_which_the_random_split_holds_out_all_records_is_known_and_to
     assert task.section.labels == ("no", "rare", "yes")
     assert task.frequencies["rare"] == 0
     assert count(sources) == len(ROWS) + 1
-    (told,) = [note for note in notes if "'rare'" in note]
-    assert f"{path}, line {len(ROWS) + 1}" in told
-    assert "(1)" in told
+    (message,) = [note for note in notes if "'rare'" in note]
+    assert f"{path}, line {len(ROWS) + 1}" in message
+    assert "(1)" in message
     # The same label in a validation file of its own is still a mistake.
     held_out = table(tmp_path / "held out.jsonl", [ROWS[0], (rare, "rare")])
     with refused(DataError, wanted="held out.jsonl, line 2", got="'rare'"):

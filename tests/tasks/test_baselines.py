@@ -69,7 +69,7 @@ def test_texts_without_words_are_answered_by_frequency() -> None:
     assert np.argmax(logs) == 1
 
 
-def test_what_a_fit_costs_is_bounded_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_fit_costs_is_bounded_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "_LABELS", 20)
     monkeypatch.setattr(baselines, "_RECORDS", 3000)
     monkeypatch.setattr(baselines, "_PRODUCTS", 60_000)

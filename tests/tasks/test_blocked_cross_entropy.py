@@ -1,4 +1,4 @@
-"""The blocked cross-entropy beside torch's own, loss and gradients, in float64 and in bfloat16."""
+"""The blocked cross-entropy against torch's own, loss and gradients, in float64 and in bfloat16."""
 
 import pytest
 import torch

@@ -20,7 +20,7 @@ from glassformer.tasks.tables import TableTask
 from glassformer.tasks.writing.chat.alone import ChatAlone, DialogueSource, Exchanges
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.task import Chat
-from glassformer.tasks.writing.chat.turns import TurnWriter, lessons, messages_of, told_apart
+from glassformer.tasks.writing.chat.turns import TurnWriter, lessons, messages_of, perspectives
 from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.text.chat_template import ChatTemplate, ChatTemplates, Message, own_templates, template_tokens
 from tests.refusals import refused
@@ -46,7 +46,7 @@ def dialogue(count: int, *, roles: bool = False) -> Dialogue:
 
 
 def learned_text(writer: TurnWriter, ids: Sequence[int], flags: Sequence[int]) -> list[str]:
-    """The texts that are learned, each up to the end behind it."""
+    """The texts that are learned, each up to the end after it."""
     text = writer.tokenizer.decode([i for i, of in zip(ids, flags, strict=True) if of], skip_special=False)
     assert text.endswith("<|endoftext|>")
     return text.removesuffix("<|endoftext|>").split("<|endoftext|>")
@@ -60,7 +60,7 @@ def test_each_reply_is_learned_once_and_nothing_else(
 ) -> None:
     given = dialogue(6, roles=roles)
     taught: list[str] = []
-    for messages, learned in told_apart(given):
+    for messages, learned in perspectives(given):
         for each in lessons(writer, messages, learned, room=room, history=history):
             if each is None:
                 continue
@@ -85,7 +85,7 @@ def test_spans_are_the_same_by_the_mark_and_by_what_a_template_adds(writer: Turn
     text = own_templates(writer.tokenizer).texts["default"]
     plain = text.replace("{%- generation -%}", "").replace("{%- endgeneration -%}", "")
     other = TurnWriter(writer.tokenizer, ChatTemplate(plain, writer.template.tokens), writer.ends)
-    for messages, learned in told_apart(dialogue(6)):
+    for messages, learned in perspectives(dialogue(6)):
         assert other.lesson(messages, learned) == writer.lesson(messages, learned)
 
 
@@ -93,7 +93,7 @@ def make(model: gf.Model, dialogues: Sequence[Dialogue], *, length: int, history
     writer = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), [model.tokenizer.end_id or 0])
     found, asked = [], Exchanges()
     for each in dialogues:
-        for messages, learned in told_apart(each):
+        for messages, learned in perspectives(each):
             found += [one for one in lessons(writer, messages, learned, room=length, history=history) if one]
             asked.add(messages, learned)
     return DialogueSource(found, asked, length=length, pad_id=0)
@@ -107,7 +107,7 @@ def test_the_loss_is_that_of_each_reply_alone_after_its_turns(family: str) -> No
     source = make(model, dialogues, length=WIDE)
     end, total, count = model.tokenizer.end_id, 0.0, 0
     for each in dialogues:
-        for messages, learned in told_apart(each):
+        for messages, learned in perspectives(each):
             for number, of in enumerate(learned):
                 if of:
                     turns = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), ())
@@ -146,14 +146,14 @@ def test_few_dialogues_are_all_learned_unless_a_whole_one_is_asked_for(kind: typ
     assert shares[3] >= 0.05
 
 
-def test_a_trigram_stands_beside_it_as_beside_a_language_model() -> None:
+def test_it_is_compared_with_a_trigram_as_a_language_model_is() -> None:
     """Counted in the whole dialogues of training, asked for the replies alone, with intervals like the model's."""
     model = talking("llama", length=WIDE)
     train, source = (make(model, [dialogue(n) for n in sizes], length=WIDE) for sizes in ((4, 5, 6), (2, 3)))
     task = ChatAlone(ChatSection(), model.tokenizer, own_templates(model.tokenizer))
     task.unigram = Unigram.count(train.target_tokens, model.tokenizer.vocabulary_size)
     scores = task.evaluate(model.module, source, limit=2)
-    scores = task.beside(scores, train, source, limit=2, log=None)
+    scores = task.with_baselines(scores, train, source, limit=2, log=None)
     assert {"unigram", "trigram", "right replies"} < set(scores.of)
     names = {"loss", "perplexity", "bits_per_byte"}
     assert names <= set(scores.of["trigram"]) < set(scores.of[THIS_MODEL])
@@ -166,8 +166,8 @@ def test_a_trigram_stands_beside_it_as_beside_a_language_model() -> None:
 def whole_ids(model: gf.Model, given: Dialogue) -> list[int]:
     """The tokens of all lessons of a dialogue that fits into a row."""
     writer = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), [model.tokenizer.end_id or 0])
-    told = [lessons(writer, messages, learned, room=WIDE, history=None) for messages, learned in told_apart(given)]
-    return [id_ for its in told for one in its if one is not None for id_ in one.ids]
+    found = [lessons(writer, messages, learned, room=WIDE, history=None) for messages, learned in perspectives(given)]
+    return [id_ for its in found for one in its if one is not None for id_ in one.ids]
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
@@ -277,13 +277,13 @@ def test_a_file_of_conversations_with_roles_is_read_as_it_is(tmp_path: Path) -> 
     (found,) = read_dialogues(path, column="turns", bad=lambda error: bad.append(str(error)))
     assert len(bad) == 1
     assert (found.roles, found.replies) == (("user", "assistant", "user"), (False, True, False))
-    ((messages, learned),) = told_apart(found)
+    ((messages, learned),) = perspectives(found)
     assert messages[1] == Message("assistant", "Yes")
     assert learned == (False, True, False)
 
 
 def test_templates_of_other_styles_can_be_learned_from() -> None:
-    """The reply and what the template writes behind it, up to the end."""
+    """The reply and what the template writes after it, up to the end."""
     tokenizer = with_marks()
     tokens = {**template_tokens(tokenizer), "bos_token": ""}
     for style in ("chatml", "brackets", "model turns"):
@@ -296,8 +296,8 @@ def test_templates_of_other_styles_can_be_learned_from() -> None:
         assert "?" not in text
 
 
-def test_nothing_is_learned_behind_the_end_of_a_reply(writer: TurnWriter) -> None:
-    """Of a template that writes a line break behind each turn, as ChatML does: the reply and its end, no more."""
+def test_nothing_is_learned_after_the_end_of_a_reply(writer: TurnWriter) -> None:
+    """Of a template that writes a line break after each turn, as ChatML does: the reply and its end, no more."""
     template = (
         "{% for message in messages %}"
         "{{ '<|' + message.role + '|>' + message.content + eos_token + '\\n' }}"

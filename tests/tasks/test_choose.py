@@ -84,8 +84,8 @@ def test_the_loss_is_that_of_a_softmax_over_each_group(
 def test_rows_that_fill_a_group_have_no_gradient(task: Choose, model: Transformer, questions: list[Question]) -> None:
     pair = next(question for question in questions if len(question.choices) == 2)
     gradients = []
-    for beside in ([], [next(question for question in questions if len(question.choices) == 5)]):
-        source = RecordSource(task, [pair, *beside], length=24)
+    for more in ([], [next(question for question in questions if len(question.choices) == 5)]):
+        source = RecordSource(task, [pair, *more], length=24)
         count = len(task.groups(pair))
         batch = source.batch(np.arange(count), np.zeros(count, np.int64), shape=(count * source.rows_of_each, 24))
         (loss,) = task.losses(model, batch).values()
@@ -159,7 +159,7 @@ def test_a_table_has_a_column_for_each_candidate(task: Choose) -> None:
     assert "'text'" in raised.value.got
 
 
-def test_scores_stand_beside_chance_and_the_most_frequent_place(task: Choose) -> None:
+def test_scores_are_compared_with_chance_and_the_most_frequent_place(task: Choose) -> None:
     def pair(label: int, chances: tuple[float, ...]) -> tuple[Question, Choice]:
         choices = tuple("abc"[: len(chances)])
         best = chances.index(max(chances))

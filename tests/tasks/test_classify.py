@@ -35,7 +35,7 @@ SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_lengt
 
 
 def train(folder: Path, records: Sequence[dict[str, Any]], *, model: Any = None, **changes: Any) -> gf.Model:
-    """A tiny classifier from these records, its files beside it."""
+    """A tiny classifier from these records, its files next to it."""
     folder.mkdir(parents=True)
     (folder / "records.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     recipe = {

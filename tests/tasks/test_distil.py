@@ -1,4 +1,4 @@
-"""Students and their teachers: the losses beside torch's own, the layers a student begins with, what is refused."""
+"""Students and their teachers: the losses against torch's own, the layers a student begins with, what is refused."""
 
 import json
 from pathlib import Path

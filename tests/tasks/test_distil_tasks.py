@@ -62,7 +62,7 @@ def apart(teacher: Any, student: Any) -> float:
 
 
 def by_hand(name: str, batch: Batch, student: Output, teacher: Output, heat: float) -> float:
-    """The soft loss beside the loss of this name, label by label."""
+    """The soft loss and the loss of this name, label by label."""
     labels, weights = batch.labels[name].numpy(), batch.weights.tolist()
     real = np.ones(batch.inputs.shape, bool) if batch.inputs.real is None else batch.inputs.real.numpy()
     heads = "sentence_logits", "logits", "token_logits"

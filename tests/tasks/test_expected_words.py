@@ -1,4 +1,4 @@
-"""The word that was hidden, told to `fill` and `explain`: as the tokens that it has, each with its probability."""
+"""The word that was hidden, given to `fill` and `explain`: as the tokens that it has, each with its probability."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def english() -> gf.Model:
 
 
 def test_a_word_of_several_tokens_is_hidden_whole(english: gf.Model) -> None:
-    """What `fill` tells is what the run itself computes where as many tokens are masked."""
+    """What `fill` answers is what the run itself computes where as many tokens are masked."""
     found = english.fill(SKIT, expect=["improvisation"])
     (word,) = found.expected
     text, (ids,) = expected_tokens(english.tokenizer, SKIT, ["improvisation"])
@@ -38,11 +38,11 @@ def test_a_word_of_several_tokens_is_hidden_whole(english: gf.Model) -> None:
 def test_each_mask_has_its_word_and_without_words_nothing_changes(english: gf.Model) -> None:
     (one, two) = english.fill("She [MASK] the [MASK].", expect=["likes", "summer"]).expected
     assert (one.word, two.word) == ("likes", "summer")
-    plain, told = english.fill(SKIT), english.fill(SKIT, expect=["it"])
-    assert plain.masks == told.masks
+    plain, found = english.fill(SKIT), english.fill(SKIT, expect=["it"])
+    assert plain.masks == found.masks
     assert "expected" not in plain.to_dict()
     best = plain.masks[0].guesses[0]
-    assert (told.expected[0].tokens[0].probability, told.expected[0].tokens[0].rank) == (best.probability, 1)
+    assert (found.expected[0].tokens[0].probability, found.expected[0].tokens[0].rank) == (best.probability, 1)
 
 
 def test_more_guesses_ask_the_tokenizer_no_more_often(english: gf.Model, monkeypatch: pytest.MonkeyPatch) -> None:

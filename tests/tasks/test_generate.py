@@ -1,4 +1,4 @@
-"""The verb `generate`: what is written behind a prompt is what the logits say, alone, among others, and as a stream."""
+"""The verb `generate`: what is written after a prompt is what the logits say, alone, among others, and as a stream."""
 
 import math
 
@@ -9,7 +9,7 @@ import glassformer as gf
 from glassformer.answering.answers import answer
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.writing.generator import text_behind
+from glassformer.tasks.writing.generator import text_after
 from tests.refusals import refused
 from tests.translators import translating
 from tests.writers import READ, TEXTS, writing
@@ -121,7 +121,7 @@ def test_the_blank_between_a_prompt_and_what_follows_is_kept(model: gf.Model) ->
     for text in TEXTS:
         ids = tokenizer.ids(text)
         for cut in range(1, len(ids)):
-            joined = tokenizer.decode(ids[:cut]).rstrip("\ufffd") + text_behind(tokenizer, ids[:cut], ids[cut:])
+            joined = tokenizer.decode(ids[:cut]).rstrip("\ufffd") + text_after(tokenizer, ids[:cut], ids[cut:])
             assert joined == text
 
 

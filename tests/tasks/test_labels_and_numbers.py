@@ -31,7 +31,7 @@ SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_lengt
 
 
 def train(folder: Path, records: list[dict[str, Any]], task: dict[str, Any], **changes: Any) -> gf.Model:
-    """A tiny model from these records, its files beside it."""
+    """A tiny model from these records, its files next to it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "records.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     recipe = {
@@ -215,7 +215,7 @@ class Undecided(Classify):
 
 
 @pytest.mark.parametrize("copies", [1, 1000])
-def test_a_few_records_move_the_temperature_little_and_its_limit_is_told(tmp_path: Path, copies: int) -> None:
+def test_a_few_records_move_the_temperature_little_and_its_limit_is_reported(tmp_path: Path, copies: int) -> None:
     """Where three of four guesses are right, the log loss alone is least at T = 0.0009, however few they are."""
     records = [{"text": f"v{number}", "label": "ab"[number % 2]} for number in range(20)]
     model = train(tmp_path, records, {"name": "classify"}, **{"train.epochs": None, "train.steps": 1})

@@ -45,7 +45,7 @@ def make(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Call
 
 
 def stream(source: NextTokens, tokenizer: Tokenizer) -> list[int]:
-    """The documents one after another, each with the end behind it."""
+    """The documents one after another, each with the end after it."""
     store = source.text.store
     assert tokenizer.end_id is not None
     return [

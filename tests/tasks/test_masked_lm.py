@@ -293,8 +293,8 @@ def test_a_small_last_batch_is_cut_into_parts_too(
             steps=steps, batch=8, accumulate=parts, precision="float64", compile="off", epsilon=1e-6
         )
         mine = copy.deepcopy(model)
-        told = list(fit(mine, task, settings, out=tmp_path / str(parts), log=lambda message: None))
-        assert [step.step for step in told] == list(range(1, steps + 1))
+        found = list(fit(mine, task, settings, out=tmp_path / str(parts), log=lambda message: None))
+        assert [step.step for step in found] == list(range(1, steps + 1))
         trained.append({name: parameter.detach() for name, parameter in mine.named_parameters()})
     whole, cut = trained
     assert max(float((whole[name] - cut[name]).abs().max()) for name in whole) < 1e-11  # sums in another order

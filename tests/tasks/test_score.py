@@ -49,22 +49,22 @@ class ByHand:
     def __init__(self, documents: list[list[int]], vocabulary: int, first: int, last: int) -> None:
         self.size, self.total = vocabulary, sum(map(len, documents))
         self.words = Counter(word for document in documents for word in document)
-        self.beside: dict[tuple[str, int, int], Counter[int]] = {}
+        self.contexts: dict[tuple[str, int, int], Counter[int]] = {}
         for document in documents:
             padded = [first, *document, last]
             for left, word, right in zip(padded, padded[1:], padded[2:], strict=False):
                 for context in (("l", left, -1), ("r", -1, right), ("b", left, right)):
-                    self.beside.setdefault(context, Counter())[word] += 1
+                    self.contexts.setdefault(context, Counter())[word] += 1
 
     def unigram(self, word: int) -> float:
         return (self.words[word] + 1) / (self.total + self.size + 1)
 
     def mixed(self, context: tuple[str, int, int], word: int, lower: float) -> float:
-        seen = self.beside.get(context)
+        seen = self.contexts.get(context)
         return lower if seen is None else (seen[word] + len(seen) * lower) / (seen.total() + len(seen))
 
     def sides(self, left: int, right: int, word: int) -> float:
-        known = [context for context in (("l", left, -1), ("r", -1, right)) if context in self.beside]
+        known = [context for context in (("l", left, -1), ("r", -1, right)) if context in self.contexts]
         lower = self.unigram(word)
         return sum(self.mixed(context, word, lower) for context in known) / len(known) if known else lower
 
@@ -75,7 +75,7 @@ class ByHand:
         """The guess, or several where counts are equal."""
 
         def best(context: tuple[str, int, int]) -> list[int]:
-            counts = self.beside.get(context, Counter())
+            counts = self.contexts.get(context, Counter())
             return [word for word, count in counts.items() if count == max(counts.values())]
 
         if both := best(("b", left, right)):

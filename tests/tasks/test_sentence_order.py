@@ -1,4 +1,4 @@
-"""Next sentence and sentence order: the pairs, what is told of them, and that they are asked as they were learned."""
+"""Next sentence and sentence order: the pairs, what is said of them, and that they are asked as they were learned."""
 
 import math
 
@@ -32,7 +32,7 @@ SECOND = "penguin [MASK] are flightless birds"
 
 @pytest.fixture(scope="module")
 def store(texts: list[str], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> TokenStore:
-    """The text as tokens, its sentences with capitals, by which they are told apart."""
+    """The text as tokens, its sentences with capitals, by which they are distinguished."""
     sentences = (". ".join(part.strip().capitalize() for part in text.split(".")) for text in texts)
     documents = (Document(text, f"document {number}") for number, text in enumerate(sentences))
     return build_store(documents, tokenizer, tmp_path_factory.mktemp("order") / "store")
@@ -106,7 +106,7 @@ def test_pairs_that_stay_in_order_are_the_same_pairs(store: TokenStore, tokenize
     assert np.array_equal(stays.stretches, turned)
 
 
-def test_the_user_is_told_where_one_label_rules(store: TokenStore, tokenizer: Tokenizer) -> None:
+def test_a_note_says_where_one_label_dominates(store: TokenStore, tokenizer: Tokenizer) -> None:
     """C-21: where rows hold one sentence, the next one is always random; pairs that change places stay at a half."""
     short = SentencePairs.prepare(store, tokenizer, 16, seed=0, duplicates=5)
     share = float((short.labels == NOT_NEXT).mean())

@@ -256,7 +256,7 @@ def test_words_stand_where_they_are_in_their_text() -> None:
 # --------------------------------------------------------------------------- training and answering
 
 
-def test_what_was_found_is_told_and_what_comes_out_goes_in_again(tmp_path: Path) -> None:
+def test_what_was_found_is_reported_and_what_comes_out_goes_in_again(tmp_path: Path) -> None:
     model, notes = trained(tmp_path, SENTENCES.replace("rejects\tO", "rejects\tI-LOC"), data={"validation": 0.0})
     assert model.task is not None
     assert model.task.model_dump()["labels"] == ("O", "B-LOC", "I-LOC", "B-MISC", "I-MISC", "B-ORG", "I-ORG")
@@ -319,14 +319,14 @@ def test_unseen_labels_and_missing_tags_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("tag", "labels"), [("B-LOC", {"B-LOC", "I-LOC"}), ("S-LOC", {"B-LOC", "I-LOC"})])
-def test_tags_of_which_the_random_split_holds_out_all_sentences_are_known_and_told(
+def test_tags_of_which_the_random_split_holds_out_all_sentences_are_known_and_reported(
     tmp_path: Path, tag: str, labels: set[str]
 ) -> None:
     words = next(word for n in range(1000) if hash_fraction(text_hash(word := f"Bonn{n}"), 0) < 0.2)
     model, notes = trained(tmp_path, f"{SENTENCES}\n{words}\t{tag}\n", data={"validation": 0.2, "seed": 0})
     assert labels < set(model.labels)
-    (told,) = [note for note in notes if "'B-LOC'" in note]
-    assert f"{tmp_path / 'a.conll'}, line {SENTENCES.count(chr(10)) + 2}" in told
+    (message,) = [note for note in notes if "'B-LOC'" in note]
+    assert f"{tmp_path / 'a.conll'}, line {SENTENCES.count(chr(10)) + 2}" in message
 
 
 def test_one_label_and_a_table_of_sentences_are_refused(tmp_path: Path) -> None:

@@ -310,8 +310,8 @@ def test_word_vectors_may_be_given_and_frozen(tmp_path: Path) -> None:
     prepared = prepared_from(tmp_path, progress=progress, **changes)
     table = prepared.module.word_table
     assert not table.requires_grad
-    (told,) = (note for note in progress.notes if str(vectors) in note)
-    assert told.split()[0] in ("2", "3", "4")
+    (message,) = (note for note in progress.notes if str(vectors) in note)
+    assert message.split()[0] in ("2", "3", "4")
     batch = prepared.feed.batch(0)
     (loss,) = prepared.task.losses(prepared.module, batch).values()
     loss.backward()

@@ -12,7 +12,7 @@ from sacrebleu.significance import PairedTest, _bootstrap_resample
 
 from glassformer.base.errors import ShapeError
 from glassformer.scoring.score import THIS_MODEL
-from glassformer.scoring.verdict import differences, lower_is_better, shown, to_dict, told_lower, verdict
+from glassformer.scoring.verdict import differences, lower_is_better, lower_note, shown, to_dict, verdict
 from glassformer.tasks.writing.translate.scores import (
     References,
     System,
@@ -156,7 +156,7 @@ def test_losses_become_a_perplexity_per_token() -> None:
     assert (values["bleu"], values["loss"], values["perplexity"]) == pytest.approx((0.0, 3.0, np.exp(3.0)))
 
 
-def test_a_model_stands_beside_its_baselines() -> None:
+def test_a_model_is_compared_with_its_baselines() -> None:
     references = References([[text] for text in FIRST])
     words = TargetWords.of(zip(SOURCES, FIRST, strict=True))
     baselines = {"copy source": System(SOURCES), "unigram": System([words.translate(each) for each in SOURCES])}
@@ -186,8 +186,8 @@ def test_scores_are_written_as_the_field_writes_them() -> None:
         "52.3450",
     ]
     assert [lower_is_better(name) for name in ("bleu", "chrf", "ter")] == [False, False, True]
-    assert told_lower(["bleu", "ter", "masked_words_loss"]).endswith(" ter, masked words loss")
-    assert not told_lower(["bleu", "accuracy"])
+    assert lower_note(["bleu", "ter", "masked_words_loss"]).endswith(" ter, masked words loss")
+    assert not lower_note(["bleu", "accuracy"])
 
 
 def test_more_edits_and_a_larger_loss_are_worse() -> None:

@@ -62,7 +62,7 @@ def test_blanks_have_no_parts(model: gf.Model) -> None:
         assert (parts, found.text, found.translation) == ([], text, "")
 
 
-@pytest.mark.parametrize("blank", ["before", "behind"])
+@pytest.mark.parametrize("blank", ["before", "after"])
 def test_a_stop_string_may_begin_or_end_with_a_blank(model: gf.Model, blank: str) -> None:
     """Nothing of it is written, though the blanks around a translation are trimmed."""
     free = model.translate(ENGLISH[1], search=gf.DecodeSettings(max_tokens=9, min_tokens=9)).translation

@@ -105,7 +105,7 @@ def test_beams_that_write_one_text_in_other_tokens_give_it_once(model: gf.Model,
     assert [each.score for each in found.n_best if each.translation == found.translation] == [-1, -2][: count - 1]
 
 
-def test_a_blank_behind_a_prefix_is_that_before_the_next_word(model: gf.Model) -> None:
+def test_a_blank_after_a_prefix_is_that_before_the_next_word(model: gf.Model) -> None:
     """As in a text editor: a word follows, no second blank, and not the rest of a longer word."""
     for text in (*ENGLISH, "He likes", "the winter"):
         for typed in ("Elle aim ", " Elle aim ", "Elle a  "):
@@ -238,7 +238,7 @@ def test_characters_of_tokens_are_slices_of_the_translation(model: gf.Model) -> 
     assert len(spans) == len(ids)
 
 
-def test_characters_without_a_token_are_told(model: gf.Model) -> None:
+def test_characters_without_a_token_are_reported(model: gf.Model) -> None:
     assert unknown_characters(model.tokenizer, "She likes l'été") == ""
     assert unknown_characters(model.tokenizer, "She 冬 likes 冬 夏") == "冬夏"
     found = model.translate("She likes 冬", max_tokens=3)
@@ -248,7 +248,7 @@ def test_characters_without_a_token_are_told(model: gf.Model) -> None:
     assert unknown_characters(words, "she likes 冬") == "冬"
 
 
-def test_an_empty_translation_of_words_is_told(model: gf.Model) -> None:
+def test_an_empty_translation_of_words_is_reported(model: gf.Model) -> None:
     found = model.translate(TEXTS[0], beams=1, max_tokens=3)
     assert (found.empty, found.to_dict()["empty"]) == (0, 0)
     first = found.translation[0]

@@ -208,8 +208,8 @@ def test_the_words_of_each_side_are_its_own(model: Model, tmp_path: Path) -> Non
 
 
 def test_transformers_translates_as_we_do(model: Model, tmp_path: Path) -> None:
-    told = write_foreign(model, tmp_path / "theirs")
-    assert any("target_tokenizer.json" in sentence and "ctranslate2" in sentence for sentence in told)
+    stated = write_foreign(model, tmp_path / "theirs")
+    assert any("target_tokenizer.json" in sentence and "ctranslate2" in sentence for sentence in stated)
     config = json.loads((tmp_path / "theirs" / "config.json").read_text())
     assert (config["vocab_size"], config["decoder_vocab_size"]) == (310, 300)
     assert config["share_encoder_decoder_embeddings"] is False

@@ -28,7 +28,7 @@ def test_the_best_baseline_is_the_one_to_beat() -> None:
     # On the same examples 40 of 400 differ: the deviation of their share is √(0.1 · 0.9 / 400) = 0.015.
     assert (found.difference.low, found.difference.high) == pytest.approx((0.1 - 0.0294, 0.1 + 0.0294), abs=0.004)
     assert all(
-        told in found.sentence for told in ("better than the baseline TF-IDF", "90.00%", "80.00%", "+10.00 points")
+        part in found.sentence for part in ("better than the baseline TF-IDF", "90.00%", "80.00%", "+10.00 points")
     )
 
 
@@ -63,7 +63,7 @@ def test_without_measures_there_is_no_verdict() -> None:
     assert to_dict(plain, "accuracy") == {"accuracy": 1.0, "targets": 3.0, "most_frequent_accuracy": 0.5}
 
 
-def test_few_examples_are_told() -> None:
+def test_few_examples_are_reported() -> None:
     found = verdict(scores(this_model=flags(0.5, 8), most_frequent=flags(0.5, 8)), "accuracy")
     assert found is not None
     assert "8 examples are few" in found.sentence
@@ -88,7 +88,7 @@ def test_the_linear_probe_is_not_compared_with_itself() -> None:
     assert verdict(scores(this_model=flags(0.9), frozen_features=flags(0.9)), "accuracy", {"best_step": 0}) is None
 
 
-def test_of_the_linear_probe_is_told_that_its_loss_is_before_calibration() -> None:
+def test_for_the_linear_probe_the_verdict_says_that_its_loss_is_before_calibration() -> None:
     def losses(value: float) -> Measure:
         return Measure(np.full((50, 1), value), lambda sums: {"loss": sums[..., 0] / 50})
 
@@ -131,7 +131,7 @@ def test_very_many_examples_have_fewer_samples() -> None:
     [({"steps": 9, "best_step": 9}, "--minutes"), ({"steps": 9, "best_step": 0}, "--learning-rate"),
      ({"steps": 9, "best_step": 4}, ""), ({}, "")],
 )  # fmt: skip
-def test_of_a_model_that_is_not_better_is_told_what_to_try(facts: dict[str, int], advice: str) -> None:
+def test_for_a_model_that_is_not_better_the_verdict_says_what_to_try(facts: dict[str, int], advice: str) -> None:
     for mine, other in ((0.5, 0.9), (0.5, 0.5), (0.9, 0.5)):
         found = verdict(scores(this_model=flags(mine), tfidf=flags(other)), "accuracy", facts)
         assert found is not None

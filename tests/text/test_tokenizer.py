@@ -166,7 +166,7 @@ def _bpe() -> Tokenizer:
     return _MADE[0]
 
 
-def test_roles_come_from_the_files_beside_it(tmp_path: Path) -> None:
+def test_roles_come_from_the_files_next_to_it(tmp_path: Path) -> None:
     special = SpecialTokens(pad="<nothing>", unknown="<what>", mask="<hidden>")
     tokenizer = train_tokenizer("words", SLIDES, vocabulary=30, special=special)
     tokenizer.save(tmp_path)

@@ -132,10 +132,10 @@ def test_a_run_is_resumed_with_its_adapters_and_ends_with_plain_weights(tmp_path
     assert moved == {
         name for name in start if name.startswith("head.") or name.endswith(("query.weight", "value.weight"))
     }
-    beside = load_file(tmp_path / "whole" / adapters.FILE)
+    tables = load_file(tmp_path / "whole" / adapters.FILE)
     with safe_open(tmp_path / "whole" / adapters.FILE, framework="pt") as file:
         scale = float(file.metadata()["alpha"]) / int(file.metadata()["rank"])
-    added = scale * (beside[f"{QUERY}.up"].double() @ beside[f"{QUERY}.down"].double())
+    added = scale * (tables[f"{QUERY}.up"].double() @ tables[f"{QUERY}.down"].double())
     change = weights(whole)[f"{QUERY}.weight"].double() - start[f"{QUERY}.weight"].double()
     torch.testing.assert_close(change, added, rtol=0, atol=1e-8)  # float32 weights near 0.1 are rounded
 

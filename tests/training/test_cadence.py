@@ -60,8 +60,8 @@ def test_a_run_saves_by_the_clock_and_says_once_what_it_costs(tmp_path: Path, mo
         next(steps)
     folder = tmp_path / "checkpoints"
     assert sorted(path.name[-3:] for path in folder.iterdir()) == ["006", "036"]
-    (told,) = [message for message in said if message.startswith("a checkpoint takes")]
-    assert "every 5 minutes" in told
+    (found,) = [message for message in said if message.startswith("a checkpoint takes")]
+    assert "every 5 minutes" in found
     del steps
     # Resumed after step 36, a minute later again: a run that is killed every few minutes gets on.
     list(fit(toy_model(), Slow(clock), chosen, out=tmp_path, resume=True, log=said.append))
@@ -120,7 +120,7 @@ class Worsening(Toy):
         return {"loss": float(self.asked)}
 
 
-def test_a_damaged_best_model_is_told_and_the_advice_gives_the_last_weights(tmp_path: Path) -> None:
+def test_a_damaged_best_model_is_reported_and_the_advice_gives_the_last_weights(tmp_path: Path) -> None:
     said: list[str] = []
 
     def run() -> dict[str, Tensor]:

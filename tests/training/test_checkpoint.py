@@ -154,7 +154,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: P
             read()
 
 
-def test_of_a_damaged_checkpoint_the_way_out_is_told(tmp_path: Path) -> None:
+def test_for_a_damaged_checkpoint_the_error_says_what_to_do(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=2)
     for step, kind, way in (
         (1, "step", "begin again"),
@@ -215,7 +215,7 @@ def test_tensors_must_fit_before_one_is_touched() -> None:
         assert into["a"].tolist() == [0, 0, 0]
 
 
-def test_a_missing_number_is_told_by_its_shape() -> None:
+def test_a_missing_number_is_reported_with_its_shape() -> None:
     with refused(CheckpointError, wanted=("step", "[]"), got="none"):
         restore({"step": torch.zeros(())}, {}, what="it")
     with refused(CheckpointError, wanted=("step", "none"), got="[]"):
@@ -257,7 +257,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         Checkpoints(tmp_path / "file" / "inside", keep=1).save(1, TENSORS, {})
 
 
-def test_a_folder_removed_while_the_run_goes_on_is_told_with_what_was_lost(tmp_path: Path) -> None:
+def test_a_folder_removed_while_the_run_goes_on_is_reported_with_what_was_lost(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path / "run" / "checkpoints")
     (tmp_path / "run").mkdir()
     checkpoints.save(10, TENSORS, {})

@@ -56,15 +56,15 @@ def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     models: list[Transformer] = []
-    told: list[list[float]] = []
+    notes: list[list[float]] = []
     for choice in ("off", "on"):
         model = toy_model(dropout=0.2, layers=1)
         # BERT's epsilon: a smaller one would blow up the rounding of gradients that are 0.
         settings = toy_settings(compile=choice, steps=4, epsilon=1e-6)
-        told.append([step.loss for step in fit(model, Toy(), settings, out=tmp_path / choice, log=quiet)])
+        notes.append([step.loss for step in fit(model, Toy(), settings, out=tmp_path / choice, log=quiet)])
         models.append(model)
     eager, other = models
-    assert told[0] == pytest.approx(told[1], rel=1e-5)
+    assert notes[0] == pytest.approx(notes[1], rel=1e-5)
     for name, parameter in eager.named_parameters():
         assert (parameter - other.get_parameter(name)).abs().max() < 1e-5, name  # float32, fused in another order
     counted = torch._dynamo.utils.counters
@@ -75,7 +75,7 @@ def test_compiled_learns_as_eager_does(tmp_path: Path) -> None:
     assert checkpoint.facts["compiled"] is True  # a compile that fails goes on without, and would learn the same
 
 
-def test_a_wrong_gradient_is_told_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_gradient_is_reported_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler may make wrong code: what it did to the gradient is taken back."""
     monkeypatch.setattr(
         compiler, "compiled", lambda eager: lambda batch: {n: v * torch.nan for n, v in eager(batch).items()}
@@ -132,17 +132,17 @@ class Unkind(Toy):
         return super().losses(model, batch)
 
 
-def test_a_failed_compile_is_told_and_goes_on() -> None:
+def test_a_failed_compile_is_reported_and_goes_on() -> None:
     model = toy_model()
-    told: list[str] = []
-    loss_and_gradient = learning(Unkind(), model, told.append)
+    notes: list[str] = []
+    loss_and_gradient = learning(Unkind(), model, notes.append)
     batch = Toy().batch(0).with_dropout_key(step_seed(0, 0))
     assert loss_and_gradient(batch, ONE) == loss_of(model, batch)
     assert not loss_and_gradient.compiled
-    assert len(told) == 1
-    assert told[0].startswith("could not compile (Unsupported: ")
-    assert told[0].endswith("continuing without")
-    assert "\n" not in told[0]
+    assert len(notes) == 1
+    assert notes[0].startswith("could not compile (Unsupported: ")
+    assert notes[0].endswith("continuing without")
+    assert "\n" not in notes[0]
     assert loss_and_gradient(batch, ONE) == loss_of(model, batch)
 
 
@@ -157,16 +157,16 @@ def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_kernels")
 def test_more_shapes_than_torch_would_compile() -> None:
     """Rows in buckets have up to 21 lengths, and torch alone stops at the ninth shape."""
-    told: list[str] = []
+    notes: list[str] = []
     model = toy_model(layers=1)
-    loss_and_gradient = learning(Toy(), model, told.append)
+    loss_and_gradient = learning(Toy(), model, notes.append)
     before = torch._dynamo.config.recompile_limit
     torch._dynamo.utils.counters.clear()
     for size in (*range(2, 12), *range(2, 12)):
         batch = Toy(size=size).batch(0).with_dropout_key(step_seed(0, 0))
         assert loss_and_gradient(batch, ONE) == loss_of(model, batch)
     assert loss_and_gradient.compiled
-    assert told == []
+    assert notes == []
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 10
     assert torch._dynamo.config.recompile_limit == before
 
@@ -181,19 +181,19 @@ class LaterUnkind(Toy):
 
 
 @pytest.mark.usefixtures("without_kernels")
-def test_a_later_shape_that_fails_is_told_and_goes_on() -> None:
+def test_a_later_shape_that_fails_is_reported_and_goes_on() -> None:
     model = toy_model(layers=1)
-    told: list[str] = []
-    loss_and_gradient = learning(LaterUnkind(), model, told.append)
+    notes: list[str] = []
+    loss_and_gradient = learning(LaterUnkind(), model, notes.append)
     for size in (2, 3, 4):
         batch = Toy(size=size).batch(0).with_dropout_key(step_seed(0, 0))
         assert loss_and_gradient(batch, ONE) == loss_of(model, batch)
         assert loss_and_gradient.compiled is (size == 2)
-    assert len(told) == 1
-    assert told[0].startswith("could not compile (Unsupported")
+    assert len(notes) == 1
+    assert notes[0].startswith("could not compile (Unsupported")
 
 
-def test_a_way_back_that_fails_is_told_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_way_back_that_fails_is_reported_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch compiles the backward pass when it is first run, long after the forward pass went well."""
     torch._dynamo.reset()
 
@@ -202,15 +202,15 @@ def test_a_way_back_that_fails_is_told_and_goes_on(monkeypatch: pytest.MonkeyPat
 
     backend = aot_autograd(fw_compiler=nop, bw_compiler=refuse)
     monkeypatch.setattr(compiler, "_build", backend)
-    told: list[str] = []
+    notes: list[str] = []
     model, other = toy_model(layers=1), toy_model(layers=1)
-    loss_and_gradient = learning(Toy(), model, told.append)
+    loss_and_gradient = learning(Toy(), model, notes.append)
     batch = Toy().batch(0).with_dropout_key(step_seed(0, 0))
     loss = Toy().loss(other, batch) / 7
     loss.backward()
     assert loss_and_gradient(batch, {"masked_words": 7.0}) == {"masked_words": loss.item()}
     assert not loss_and_gradient.compiled
-    assert told == ["could not compile (RuntimeError: no way back); continuing without"]
+    assert notes == ["could not compile (RuntimeError: no way back); continuing without"]
     for name, parameter in model.named_parameters():
         its = other.get_parameter(name).grad
         assert (parameter.grad is None) == (its is None), name
@@ -276,18 +276,18 @@ def test_too_little_memory_is_not_taken_for_a_failed_compile(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("error", [ValueError, AttributeError, KeyError, IndexError])
-def test_an_error_of_ours_is_raised_and_not_told_as_a_failed_compile(error: type[Exception]) -> None:
+def test_an_error_of_ours_is_raised_and_not_reported_as_a_failed_compile(error: type[Exception]) -> None:
     class Wrong(Toy):
         def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
             raise error("ours")
 
-    told: list[str] = []
-    loss_and_gradient = learning(Wrong(), toy_model(), told.append)
+    notes: list[str] = []
+    loss_and_gradient = learning(Wrong(), toy_model(), notes.append)
     with pytest.raises(error) as raised:
         loss_and_gradient(Toy().batch(0), ONE)
     assert type(raised.value) is error
     assert raised.value.args == ("ours",)
-    assert told == []
+    assert notes == []
 
 
 def test_an_attribute_that_is_not_there_is_an_error_of_ours_too() -> None:
@@ -378,8 +378,8 @@ def test_a_run_goes_on_as_it_began_and_says_so(tmp_path: Path, monkeypatch: pyte
     first = fit(toy_model(layers=1), Toy(), toy_settings(compile="auto", steps=2), out=tmp_path, log=quiet)
     assert len(list(first)) == 2
     monkeypatch.setattr(run, "worth_compiling", lambda *asked, **more: (True, "compiled: it pays"))
-    told: list[str] = []
+    notes: list[str] = []
     more = toy_settings(compile="auto", steps=3)
-    assert len(list(fit(toy_model(layers=1), Toy(), more, out=tmp_path, resume=True, log=told.append))) == 1
-    assert any(note.endswith("; not compiled, as the run began") for note in told)
-    assert not any("it pays" in note for note in told)
+    assert len(list(fit(toy_model(layers=1), Toy(), more, out=tmp_path, resume=True, log=notes.append))) == 1
+    assert any(note.endswith("; not compiled, as the run began") for note in notes)
+    assert not any("it pays" in note for note in notes)

@@ -22,7 +22,7 @@ from tests.training.toy import Toy, toy_model, toy_settings
 
 
 class Getting(Toy):
-    """Evaluates to numbers told beforehand."""
+    """Evaluates to numbers given beforehand."""
 
     def __init__(self, *losses: float) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class FewRightAndSure(RightAndSure):
         return {**super().evaluate(model), "accuracy": len(self.seen) / 10, "targets": 20.0}
 
 
-def test_where_the_loss_decides_it_is_told_with_the_score(tmp_path: Path) -> None:
+def test_where_the_loss_decides_it_is_reported_with_the_score(tmp_path: Path) -> None:
     """The accuracy rises all the time, from 0.1 at step 0."""
     said: list[str] = []
     kept, _ = train(
@@ -107,10 +107,10 @@ def test_where_the_loss_decides_it_is_told_with_the_score(tmp_path: Path) -> Non
         evaluate_every=2, probe_seconds=0.0,
     )  # fmt: skip
     assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[0])
-    told = [each for each in said if "step 0, the linear probe" in each]
-    assert len(told) == 2
-    assert all("loss of 0.8162" in each and "accuracy of 0.1000" in each for each in told)
-    assert "100" in told[0]
+    found = [each for each in said if "step 0, the linear probe" in each]
+    assert len(found) == 2
+    assert all("loss of 0.8162" in each and "accuracy of 0.1000" in each for each in found)
+    assert "100" in found[0]
 
 
 class RightThenSure(Right):
@@ -138,7 +138,7 @@ def test_the_best_model_is_kept(tmp_path: Path) -> None:
 
 
 def test_the_best_of_a_run_that_was_thrown_back(tmp_path: Path) -> None:
-    """Killed after step 6, whose best no checkpoint knows, and told otherwise the second time: step 2 stays best."""
+    """Killed after step 6, whose best no checkpoint knows, and other numbers the second time: step 2 stays best."""
     settings: dict[str, Any] = {"steps": 8, "evaluate_every": 2, "checkpoint_every": 3, "keep": 1}
     first = Getting(2.0, 3.0, 1.0)
     killed = fit(toy_model(), Toy(), toy_settings(**settings), out=tmp_path, held_out=first, log=lambda message: None)
@@ -228,14 +228,14 @@ def not_allowed(path: Path) -> None:
 
 @pytest.mark.parametrize("ema", [None, 0.9])
 @pytest.mark.parametrize(
-    ("losses", "kept_model", "told"),
+    ("losses", "kept_model", "messages"),
     [
         ((4.0, 2.0, 3.0, 1.0), "mean", ("the mean of the checkpoints", "step, 4, has a held-out loss of 2")),
         ((4.0, 1.0, 3.0, 2.0), "best", ("step 4, the best", "steps 4, 6 has a held-out loss of 2")),
     ],
 )
 def test_of_the_mean_and_the_best_model_the_better_is_kept(
-    tmp_path: Path, ema: float | None, losses: tuple[float, ...], kept_model: str, told: tuple[str, str]
+    tmp_path: Path, ema: float | None, losses: tuple[float, ...], kept_model: str, messages: tuple[str, str]
 ) -> None:
     held_out, said = Getting(*losses), list[str]()
     settings: dict[str, Any] = {"steps": 6, "evaluate_every": 2, "checkpoint_every": 2, "average": 2, "ema": ema}
@@ -247,8 +247,8 @@ def test_of_the_mean_and_the_best_model_the_better_is_kept(
     mean = ((one.double() + two.double()) / 2).float()
     assert torch.equal(held_out.seen[3], mean)  # evaluated last, as a model of its own
     assert torch.equal(kept["encoder.embed.word.weight"], mean if kept_model == "mean" else held_out.seen[1])
-    assert said[-1].startswith(f"keeping {told[0]}")
-    assert told[1] in said[-1]
+    assert said[-1].startswith(f"keeping {messages[0]}")
+    assert messages[1] in said[-1]
 
 
 def test_only_the_last_checkpoints_stay(tmp_path: Path) -> None:

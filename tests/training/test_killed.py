@@ -49,7 +49,7 @@ class Child:
 
     @property
     def steps(self) -> list[int]:
-        """The steps it has told of."""
+        """The steps it has reported."""
         return [int(line) for line in _text(self._printed).splitlines()]
 
     def wait_for_steps(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Two trainings in one folder: the second is told, the first is not disturbed."""
+"""Two trainings in one folder: the second is refused, the first is not disturbed."""
 
 import subprocess
 import sys

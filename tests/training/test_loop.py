@@ -164,7 +164,7 @@ def test_clipping_scales_all_gradients_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("batch", "expected"), [(512, range(4, 41, 4)), (8, [40]), (256, range(8, 41, 8))])
-def test_ten_evaluations_unless_told_or_fewer_in_a_small_run(
+def test_ten_evaluations_by_default_or_fewer_in_a_small_run(
     tmp_path: Path, batch: int, expected: Sequence[int]
 ) -> None:
     """Each looks at 512 rows; together they look at no more than a quarter of the rows of the steps."""
@@ -230,15 +230,15 @@ def test_time_is_that_of_the_run_and_speed_that_of_its_steps(tmp_path: Path, mon
     task = Timed()
     monkeypatch.setattr(sys.modules["glassformer.training.loop"], "time", SimpleNamespace(monotonic=lambda: task.now))
     chosen = toy_settings(steps=None, minutes=2, evaluate_every=20, checkpoint_every=10)
-    told: list[Step] = []
+    notes: list[Step] = []
     for resume in (False, True):
         for step in fit(toy_model(), task, chosen, out=tmp_path, held_out=task, resume=resume, log=lambda note: None):
-            told.append(step)
+            notes.append(step)
             task.now += 1000
             if step.step == 10:
                 break
-    assert {step.seconds for step in told} == {1}
-    assert [step.elapsed for step in told] == [*range(1, 21), *range(81, 101), 161]
+    assert {step.seconds for step in notes} == {1}
+    assert [step.elapsed for step in notes] == [*range(1, 21), *range(81, 101), 161]
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert {line["tokens_per_second"] for line in lines} == {50}
 

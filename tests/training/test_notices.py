@@ -1,4 +1,4 @@
-"""The plateau is told once, and only where it is one."""
+"""The plateau is reported once, and only where it is one."""
 
 import math
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from tests.training.toy import toy_settings
 BASELINE = 6.0
 
 
-def told(
+def notices(
     losses: Iterable[float],
     *,
     steps: int,
@@ -28,33 +28,33 @@ def told(
     return found
 
 
-def test_a_loss_that_stays_at_the_unigram_entropy_is_told_once() -> None:
-    assert told([6.05 + 0.3 * math.sin(step) for step in range(1000)], steps=1000) == [300]
+def test_a_loss_that_stays_at_the_unigram_entropy_is_reported_once() -> None:
+    assert notices([6.05 + 0.3 * math.sin(step) for step in range(1000)], steps=1000) == [300]
 
 
 def test_the_warm_up_is_no_plateau() -> None:
     slow = [6.0] * 260 + [4.0] * 740
-    assert told(slow, steps=1000, warmup=0.0) == [200]
-    assert told(slow, steps=1000, warmup=0.25) == []
-    assert told(slow, steps=1000, warmup=250.0) == []
+    assert notices(slow, steps=1000, warmup=0.0) == [200]
+    assert notices(slow, steps=1000, warmup=0.25) == []
+    assert notices(slow, steps=1000, warmup=250.0) == []
 
 
 def test_a_short_plateau_is_normal() -> None:
-    assert told([9.0] * 20 + [6.0] * 150 + [4.0] * 830, steps=1000) == []
+    assert notices([9.0] * 20 + [6.0] * 150 + [4.0] * 830, steps=1000) == []
 
 
 def test_a_plateau_in_the_middle_counts_from_its_beginning() -> None:
-    found = told([3.0] * 300 + [6.0] * 700, steps=1000)
+    found = notices([3.0] * 300 + [6.0] * 700, steps=1000)
     assert len(found) == 1
     assert 500 < found[0] < 650  # a fifth of the run after the running mean has risen
 
 
 def test_a_short_run_is_not_judged() -> None:
-    assert told([6.0] * 99, steps=99) == []
+    assert notices([6.0] * 99, steps=99) == []
 
 
-def test_without_a_baseline_loss_nothing_is_told() -> None:
-    assert told([6.0] * 1000, steps=1000, baseline=None) == []
+def test_without_a_baseline_loss_nothing_is_reported() -> None:
+    assert notices([6.0] * 1000, steps=1000, baseline=None) == []
 
 
 def test_the_notice_names_likely_causes() -> None:
@@ -64,8 +64,8 @@ def test_the_notice_names_likely_causes() -> None:
         progress = RunProgress(step=1000, smoothed=6.0, above=999)
         said = plateau(progress, 6.0, 0.5, BASELINE, toy_settings(learning_rate=0.25, warmup=7.0), of_task)
         assert said is not None
-        for told in ("1,000", "6.00", *causes):
-            assert told in said
+        for part in ("1,000", "6.00", *causes):
+            assert part in said
         for word in ("mask rate", "repeat"):
             assert (word in said) is (task != "classify")  # which masks nothing
 
@@ -83,11 +83,11 @@ def test_the_mean_is_that_of_the_losses_so_far() -> None:
 
 def test_the_high_loss_of_the_first_steps_is_not_taken_for_a_plateau() -> None:
     """A mean that begins at the first loss would still be above 5.7 at step 100 and beyond."""
-    assert told([9.2] + [5.5] * 399, steps=400) == []
+    assert notices([9.2] + [5.5] * 399, steps=400) == []
 
 
 def test_a_held_out_loss_below_the_baseline_is_no_plateau() -> None:
     flat = [5.9] * 400
-    assert told(flat, steps=400) == [139]
-    assert told(flat, steps=400, held_out=5.95) == []
-    assert told(flat, steps=400, held_out=6.05) == [139]
+    assert notices(flat, steps=400) == [139]
+    assert notices(flat, steps=400, held_out=5.95) == []
+    assert notices(flat, steps=400, held_out=6.05) == [139]

@@ -29,7 +29,7 @@ def test_stopped_and_resumed_is_unbroken(
     chosen: dict[str, Any] = {"steps": 9, "dropout": 0.2, "ema": ema, "checkpoint_every": 4, "optimizer": optimizer}
     chosen |= {"average": average}
     held_out = Toy(seed=5)
-    whole, told = train(tmp_path / "whole", held_out=held_out, **chosen)
+    whole, found = train(tmp_path / "whole", held_out=held_out, **chosen)
     stopped = fit(
         toy_model(dropout=0.2), Toy(), _settings(chosen), out=tmp_path / "cut", held_out=held_out, log=lambda m: None
     )
@@ -42,9 +42,9 @@ def test_stopped_and_resumed_is_unbroken(
         tmp_path / "cut", toy_model(dropout=0.2, seed=7), held_out=held_out, resume=True, said=said.append, **chosen
     )  # fmt: skip
     assert equal(whole, resumed)
-    assert [step.loss for step in more] == [step.loss for step in told[4:]]
-    assert [step.means for step in more] == [step.means for step in told[4:]]
-    assert [step.scores for step in more] == [step.scores for step in told[4:]]
+    assert [step.loss for step in more] == [step.loss for step in found[4:]]
+    assert [step.means for step in more] == [step.means for step in found[4:]]
+    assert [step.scores for step in more] == [step.scores for step in found[4:]]
     assert "toy: continuing after step 4" in said
     assert not any("may differ" in message for message in said)
     lines = {
@@ -60,9 +60,9 @@ def test_ctrl_c_changes_no_average_and_no_best(tmp_path: Path, every: int | None
     """Stopped after each odd step: checkpoints at other steps remove none of those that are averaged."""
     chosen: dict[str, Any] = {"steps": 9, "checkpoint_every": every, "average": every and 3, "keep": 1}
     chosen |= {"evaluate_every": 4} if every is None else {}
-    told: dict[str, list[str]] = {"whole": [], "cut": []}
+    stated: dict[str, list[str]] = {"whole": [], "cut": []}
     held_out = None if every else Toy(seed=5)
-    whole, _ = train(tmp_path / "whole", held_out=held_out, said=told["whole"].append, **chosen)
+    whole, _ = train(tmp_path / "whole", held_out=held_out, said=stated["whole"].append, **chosen)
     for stop in (1, 3, 5, 7):
         steps = fit(
             toy_model(), Toy(), _settings(chosen), out=tmp_path / "cut", held_out=held_out, resume=True,
@@ -70,9 +70,9 @@ def test_ctrl_c_changes_no_average_and_no_best(tmp_path: Path, every: int | None
         )  # fmt: skip
         with pytest.raises(Interrupted):
             _stop_after(stop, steps)
-    cut, _ = train(tmp_path / "cut", held_out=held_out, resume=True, said=told["cut"].append, **chosen)
-    assert told["cut"][-1] == told["whole"][-1]
-    assert told["whole"][-1].startswith("keeping ")
+    cut, _ = train(tmp_path / "cut", held_out=held_out, resume=True, said=stated["cut"].append, **chosen)
+    assert stated["cut"][-1] == stated["whole"][-1]
+    assert stated["whole"][-1].startswith("keeping ")
     assert equal(whole, cut)
 
 
@@ -101,7 +101,7 @@ def test_more_steps_later(tmp_path: Path) -> None:
     assert any("settings.steps was 4 and is now 6" in message for message in said)
 
 
-def test_a_difference_of_threads_is_told(tmp_path: Path) -> None:
+def test_a_difference_of_threads_is_reported(tmp_path: Path) -> None:
     said: list[str] = []
     train(tmp_path, steps=2)
     try:

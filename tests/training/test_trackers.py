@@ -17,7 +17,7 @@ from glassformer.training.settings import TrainSection
 from glassformer.training.trackers import MLflow, trackers
 from tests.refusals import refused
 
-# MLflow and its database use much that is deprecated, and an error inside them would be told as theirs.
+# MLflow and its database use much that is deprecated, and an error inside them would be reported as theirs.
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning", "default::UserWarning")
 NUMBERS = ("loss", "learning_rate", "held_out_loss")
 Points = dict[str, list[tuple[int, float]]]

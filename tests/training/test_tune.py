@@ -170,7 +170,7 @@ def test_a_parameter_has_moved_only_from_its_stage_on(tmp_path: Path) -> None:
         }
 
 
-def test_a_plan_tells_what_is_trained() -> None:
+def test_a_plan_shows_what_is_trained() -> None:
     found = plan(toy_model(), Toy(), toy_settings(steps=4), tune=TuneSection(freeze=("all-but-head",)), steps=1)
     head = sum(each.numel() for name, each in toy_model().named_parameters() if name.startswith("head."))
     assert (found.trained_parameters, found.optimizer_bytes) == (head, 2 * 4 * head)

@@ -25,8 +25,8 @@ def ip(*words: str) -> None:
 
 def sent(name: str) -> int:
     """The bytes that have left a namespace by its cable."""
-    told = subprocess.run(["ip", "-n", name, "-s", "-j", "link", "show", "cable"], check=True, capture_output=True)
-    return int(json.loads(told.stdout)[0]["stats64"]["tx"]["bytes"])
+    found = subprocess.run(["ip", "-n", name, "-s", "-j", "link", "show", "cable"], check=True, capture_output=True)
+    return int(json.loads(found.stdout)[0]["stats64"]["tx"]["bytes"])
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def test_the_records_lie_close_at_first_and_stay_few() -> None:
     assert [next(due) for _ in range(24)] == [*range(21), 22, 24, 26]
 
 
-def test_other_sentences_begin_anew_and_damage_is_told(tmp_path: Path) -> None:
+def test_other_sentences_begin_anew_and_damage_is_reported(tmp_path: Path) -> None:
     chosen: dict[str, Any] = {"steps": 12, "checkpoint_every": 4}
     run(tmp_path, Looks(), stop=9, **chosen)
     text = (tmp_path / FILE).read_text().splitlines()

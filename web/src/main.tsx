@@ -24,7 +24,7 @@ async function ofItsOwn(): Promise<Source> {
   return EmbeddedSource.open();
 }
 
-/** The run of the server behind the page, or of the kernel behind a notebook. */
+/** The run of the page's server, or of the kernel of a notebook. */
 async function ofServer(kernel: boolean): Promise<Source> {
   const { HttpSource, reachKernel } = await live();
   if (kernel) await reachKernel();
@@ -37,7 +37,7 @@ async function start(root: HTMLElement): Promise<void> {
   const store = new Store(source);
   follow();
   const address = given();
-  // What the address asks for comes while the run is read; what fails is told in its place.
+  // What the address asks for comes while the run is read; what fails is shown in its place.
   const drawn = (): Promise<unknown> | undefined => LEVELS[state.value.level].chunk?.load().catch(() => null);
   if (/[#&]level=/.test(address)) void drawn();
   const asked = /[#&]sentence=/.test(address) ? state.value.sentence : undefined;

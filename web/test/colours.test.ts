@@ -31,7 +31,7 @@ const SEEN: Readonly<Record<string, readonly [Three, Three, Three]>> = {
 };
 const ROLES = ["query", "key", "value", "attention", "residual", "hidden"];
 
-/** Two colours are told apart from this distance in OKLab on, times 100; a hidden word is crossed besides. */
+/** Two colours can be distinguished from this distance in OKLab on, times 100; a hidden word is crossed besides. */
 const APART = 7;
 
 /** The variables of a theme; what it does not set is as in the light one. */

@@ -285,7 +285,7 @@ class Trial:
             ours, theirs = ours + mine, theirs + its
             times.append(torch_seconds / max(seconds, 1e-9))
         right = sum(map(equal, ours, theirs))
-        stand_in.tells = Scores.NONE  # what was compared was read here
+        stand_in.computes = Scores.NONE  # what was compared was read here
         if stand_in.used == before:
             return "it answers nothing of what is asked"
         if self.engine.exact and right < len(some):

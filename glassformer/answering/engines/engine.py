@@ -43,7 +43,7 @@ class StandIn(Protocol):
 
     name: str
     model: Transformer
-    tells: Scores
+    computes: Scores
 
     @property
     def used(self) -> int: ...

@@ -70,7 +70,7 @@ class OnnxModel:
 
     def __init__(self, model: Transformer, folder: Path) -> None:
         assert model.encoder is not None
-        self.name, self.session, self.used, self.tells = "", Session(folder / _GRAPH), 0, Scores.NONE
+        self.name, self.session, self.used, self.computes = "", Session(folder / _GRAPH), 0, Scores.NONE
         join_pages()
         stack = copy.copy(model.encoder)
         stack.elsewhere = self.states

@@ -133,7 +133,7 @@ class CTranslated:
         self.engine: Any = kind(str(folder), device="cpu", compute_type=numbers, **split)
         self.model = copy.copy(model)
         self.model.loop = self.write
-        self.name, self.tells, self.alone = "", Scores.NONE, None
+        self.name, self.computes, self.alone = "", Scores.NONE, None
 
     def write(self, requests: Iterable[Request], wanted: Wanted, own: Answered) -> Iterator[Step]:
         """Requests are searched a few batches ahead of the answers; those that it cannot answer come last."""
@@ -169,7 +169,7 @@ class CTranslated:
         options: dict[str, Any] = {
             "asynchronous": True,
             # A greedy search without them needs no sums over the vocabulary.
-            "return_scores": settings.method == "beam" or self.tells > Scores.NONE,
+            "return_scores": settings.method == "beam" or self.computes > Scores.NONE,
             "return_end_token": True,
             "end_token": list(wanted.ids.end),
             "beam_size": 1,
@@ -186,7 +186,7 @@ class CTranslated:
             )
             return _Batch(requests, most, results)
         logs: list[list[float]] | None = None
-        if settings.method == "greedy" and self.tells is Scores.TOKENS and not wanted.attention:
+        if settings.method == "greedy" and self.computes is Scores.TOKENS and not wanted.attention:
             by_request: list[list[float]] = [[] for _ in requests]
 
             def chosen(step: Any) -> bool:
@@ -226,11 +226,11 @@ class CTranslated:
             return known or list(self.scored(answers, wanted))
 
         def logs_of(place: int) -> list[float]:
-            self.tells = Scores.TOKENS
+            self.computes = Scores.TOKENS
             return scored()[place]
 
         def total_of(place: int) -> tuple[float]:
-            self.tells = max(self.tells, Scores.ANSWERS)
+            self.computes = max(self.computes, Scores.ANSWERS)
             return (sum(scored()[place]),)
 
         if wanted.attention:

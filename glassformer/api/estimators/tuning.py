@@ -74,7 +74,7 @@ class Tuned:
     verbose: bool = False
     model_: Model = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
-    # Parameters that are written beside a saved model: those that are plain numbers and words.
+    # Parameters that are written next to a saved model: those that are plain numbers and words.
     _kept: ClassVar[tuple[str, ...]] = ("epochs", "learning_rate", "batch", "length", "validation", "seed", "device")
 
     def _tuned(self: Any, task: str, records: Iterable[Mapping[str, Any]], own: Mapping[str, Any]) -> Model:

@@ -98,14 +98,14 @@ def on_screen(text: str, handle: TextIO, *, lines: bool) -> str:
 
 
 # What a tree and its page do not have, or have anyway.
-_NOT_BESIDE = ("stream", "alignment", "paragraphs", "out", "rejects")
+_NOT_WITH_TREE = ("stream", "alignment", "paragraphs", "out", "rejects")
 
 
 def check_tree(values: Mapping[str, Any]) -> None:
     mine, does, last = "--html", "writes the page of one text", "json"
     if values.get("tree"):
         mine, does, last = "--tree", "shows how each text was found", "html"
-    given = {name: values.get(name) for name in (*_NOT_BESIDE, last)}
+    given = {name: values.get(name) for name in (*_NOT_WITH_TREE, last)}
     refuse_given(given, f"{mine} {does} and nothing else", got="{} as well", do=f"leave {mine} or {{}} out")
 
 

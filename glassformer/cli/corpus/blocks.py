@@ -269,7 +269,7 @@ def write_lines(
 
 
 def _sent(error: GlassformerError) -> dict[str, Any]:
-    """An error as JSON; of its kinds those remain that the command line tells apart."""
+    """An error as JSON, with its kind where the command line distinguishes it."""
     kind = next(each for each in _KINDS.values() if isinstance(error, each))
     parts: dict[str, Any] = {"kind": kind.__name__, "wanted": error.wanted, "got": error.got, "do": error.do}
     if isinstance(error, DataError):

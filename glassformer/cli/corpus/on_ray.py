@@ -133,7 +133,7 @@ def connected(address: str, cores: int | None = None) -> Iterator[ModuleType]:
         _knock(address)
     own = {"num_cpus": cores or os.cpu_count(), "object_store_memory": _STORE, "include_dashboard": False}
     handler = signal.getsignal(signal.SIGTERM)
-    # What Ray tells of actors that died goes to standard error, with the notes.
+    # What Ray reports of actors that died goes to standard error, with the notes.
     with warnings.catch_warnings(), redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
         try:

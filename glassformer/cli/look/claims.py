@@ -26,7 +26,7 @@ def claims(
     """List claims of four tutorials with the verdicts of docs/measured/claims.md. The tutorials are the slides "Masked
     language modeling visualized", the lecture notes "Transformers and BERT", the blog post "How the Multi words mask
     matrix was build [sic] with an example" and the "Illustrated Guide to Transformers". With CLAIM, show how its
-    verdict was decided and the measurements behind it. --run needs data sets in the folder $GLASSFORMER_DATA and says
+    verdict was decided and on which measurements. --run needs data sets in the folder $GLASSFORMER_DATA and says
     which are missing.
     """
     if name is None:

@@ -12,7 +12,7 @@ import typer
 from glassformer.base.errors import ConfigError, DataError, UnknownNameError
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.look import explain_writing as writing
-from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
+from glassformer.cli.look.related import IndexFolder, ProbeFile, StartModel, related
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.opened import Machine, second_text, split_model
 from glassformer.cli.terminal.screen import note, record
@@ -105,7 +105,7 @@ def explain(
     second = second_text(opened, pair, target)
     texts, hidden = _hidden(opened, texts, expect) if expect else (texts, ())
     if html is not None:
-        read, makers = list(texts_to_explain(texts)), beside(opened, probe, index, start)
+        read, makers = list(texts_to_explain(texts)), related(opened, probe, index, start)
         trace = _with_hidden(opened.trace(read[0] if len(read) == 1 else read, second, choices=choice or None), hidden)
         alone = second is None and not choice and trace.words.decoder_inputs
         sections = {name: make(trace) for name, make in makers.items()}

@@ -9,7 +9,7 @@ import typer
 
 from glassformer.base.errors import ConfigError
 from glassformer.bundled.travelling import travelling
-from glassformer.cli.look.beside import IndexFolder, ProbeFile, StartModel, beside
+from glassformer.cli.look.related import IndexFolder, ProbeFile, StartModel, related
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.options import STDIN, json_option, refuse_given
@@ -95,18 +95,18 @@ def explore(
 
     use_threads(threads)
     offers, home = _offers(first="slides"), "home"
-    beside_it = (probe, index, start) != (None, None, None)
+    asks_sections = (probe, index, start) != (None, None, None)
     if text or model is not None:
         which, texts = split_model("explore", text, model)
         first = _offer(which, list(texts_to_explain(texts)) if texts else [], pair, target, choice)
-        if beside_it:  # the model is opened for its sections, and stays open
+        if asks_sections:  # the model is opened for its sections, and stays open
             own = Machine(device).open(str(first.place))
-            first = replace(first, makers=beside(own, probe, index, start), model=own)
+            first = replace(first, makers=related(own, probe, index, start), model=own)
         offers = [first, *(offer for offer in offers if offer.name != first.name)]
         home = ""
     elif pair is not None or target is not None or choice:
         raise ConfigError("a second text and candidates belong to a text", got="none", do="give the text too")
-    elif beside_it:
+    elif asks_sections:
         raise ConfigError("--probe, --index and --start belong to a model", got="none", do="name the model too")
     first = offers[0]
     offers += own_offers({offer.name: offer for offer in offers})

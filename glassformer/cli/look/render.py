@@ -26,8 +26,8 @@ def write(steps: Iterable[Step], limits: Limits | None = None, width: int = USUA
         yield ""
         title = f"{count}. {step.title}"
         extra = "(not in the slides)" if step.extra else ""
-        beside = columns_of(f"{title}   {extra}") <= width
-        for line in [f"{title}   {extra}".rstrip()] if beside else [title, f"   {extra}".rstrip()]:
+        fits = columns_of(f"{title}   {extra}") <= width
+        for line in [f"{title}   {extra}".rstrip()] if fits else [title, f"   {extra}".rstrip()]:
             yield from wrapped(line, width, rest=3)
         yield from indented(step_lines(step, limits or Limits(), width - 3))
 
@@ -35,8 +35,8 @@ def write(steps: Iterable[Step], limits: Limits | None = None, width: int = USUA
 def step_lines(step: Step, limits: Limits, width: int) -> Iterator[str]:
     if step.name:
         shape = f"{shape_of(step.sizes)} ({' × '.join(step.axes)})" if step.axes else "one number" * bool(step.formula)
-        beside = columns_of(f"{step.name}  {shape}") <= width
-        for line in [f"{step.name}  {shape}".rstrip()] if beside else [step.name, shape]:
+        fits = columns_of(f"{step.name}  {shape}") <= width
+        for line in [f"{step.name}  {shape}".rstrip()] if fits else [step.name, shape]:
             yield from wrapped(line, width)
     if step.formula:
         yield from wrapped(step.formula, width)

@@ -108,7 +108,7 @@ def _holds(
 
 
 def _written(opened: Model, text: str, count: int | None) -> Stepwise | None:
-    """The numbers of a few tokens that are written, beside those of one run over them; None where none is asked for.
+    """The numbers of a few tokens as they are written, and those of one run over them; None where none is asked for.
     Unasked, only a decoder alone writes: a translator has read what it writes already.
     """
     from glassformer.look.texts.search_tree import search_tree, trace_of

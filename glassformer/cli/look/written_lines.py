@@ -73,8 +73,8 @@ def step_lines(
     width: int = USUAL,
 ) -> Iterator[str]:
     """One step: what it looked at, the tokens that came into question, and why one of them was chosen."""
-    behind = read[min(len(tree.prompt) + number - 2, len(read) - 1)]
-    yield from wrapped(f"step {number}: after “{in_one_line(behind)}” the model wrote “{word_of(tree, node)}”", width)
+    before = read[min(len(tree.prompt) + number - 2, len(read) - 1)]
+    yield from wrapped(f"step {number}: after “{in_one_line(before)}” the model wrote “{word_of(tree, node)}”", width)
     row, crossing = looks.row(node), looks.row(node, crossing=True)
     assert row is not None
     yield from indented(wrapped(f"looked at {_shares(row, read)}", width - 2), 2)
@@ -87,9 +87,9 @@ def step_lines(
 def candidate_lines(tree: SearchTree, node: Node, width: int) -> Iterator[str]:
     drawn = tree.settings.method == "sample"
     parent = None if node.parent is None else tree.nodes[node.parent]
-    # Behind the prompt several samples have the same parent.
-    beside = [each for each in tree.children(parent) if not drawn or each.hypothesis == node.hypothesis]
-    shown = sorted(beside, key=lambda each: -each.log_probability)
+    # Directly after the prompt, several samples have the same parent.
+    candidates = [each for each in tree.children(parent) if not drawn or each.hypothesis == node.hypothesis]
+    shown = sorted(candidates, key=lambda each: -each.log_probability)
     beams = tree.settings.method == "beam"
     head = ["", "token", "model", *(["drawn with", "from", "to"] if drawn else ["total"] if beams else [])]
     rows = [head]

@@ -46,7 +46,7 @@ def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[s
             yield Answers(handle)
         return
     request = request_of(model, inputs, {**options, "json": output.json, "rejects": output.rejects is not None})
-    with told_to_go_on(), resumable(out, request, resume=output.resume) as partial:
+    with resume_hint(), resumable(out, request, resume=output.resume) as partial:
         if output.resume:
             note(
                 f"continuing after {partial.done:,} answers"
@@ -57,7 +57,7 @@ def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[s
 
 
 @contextmanager
-def told_to_go_on() -> Iterator[None]:
+def resume_hint() -> Iterator[None]:
     """Inside, a Ctrl-C that leaves results, as its note says, is reported with the command that continues."""
     try:
         yield

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from glassformer.api.model import Model
     from glassformer.saved.described import Described
 
-    Told = TypeVar("Told", bound=Described)
+    AnyModel = TypeVar("AnyModel", bound=Described)
 
 _HUB = "hub:"
 # What may be a mistyped model: a word without blanks and brackets; and one that must be meant as a path.
@@ -46,7 +46,7 @@ class Machine:
 
         use_threads(self.threads)
         dtype = "int8" if self.int8 else None
-        model = _telling(load(path, device=self.device, dtype=dtype, fast=self.fast, engine=self.engine))
+        model = _with_notes(load(path, device=self.device, dtype=dtype, fast=self.fast, engine=self.engine))
         if self.fast:
             note(f"--fast: {model.fast_told}")
         return model
@@ -93,7 +93,7 @@ def _split(
     wanted = "a text" if is_data is None else data
     if not words and not files:
         if verb in VERBS and VERBS[verb].turns:  # a conversation begins
-            return _told(verb), []
+            return _bundled_model(verb), []
         raise DataError(f"{verb} needs {wanted}", got="none", do=f"see glassformer {verb} --help")
     first = words[0] if words else "-"
     if first.startswith(_HUB) or os.path.isdir(first) or travels(first):
@@ -101,12 +101,12 @@ def _split(
     if first != "-" and (_is_mistyped(verb, words, files) if is_data is None else not is_data(first)):
         check_path(first, CheckpointError)
         if os.path.lexists(first):
-            return first, [*words[1:]]  # a file, a pipe: opening it tells why it is no model
+            return first, [*words[1:]]  # a file, a pipe: opening it shows why it is not a model
         raise CheckpointError(
             no_model(first),
             do=f"{_nearest(first, verb)}if it is {wanted}, name the model too: glassformer {verb} --model MODEL ...",
         )
-    return _told(verb), [*words]
+    return _bundled_model(verb), [*words]
 
 
 def bundled_for(verb: str) -> str | None:
@@ -118,7 +118,7 @@ def _tasks_of(verb: str) -> tuple[str, ...]:
     return VERBS[verb if verb in VERBS else verb_where(lambda entry: entry.masks)].tasks
 
 
-def _told(verb: str) -> str:
+def _bundled_model(verb: str) -> str:
     name, tasks = bundled_for(verb), _tasks_of(verb)
     if name is None:
         raise ConfigError(
@@ -174,10 +174,10 @@ def open_quickly(path: str, verb: str, characters: int) -> Model | None:
     from glassformer.answering.engines.quick import opened
 
     model = opened(path, verb, characters)
-    return None if model is None else cast("Model", _telling(model))  # of which answers need no more
+    return None if model is None else cast("Model", _with_notes(model))  # of which answers need no more
 
 
-def _telling(model: Told) -> Told:
+def _with_notes(model: AnyModel) -> AnyModel:
     model.tell = note
     for message in model.notes:
         note(message)

@@ -17,7 +17,7 @@ STDIN = "Use - to read from standard input, one text per line."
 
 
 def texts_argument(what: str) -> Any:
-    """The words of a command, of which the first may be the model: `split_model` in opened.py tells."""
+    """The words of a command, of which the first may be the model: see `split_model` in opened.py."""
     return typer.Argument(metavar="[MODEL] TEXT", help=f"One or more {what}. {STDIN}", show_default=False)
 
 

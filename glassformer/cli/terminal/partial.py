@@ -23,7 +23,7 @@ from glassformer.base.atomic import atomic_write, flush_one, lock, replace
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.base.json_text import check_seal, parse_json, sealed_json
 from glassformer.base.outputs import not_left_here, refuse_another_request, written_by_another
-from glassformer.base.paths import behind_links, check_path
+from glassformer.base.paths import check_path, follow_links
 from glassformer.base.wrapping import in_one_line
 from glassformer.cli.terminal.outputs import TABLES, suffix_of, write_table
 
@@ -116,8 +116,8 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
     DataError for what cannot be written, is of another request or damaged, or is there without `resume`.
     """
     check_path(out, DataError)
-    given, out = out, behind_links(out, DataError)
-    partial, note = beside(out)
+    given, out = out, follow_links(out, DataError)
+    partial, note = partial_files(out)
     for path in (partial, note):
         if path.exists() and not path.is_file():  # a pipe would be waited for without end
             raise not_left_here(path)
@@ -169,7 +169,7 @@ def _kept(written: Partial | None, partial: Path, note: Path) -> bool:
     return bool(written and written.results)
 
 
-def beside(out: Path) -> tuple[Path, Path]:
+def partial_files(out: Path) -> tuple[Path, Path]:
     return out.with_name(f"{out.name}.partial"), out.with_name(f"{out.name}.resume")
 
 

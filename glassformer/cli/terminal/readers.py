@@ -84,11 +84,11 @@ class TableReader:
             yield from _by_role(row, columns, bad, lists=self._lists)
 
     def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
-        from glassformer.data.readers.parallel import pair_columns, unread_told
+        from glassformer.data.readers.parallel import pair_columns, unread_note
 
         found = pair_columns(columns, path)
-        tells = not names_columns(path) and (len(found) > 1 or found != columns)
-        if tells and (unread := unread_told(found, find_format(path, names_of(found)))):
+        chosen = not names_columns(path) and (len(found) > 1 or found != columns)
+        if chosen and (unread := unread_note(found, find_format(path, names_of(found)))):
             note(f"{path.name}: {unread}")
         return found
 

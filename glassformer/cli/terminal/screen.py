@@ -29,13 +29,13 @@ _IN_JSON = {code: f"\\u{code:04x}" for code in CONTROL if code > 126 and not 0xD
 # Characters of a text by which a note names it.
 _QUOTED = 40
 BARS = "█▏▎▍▌▋▊▉"
-# The columns beside the cells of a table: a blank at each end, three between two cells.
+# The columns around the cells of a table: a blank at each end, three between two cells.
 _ENDS, _BETWEEN = 2, 3
 # The columns of a bar.
 _BAR = 12
-# A longer word, which is no number, may be broken; beside a bar a column of words keeps so many columns, and so many
+# A longer word that is not a number may be broken; next to a bar a column of words keeps so many columns, and so many
 # before a column of numbers is narrowed, so that a number and its interval stay on one line.
-_LONGEST_WORD, _BESIDE_A_BAR, _BESIDE_NUMBERS = 24, 16, 12
+_LONGEST_WORD, _NEXT_TO_BAR, _NEXT_TO_NUMBERS = 24, 16, 12
 
 
 def note(message: str) -> None:
@@ -159,11 +159,11 @@ def print_table(
             return
     else:
         drawn, least = [_is_bar(cells) for cells in texts], [_least(cells) for cells in texts]
-        beside = [
-            width if bar else max(its, min(width, _BESIDE_A_BAR))
+        with_bars = [
+            width if bar else max(its, min(width, _NEXT_TO_BAR))
             for width, its, bar in zip(natural, least, drawn, strict=True)
         ]
-        widths = _narrowed(natural, beside, words, screen.width)
+        widths = _narrowed(natural, with_bars, words, screen.width)
         if widths is None:
             kept = [place for place, bar in enumerate(drawn) if not bar]
             natural, least = ([of[place] for place in kept] for of in (natural, least))
@@ -214,7 +214,7 @@ def _narrowed(natural: list[int], least: list[int], words: list[bool], width: in
     widths = list(natural)
     while _total(widths) > width:
         wide = [place for place in range(len(widths)) if widths[place] > least[place]]
-        texts = [place for place in wide if words[place] and widths[place] > _BESIDE_NUMBERS]
+        texts = [place for place in wide if words[place] and widths[place] > _NEXT_TO_NUMBERS]
         widths[max(texts or wide, key=widths.__getitem__)] -= 1
     return widths
 

@@ -34,7 +34,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The texts of the command, the sources behind them, how these are read, and what belongs to every text."""
+    """The texts of the command, the sources after them, how these are read, and what belongs to every text."""
 
     texts: tuple[str, ...]
     sources: tuple[Source, ...]

@@ -28,7 +28,7 @@ def compare(
 ) -> None:
     """Test which of two models is better, by a paired bootstrap of their scores on the same examples."""
     from glassformer.run.compare import compare as measure
-    from glassformer.scoring.verdict import difference, shown, told_lower
+    from glassformer.scoring.verdict import difference, lower_note, shown
     from glassformer.training.progress import ConsoleProgress
 
     first, second = (Machine(device, threads, fast).open(each) for each in (model, other))
@@ -49,7 +49,7 @@ def compare(
             f"measured on the same {found.count:,} {found.unit}",
             "in brackets 95 % intervals by paired bootstrap over them",
         ]
-        screen.print(escaped("; ".join(filter(None, [*parts, told_lower(found.differences)]))))
+        screen.print(escaped("; ".join(filter(None, [*parts, lower_note(found.differences)]))))
         if found.left_out:
             screen.print(f"not compared: {', '.join(found.left_out)}, which are per token: the vocabularies differ")
         screen.print(escaped(f"{found.sentence[0].upper()}{found.sentence[1:]}."))

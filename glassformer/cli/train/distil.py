@@ -81,10 +81,10 @@ def distil(
         **{f"task.{name}": value for name, value in task.for_student().items()},
         **(settings or {}),
     }
-    if not asked["vectors"] and (beside := [OF_VECTORS[name] for name in OF_VECTORS if name in changes]):
+    if not asked["vectors"] and (excluded := [OF_VECTORS[name] for name in OF_VECTORS if name in changes]):
         raise ConfigError(
             "a student has the sizes and the tokens of its teacher, or of the model --start",
-            got=beside[0],
+            got=excluded[0],
             do="leave it out, or add --vectors 4 for a student that starts from random weights",
         )
     folder = folder_of(f"{Path(teacher).name}-student", out, resume=resume)
@@ -116,7 +116,7 @@ def _compare(model: Model) -> None:
     print_table(console(sys.stderr), heads, rows)
 
 
-# Scores that stand beside each other, where the task has them.
+# Scores that are printed side by side, where the task has them.
 _SHOWN = (
     "loss",
     "accuracy",

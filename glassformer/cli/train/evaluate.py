@@ -70,7 +70,7 @@ def evaluate(
 
 def _show(scores: Scores, best: str, facts: Mapping[str, Any], handle: TextIO) -> None:
     from glassformer.scoring.score import THIS_MODEL, interval
-    from glassformer.scoring.verdict import intervals, shown, told_lower, verdict
+    from glassformer.scoring.verdict import intervals, lower_note, shown, verdict
 
     measure = scores.measures.get(THIS_MODEL)
     bounds = {} if measure is None else {name: (each.low, each.high) for name, each in intervals(measure).items()}
@@ -90,6 +90,6 @@ def _show(scores: Scores, best: str, facts: Mapping[str, Any], handle: TextIO) -
         f"measured on {scores.count:,} {scores.unit}",
         f"in brackets: the 95 % interval ({method})" if bounds else "too few for an interval",
     ]
-    screen.print(escaped("; ".join(filter(None, [*parts, told_lower(scores.of[THIS_MODEL])]))))
+    screen.print(escaped("; ".join(filter(None, [*parts, lower_note(scores.of[THIS_MODEL])]))))
     if (judged := verdict(scores, best, facts)) is not None:
         screen.print(escaped(f"{judged.sentence[0].upper()}{judged.sentence[1:]}."))

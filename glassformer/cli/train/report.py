@@ -15,7 +15,7 @@ _WIDTH = 80
 # Shades of a cell of the confusion matrix, by its share of its row.
 _SHADES = " ░▒▓█"
 _LABEL = 16
-# Texts of one of the worst examples: those that stand there by themselves, and those that are told apart by name.
+# Texts of one of the worst examples: those shown without a name, and those shown with one.
 _TEXTS, _NAMED = ("text", "pair"), ("source", "reference", "translation")
 # Columns of a table of a part that is not known here, their widths, and its rows.
 _COLUMNS, _COLUMN, _ROWS = 5, 13, 30

@@ -15,7 +15,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.cli.corpus.blocks import corpus_of, write_lines
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import Output, counted, destination, set_aside, told_to_go_on
+from glassformer.cli.terminal.destination import Output, counted, destination, resume_hint, set_aside
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import SentenceReader, TableReader, Text
@@ -77,7 +77,7 @@ def embed(
     kind = SentenceReader if words and word is None else TableReader
     reader = kind({"text": text_column}, {}, blank=word is None)
     inputs = find_inputs(texts, file, reader)
-    told_of(opened, pooling or ("mean",))
+    note_poolings(opened, pooling or ("mean",))
     if word is not None:
         with results(out) as handle:
             given = [str(each.values["text"]) for each in islice(records(inputs), COMPARED)]
@@ -114,24 +114,24 @@ def embed(
         else:
             total, request = planned(opened, inputs, depends, resume=resume)
             with (
-                told_to_go_on(),
+                resume_hint(),
                 vectors_file(out, names, maker.widths, request, words=words, resume=resume) as written,
             ):
                 if resume:
                     count = written.texts
                     note(f"continuing after {count:,} texts" if count else f"{out} has no unfinished vectors")
                 blank = fill(opened, maker, them, written, out, bad, total=total, spread=spread)
-                texts_told, rows = written.texts, written.rows
+                text_count, rows = written.texts, written.rows
             if blank.count:
                 what = "they have no words" if words else "their vectors are those of the special tokens alone"
                 note(f"texts that are blank: {blank.count:,}; {what}")
             note_unread(maker)
-            of = f"{rows:,} words of {texts_told:,} texts" if words else f"{texts_told:,} texts"
+            of = f"{rows:,} words of {text_count:,} texts" if words else f"{text_count:,} texts"
             shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
             note(f"{out}: {of}; {shapes} float32 numbers each")
 
 
-def told_of(model: Model, poolings: Sequence[str]) -> None:
+def note_poolings(model: Model, poolings: Sequence[str]) -> None:
     from glassformer.features.vectors import note_of
 
     if said := note_of(model.module, poolings):

@@ -13,7 +13,7 @@ from glassformer.cli.terminal import options
 from glassformer.cli.terminal.destination import set_aside
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.screen import console, note, print_table, record, results
-from glassformer.cli.vectors.embed import told_of
+from glassformer.cli.vectors.embed import note_poolings
 from glassformer.cli.vectors.embed_compare_rows import Example, drawn, groups_of, tell_of_labels, texts_of, words_of
 from glassformer.data.readers.lines import stop_unless
 
@@ -89,7 +89,7 @@ def embed_compare(
         raise ConfigError("a mix is written where one was learned", got="--mix-out without the strategy mix")
     opened = Machine(device, threads, fast).open(which)
     asked = list(pooling or (["first", "mean", "max"] if not words else ["first", "mean"]))
-    told_of(opened, asked)
+    note_poolings(opened, asked)
     with set_aside(rejects, read) as aside:
         bad = aside or stop_unless("rejects")
         examples = (
@@ -185,9 +185,9 @@ def as_record(found: Ranking, each: Ranked) -> dict[str, Any]:
     strategy, _, pooling = each.name.rpartition(".")
     named = {"strategy": strategy, "pooling": pooling} if each in found.vectors else {"baseline": each.name}
     shares = {"shares": list(found.mixes[pooling].shares)} if strategy == "mix" else {}
-    behind = None if each.behind is None else each.behind._asdict()
+    difference = None if each.from_best is None else each.from_best._asdict()
     scores = {name.replace(" ", "_"): interval._asdict() for name, interval in each.scores.items()}
-    return {**named, **scores, "behind_the_best": behind, **shares}
+    return {**named, **scores, "behind_the_best": difference, **shares}
 
 
 def _show(found: Ranking, what: str, handle: Any) -> None:
@@ -198,9 +198,9 @@ def _show(found: Ranking, what: str, handle: Any) -> None:
         of_vectors = place <= len(found.vectors)
         strategy, _, pooling = each.name.rpartition(".") if of_vectors else (each.name, "", "")
         score = " … ".join(f"{100 * end:.1f}" for end in each.scores[found.score][1:])
-        behind = "" if each.behind is None else " … ".join(_points(end) for end in each.behind[1:])
+        ends = "" if each.from_best is None else " … ".join(_points(end) for end in each.from_best[1:])
         own = f"{100 * each.scores[found.score].value:.1f} ({score})"
-        less = "" if each.behind is None else f"{_points(each.behind.value)} ({behind})"
+        less = "" if each.from_best is None else f"{_points(each.from_best.value)} ({ends})"
         rows.append((str(place) if of_vectors else "", printable(strategy), pooling, own, less))
     print_table(screen, heads, rows, (0, 3, 4))
     for pooling, mix in found.mixes.items():
@@ -212,17 +212,17 @@ def _show(found: Ranking, what: str, handle: Any) -> None:
     screen.print(
         f"logistic regression, {found.folds} folds{repeats}, {found.examples:,} {what}, {len(found.labels)} labels; "
         f"in brackets 95 % intervals by bootstrap over {drawn_of}, of the difference in points. "
-        f"Best: {best}; {_beside(found)}.",
+        f"Best: {best}; {_compared(found)}.",
         markup=False,
     )
 
 
-def _beside(found: Ranking) -> str:
+def _compared(found: Ranking) -> str:
     """What the best vectors do not clearly differ from, and which baselines are better, in words."""
     best = found.vectors[0].name
-    behind = {each.name: each.behind for each in found.baselines if each.behind is not None}
-    better = [name for name, difference in behind.items() if difference.low > 0]
-    equal = [name for name, difference in behind.items() if difference.low <= 0 <= difference.high]
+    from_best = {each.name: each.from_best for each in found.baselines if each.from_best is not None}
+    better = [name for name, difference in from_best.items() if difference.low > 0]
+    equal = [name for name, difference in from_best.items() if difference.low <= 0 <= difference.high]
     named = {
         "better than it": better,
         "not clearly different from it": [name for name in found.together if name != best] + equal,

@@ -5,12 +5,12 @@ import typer
 
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import counted, set_aside, told_to_go_on
+from glassformer.cli.terminal.destination import counted, resume_hint, set_aside
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.screen import note
 from glassformer.cli.terminal.texts import find_inputs, records
-from glassformer.cli.vectors.embed import told_of
+from glassformer.cli.vectors.embed import note_poolings
 from glassformer.cli.vectors.embed_fill import NAMED, fill, planned
 from glassformer.data.readers.lines import stop_unless
 
@@ -51,14 +51,14 @@ def search_build(
     per = per_of(per, pooled)
     machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
-    told_of(opened, (pooled,))
+    note_poolings(opened, (pooled,))
     inputs = find_inputs((), paths, TableReader({"text": text_column}, blank=True))
     depends = {"strategy": layers, "pooling": pooled, "per": per, "rejects": rejects is not None, **machine.options}
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
     with set_aside(rejects, inputs.order) as bad:
         total, request = planned(opened, inputs, depends, resume=resume)
         with (
-            told_to_go_on(),
+            resume_hint(),
             building(
                 out, opened, strategy=layers, pooling=pooled, per=per, named=named, request=request, resume=resume,
                 counting=lambda total: counted(out, 0, what="texts whose words are counted", total=total),

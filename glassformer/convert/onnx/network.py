@@ -63,8 +63,8 @@ def inputs_of(config: ModelConfig) -> tuple[str, ...]:
 
 def write_graph(path: Path, network: Network, *, notes: Mapping[str, str] | None = None) -> int:
     """Write the graph of a network in float32, with the sizes B and S open, and `notes` into its properties; returns
-    how many nodes it has. Raises ConfigError for an operator that is not in the table. Above 2 GiB the weights stand in
-    `PATH_data` beside it.
+    how many nodes it has. Raises ConfigError for an operator that is not in the table. Above 2 GiB the weights are in
+    `PATH_data`, next to it.
     """
     import onnx
     from onnx import helper

@@ -46,7 +46,7 @@ class FoundFiles:
     used: tuple[Path, ...]
     left_aside: tuple[LeftAside, ...]
 
-    def beside(self, targets: FoundFiles) -> str:
+    def paired_with(self, targets: FoundFiles) -> str:
         """One line of bounded length for files whose lines are paired with those of other files."""
         aside = [*self.left_aside, *targets.left_aside]
         line = f"line by line: {_names(list(self.used))} and {_names(list(targets.used))}"

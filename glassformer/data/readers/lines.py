@@ -190,7 +190,7 @@ def _in_one(path: Path, handle: BinaryIO, bad: OnBad) -> Iterator[Line]:
 
 
 def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad: OnBad) -> Iterator[Line]:
-    """The line made of these parts; empties the list, so that its bytes are not kept in memory beside its text."""
+    """The line made of these parts; empties the list, so that its bytes are not kept in memory with its text."""
     if size > LONGEST_LINE:
         bad(too_long(f"{path}, line {number}", size))
         return

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 # The most columns that an error names, and the most characters of each.
-_COLUMNS_TOLD, _NAME_TOLD = 20, 40
+_MOST_COLUMNS, _LONGEST_NAME = 20, 40
 # Rows of a Parquet file that are in memory together, and their bytes where each row has the longest text: it may be a
 # book, which the file stores once for all rows.
 _TOGETHER, _AT_ONCE = 64, 128 << 20
@@ -178,10 +178,10 @@ def _in_python(batch: RecordBatch, path: Path) -> list[dict[str, object]]:
 
 
 def no_column(where: str, column: str, known: Collection[str]) -> MissingColumnError:
-    named = [name[:_NAME_TOLD] for name in islice(known, _COLUMNS_TOLD)]
+    named = [name[:_LONGEST_NAME] for name in islice(known, _MOST_COLUMNS)]
     more = f" and {len(known) - len(named):,} more" if len(known) > len(named) else ""
     return MissingColumnError(
-        f"{where} must have a column {column[:_NAME_TOLD]!r}",
+        f"{where} must have a column {column[:_LONGEST_NAME]!r}",
         got=f"columns {', '.join(named)}{more}",
         do="; ".join(filter(None, (did_you_mean(column, named), NAME_IT))),
     )

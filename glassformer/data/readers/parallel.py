@@ -38,7 +38,7 @@ def pair_columns(columns: Mapping[str, Columns], path: Path) -> Mapping[str, Col
     return columns if {*names_of(columns)} <= {*first} else {role: _NUMBERS[role] for role in columns}
 
 
-def unread_told(columns: Mapping[str, Columns], format: TableFormat) -> str:
+def unread_note(columns: Mapping[str, Columns], format: TableFormat) -> str:
     """Which columns of a table are source and target, and which others are not read; "" where there are no others."""
     names = dict(zip(map(str, range(len(format.columns))), format.columns, strict=True))
     asked = names_of(columns)
@@ -75,10 +75,10 @@ def read_parallel(source: str | Path, target: str | Path, *, bad: OnBad = stop) 
     while one is not None and other is not None:
         if one.number == other.number:
             yield Row({SOURCE: one.text, TARGET: other.text}, f"{source}, line {one.number}")
-        behind = one.number - other.number
-        if behind <= 0:
+        gap = one.number - other.number
+        if gap <= 0:
             one = next(sides[0], None)
-        if behind >= 0:
+        if gap >= 0:
             other = next(sides[1], None)
 
 

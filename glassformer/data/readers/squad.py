@@ -146,7 +146,7 @@ def placed(context: str, answer: StatedAnswer) -> int | None:
         if context.startswith(text, start):
             return start
         around = range(max(0, start - NEAR), start + NEAR + 1)
-        if beside := [place for place in around if context.startswith(text, place)]:
-            return min(beside, key=lambda place: abs(place - start))
+        if near := [place for place in around if context.startswith(text, place)]:
+            return min(near, key=lambda place: abs(place - start))
     first = context.find(text)
     return first if first >= 0 and context.find(text, first + 1) < 0 else None

@@ -35,7 +35,7 @@ Shares = Mapping[str, float]
 # A part of the fingerprint, which determines the order of the rows. It does not follow the format of the store, so that
 # a new format keeps the order.
 _HASHED_AS = 2
-# The file beside the stores that lists the documents left out of them.
+# The file next to the stores that lists the documents left out of them.
 _SKIPPED = "skipped.json"
 
 

@@ -21,7 +21,7 @@ Backend = Literal["auto", "exact", "faiss"]
 # Vectors that are compared together with all questions, and questions together.
 _BLOCK, _QUESTIONS = 1 << 16, 256
 
-# Scores that differ by less are equal: so much a text's own vector differs with the texts beside it in a batch.
+# Scores that differ by less are equal: so much a text's own vector differs with the other texts of its batch.
 TOLERANCE = 1e-6
 # The most candidates of a question beyond those asked for: of very many equal ones, those of the smallest rows.
 _EQUAL = 1 << 16
@@ -137,7 +137,7 @@ def nearest(vectors: Floats, backend: Backend = "auto", *, empty: Sequence[int] 
     `empty`. Raises MissingExtraError where faiss is asked for and not there.
     """
     spec = importlib.util.find_spec("faiss")
-    there = spec is not None and spec.origin is not None  # a folder of that name, beside which Python runs, has none
+    there = spec is not None and spec.origin is not None  # a folder `faiss` in the working directory has none
     if backend == "faiss" and not there:
         raise MissingExtraError("faiss-cpu", extra="faiss")
     if backend == "faiss" or (backend == "auto" and there):

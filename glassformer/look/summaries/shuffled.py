@@ -137,7 +137,7 @@ def _stack(model: Transformer, config: StackConfig) -> Stack:
 
 
 def _without_positions(config: StackConfig) -> StackConfig:
-    """The same without anything, apart from a causal mask, that tells the order."""
+    """The same without anything, apart from a causal mask, that depends on the order."""
     update = {
         "blocks": tuple(map(_orderless, config.blocks)),
         "embed": config.embed.model_copy(update={"position": PositionConfig(kind="none")}),

@@ -37,7 +37,7 @@ GUESSES = 5
 MOST_DOTS, FEWEST, FINEST = 20_000, 8, 32
 # Sentences that can be watched: each costs a pass at each record.
 MOST_SENTENCES = 16
-BEHIND = "\t"
+TAB = "\t"
 
 
 class Probe(NamedTuple):
@@ -81,22 +81,22 @@ class Sentences:
         self.probes = [self._probe(text) for text in given]
 
     def _probe(self, given: str) -> Probe:
-        text, *behind = given.split(BEHIND)
-        kind, where = self.kind, f"the watched sentence {short(given)!r}"
+        text, *others = given.split(TAB)
+        kind, role, where = self.kind, self.kind.after_tab, f"the watched sentence {short(given)!r}"
         if not text.strip():
             raise DataError("a watched sentence has words", got=repr(given))
-        if len(behind) < kind.needs or (len(behind) > 1 and not kind.several) or (behind and not kind.behind):
-            wanted = f"{kind.needs or 'at most 1'} after the tab: {kind.behind}" if kind.behind else "one text, no tab"
+        if len(others) < kind.needs or (len(others) > 1 and not kind.several) or (others and not role):
+            wanted = f"{kind.needs or 'at most 1'} after the tab: {role}" if role else "one text, no tab"
             do = f"write {kind.example}" if kind.example else ""
-            raise DataError(f"{where} needs {wanted}", got=str(len(behind)), do=do)
+            raise DataError(f"{where} needs {wanted}", got=str(len(others)), do=do)
         values: dict[str, object] = {"text": text}
-        if behind:
-            values[kind.behind] = behind if kind.several else behind[0]
+        if others:
+            values[role] = others if kind.several else others[0]
         example = self.predictor.example(values, where)
         rows = list(self.predictor.rows(example))
         most, longest = self.model.row_tokens, max(rows, key=lambda row: len(row.ids))
         tokens = max(len(longest.ids), len(self.tokenizer.encode(text, special=False)))
-        if len(rows) != (len(behind) if kind.several else 1) or (most is not None and tokens > most):
+        if len(rows) != (len(others) if kind.several else 1) or (most is not None and tokens > most):
             got = f"{tokens:,}" if most is not None and tokens > most else f"one that is cut into {len(rows)}"
             raise DataError(f"{where} must be short enough to be read at once: {most} tokens", got=got)
         return Probe(given, values, example, longest)

@@ -22,7 +22,7 @@ def gradient_section(trace: Trace) -> dict[str, Any] | None:
     """Norms of the gradient of the loss; None where a run has no right words to take a loss from.
 
     `rows` are the vectors of words from the loss back to the embedding: `norms` [B][S] are the Euclidean norms over the
-    channels of each word, `weights` that of all weights of the parts by unit. `right` tells where the right words are
+    channels of each word, `weights` that of all weights of the parts by unit. `right` says where the right words are
     from: `given` with the run, the `next` words of the text, or the model's own best `guess` for hidden words.
     """
     found, right = with_gradients(trace)

@@ -1,4 +1,4 @@
-"""What a page knows of a run beside its numbers: words, formulas, axes, the honesty gate, what is left out."""
+"""What a page knows of a run besides its numbers: words, formulas, axes, the honesty gate, what is left out."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a page tells of a run beside its tensors, one section for each view that needs more: a name, and JSON.
+"""What a page shows of a run besides its tensors, one section for each view that needs more: a name, and JSON.
 
 A live page asks its server for a section when a view opens; an exported page carries those that it was written with.
 """

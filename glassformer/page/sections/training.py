@@ -1,4 +1,4 @@
-"""What a page tells of the training behind a model: the curve of the loss, and the records of the watched sentences.
+"""What a page shows of the training of a model: the curve of the loss, and the records of the watched sentences.
 
 The files of the run's folder are read as far as they go, so that a page can follow a training that is not at its end.
 """
@@ -111,7 +111,7 @@ class Training:
                 self.evaluated.append({"step": step, **scores})
 
     def _recipe(self) -> dict[str, Any]:
-        """What the recipe tells: the task, the end, the names of its baselines and of its score."""
+        """What the recipe states: the task, the end, the names of its baselines and of its score."""
         with suppress(GlassformerError):
             recipe = read_saved_recipe(self.folder)
             if recipe is not None:

@@ -57,7 +57,7 @@ MOST_TERMS = 256
 @dataclass
 class Run:
     """One run as a page knows it. What is computed again is kept in `numbers`, together with that of all other runs;
-    `makers` make the sections that its model has beside the usual ones.
+    `makers` make the sections that its model has besides the usual ones.
     """
 
     key: str
@@ -83,8 +83,8 @@ class Run:
     def overview(self) -> bytes:
         return packed(self.record)
 
-    def beside(self, other: Run | None) -> bytes:
-        """The same for a page that has the record of another run, without what the two have in common."""
+    def overview_for(self, other: Run | None) -> bytes:
+        """The overview for a page that has that of another run, without what the two have in common."""
         if other is None or other.title != self.title or other.trace.statement is not self.trace.statement:
             return self.overview
         own = {name: value for name, value in self.record.items() if name not in OF_MODEL}
@@ -110,7 +110,7 @@ class Run:
         return text.encode(errors="backslashreplace")
 
     def section(self, name: str) -> bytes:
-        """What a view needs beside the tensors, worked out when it is first asked for; raises UnknownNameError."""
+        """What a view needs besides the tensors, computed when it is first asked for; raises UnknownNameError."""
         if name in MODEL_MAKERS and self.model is not None:  # without the lock: it may take a minute
             return packed(MODEL_MAKERS[name](self.model))
         makers = {**MAKERS, **self.makers}

@@ -31,7 +31,7 @@ from glassformer.run.serving.limits import read_body
 from glassformer.run.serving.refusals import MethodError, MissingError, RequestError, refused
 
 NEVER_CHANGES = {"Cache-Control": "private, max-age=31536000, immutable"}
-MOST_BESIDE = 256_000
+MOST_INLINE = 256_000
 """Bytes of one answer that are sent with the page: what is larger must not hold up its script."""
 
 RunKey = Annotated[str, Path(pattern=KEY)]
@@ -144,7 +144,7 @@ def application(desk: Desk, token: str, start: Asked, guard: dict[str, Any] | No
         if desk.models.offer(asked.model).unfinished:
             return in_json(request, unfinished(asked))
         run = await desk.ask(asked)
-        return in_json(request, await desk.answer(lambda: run.beside(desk.runs.get(like))))
+        return in_json(request, await desk.answer(lambda: run.overview_for(desk.runs.get(like))))
 
     @app.post("/api/trees")
     async def tree(request: Request) -> Response:
@@ -180,17 +180,17 @@ def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
     if run.whole:
         numbers["numbers"] = run.all_numbers()
     return [
-        *(json_of(name, answer) for name, answer in (answers | fetched).items() if len(answer) <= MOST_BESIDE),
-        *(element for name, data in numbers.items() if (element := numbers_beside(name, data))),
+        *(json_of(name, answer) for name, answer in (answers | fetched).items() if len(answer) <= MOST_INLINE),
+        *(element for name, data in numbers.items() if (element := inline_numbers(name, data))),
     ]
 
 
-def numbers_beside(name: str, data: bytes) -> str:
+def inline_numbers(name: str, data: bytes) -> str:
     """Numbers for the page to read at once; larger ones are compressed, the largest are left out."""
-    if len(data) <= MOST_BESIDE:
+    if len(data) <= MOST_INLINE:
         return f'<script type="{BINARY}" id="{escape(name)}">{base64.b64encode(data).decode()}</script>'
     smaller = compressed(data)
-    return block_of(name, smaller) if len(smaller) <= MOST_BESIDE else ""
+    return block_of(name, smaller) if len(smaller) <= MOST_INLINE else ""
 
 
 def json_of(name: str, answer: bytes) -> str:
@@ -221,7 +221,7 @@ def shell(title: str, elements: Sequence[str]) -> str:
 
 @cache
 def packed_text(name: str) -> bytes:
-    """A text that travels beside a page, read and compressed once for all pages."""
+    """A text that is sent with a page, read and compressed once for all pages."""
     return compressed(texts_of_page()[name])
 
 

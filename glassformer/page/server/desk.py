@@ -105,7 +105,7 @@ class Desk:
         return self.keep(self.run_of(asked, steps))
 
     def run_of(self, asked: Asked, steps: Sequence[Any]) -> Run:
-        """The run of a wish, with the sections that its model has beside the usual ones."""
+        """The run of a wish, with the sections that its model has besides the usual ones."""
         makers, model = self.models.offer(asked.model).makers, self.models[asked.model]
         found = begin(model, asked, steps, self.models.copy(asked.model))
         record, whole = overview(asked, found, model, tuple(makers))

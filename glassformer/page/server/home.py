@@ -151,7 +151,7 @@ def runs() -> list[str]:
 
 
 def is_model(folder: Path) -> bool:
-    """Whether a folder looks like one of a model or a run; opening it tells more."""
+    """Whether a folder looks like one of a model or a run; only opening it shows whether it is."""
     try:
         return any((folder / name).is_file() for name in SHOWS_A_MODEL)
     except (OSError, ValueError):

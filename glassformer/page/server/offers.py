@@ -30,7 +30,7 @@ Group = Literal["own", "recent", "bundled"]
 class Offer:
     """A model by the name that the page shows, where it is, and texts to begin with, with their second ones.
 
-    `makers` make the sections that this model has beside those of every run; `model` is the model where it was opened
+    `makers` make the sections that this model has besides those of every run; `model` is the model where it was opened
     for them.
     """
 

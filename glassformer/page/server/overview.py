@@ -40,7 +40,7 @@ def overview(
     asked: Asked, trace: Trace, model: Artefact | None = None, more: Sequence[str] = ()
 ) -> tuple[dict[str, Any], bool]:
     """The record of a run, and whether its numbers may be sent whole. Without the model it is not known where a token
-    is in its text, nor by which verb the model writes. `more` are sections that it has beside the usual ones.
+    is in its text, nor by which verb the model writes. `more` are sections that it has besides the usual ones.
 
     The honesty gate is no part of it: it takes as long as the run itself, and is asked for apart.
     """
@@ -50,7 +50,7 @@ def overview(
     # A vocabulary has tens of thousands of words, and is asked for apart.
     quiet = replace(trace, measure_honesty=None, words=replace(trace.words, vocabulary=()))
     record = run_record(quiet, Carried(MOST_WHOLE), asked.model)
-    told = {
+    live = {
         "editing": editing_record(trace, alone=False),
         "run": asked.key,
         "asked": asked.model_dump(mode="json"),
@@ -62,7 +62,7 @@ def overview(
         "sections": [*MAKERS, *MODEL_MAKERS, *more],
         "writes": None if model is None or model.config.decoder is None else writing_verb(model),
     }
-    return record | told, whole
+    return record | live, whole
 
 
 def unfinished(asked: Asked) -> bytes:

@@ -81,7 +81,7 @@ def signed_picture(
 
 
 def starts(part: Sequence[slice]) -> dict[str, str]:
-    """Where a part begins along each axis, beside its numbers."""
+    """Where a part begins along each axis: sent with its numbers."""
     return {"start": ",".join(str(each.start) for each in part)}
 
 

@@ -18,7 +18,7 @@ Dots = Annotated[int, Field(ge=1, le=2048)]
 
 
 class Query(BaseModel):
-    """What stands behind `?` in an address: each of `addresses.QUERIES` has some of these."""
+    """What follows `?` in an address: each of `addresses.QUERIES` has some of these."""
 
     model_config = ConfigDict(frozen=True)
 

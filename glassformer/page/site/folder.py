@@ -12,7 +12,7 @@ from glassformer.base.atomic import current, replace_files
 from glassformer.base.errors import DataError, from_system
 from glassformer.base.json_text import read_json
 from glassformer.base.outputs import held
-from glassformer.base.paths import behind_links, check_path
+from glassformer.base.paths import check_path, follow_links
 
 LIST = "site.json"
 MADE_FOR = "glassformer site"
@@ -42,7 +42,7 @@ def site_folder(path: str | Path, names: Iterable[str], *, inputs: Iterable[str 
     for a file of these names, that glassformer did not write.
     """
     check_path(path, DataError)
-    folder = behind_links(Path(path), DataError)
+    folder = follow_links(Path(path), DataError)
     if folder.exists() and not folder.is_dir():
         raise DataError("a folder for the site is needed", got=f"{path}, a file", do="choose another folder")
     before = files_of(folder)

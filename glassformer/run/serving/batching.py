@@ -310,5 +310,5 @@ def broken(error: Exception) -> BrokenError:
     where = " > ".join(f"{step.filename.rpartition('glassformer/')[2]}:{step.lineno}" for step in steps)
     LOG.error("broken", extra={"facts": {"error": type(error).__name__, "where": where}})
     return BrokenError(
-        "this request should have been answered", got=type(error).__name__, do="the server's log tells more"
+        "this request should have been answered", got=type(error).__name__, do="the server's log says more"
     )

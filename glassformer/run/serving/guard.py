@@ -89,7 +89,7 @@ class Guard:
         """The refusal after an error of ours, which is logged."""
         logging.getLogger(__name__).error("a request was not answered", exc_info=error)
         return BrokenError(
-            "this request should have been answered", got=type(error).__name__, do="the terminal tells more"
+            "this request should have been answered", got=type(error).__name__, do="the terminal shows more"
         )
 
     async def body(self, scope: Scope, receive: Receive) -> bytes:

@@ -10,7 +10,7 @@ from glassformer.base.errors import DataError, GlassformerError, UnknownNameErro
 if TYPE_CHECKING:
     from starlette.responses import JSONResponse
 
-_MOST_TOLD = 2000
+_LONGEST = 2000
 _CODES = {
     400: "invalid_request", 401: "invalid_api_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
     413: "too_large", 429: "rate_limit_exceeded", 500: "internal_error", 503: "unavailable", 504: "timeout",
@@ -91,7 +91,7 @@ def refusal(error: GlassformerError, called: str = "text") -> tuple[int, dict[st
 
 def _shortened(text: str) -> str:
     """A sentence that shows what was sent need not send all of it back."""
-    return text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]} …"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
 def refused(error: GlassformerError, headers: Mapping[str, str] | None = None, called: str = "text") -> JSONResponse:

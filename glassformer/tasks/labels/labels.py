@@ -267,5 +267,5 @@ def of_texts(task: Any, both: Both) -> Tensor:
 
 
 def two_segments(config: ModelConfig) -> bool:
-    """Whether a model tells the two texts of a pair apart by their segments."""
+    """Whether a model distinguishes the two texts of a pair by their segments."""
     return config.encoder is not None and config.encoder.embed.segments > 1

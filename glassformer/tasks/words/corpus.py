@@ -243,7 +243,7 @@ class PairsTask(CorpusTask):
         return found, counts, corpus.stores["train"].fingerprint
 
 
-# From this share of one label on, a model that always answers it seems good: the user is told.
+# From this share of one label on, a model that always answers it seems good: a note says so.
 _ONE_SIDED = 0.6
 
 

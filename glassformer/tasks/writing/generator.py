@@ -94,7 +94,7 @@ def generated(tokenizer: Tokenizer, answer: Hypothesis) -> Iterator[GeneratedTok
         yield GeneratedToken(tokenizer.token(id_), tokenizer.text(id_), logarithm)
 
 
-def text_behind(tokenizer: Tokenizer, prompt: Sequence[int], ids: Sequence[int]) -> str:
+def text_after(tokenizer: Tokenizer, prompt: Sequence[int], ids: Sequence[int]) -> str:
     """The text of tokens after a prompt, with the blank between the two, which decoding them alone would lose."""
     before = tokenizer.decode(prompt)
     whole = tokenizer.decode([*prompt, *ids])
@@ -207,16 +207,16 @@ class Generate(writers.Writer[Prompt, Generation]):
 
     @property
     def most_read(self) -> int | None:
-        return None if self.room is None else self._beside(self.room)
+        return None if self.room is None else self._prompt_room(self.room)
 
     @property
     def most_of_turns(self) -> int | None:
         """As `most_read`, also within the imported model's `max_length`, which counts turns."""
         rooms = [room for room in (self.room, self.whole) if room is not None]
-        return self._beside(min(rooms)) if rooms else None
+        return self._prompt_room(min(rooms)) if rooms else None
 
-    def _beside(self, room: int) -> int:
-        """The most tokens of a prompt for which there is room beside what is written."""
+    def _prompt_room(self, room: int) -> int:
+        """The most tokens of a prompt that leave room for what is written."""
         free = min(self.settings.max_tokens, max(self.settings.min_tokens + 1, room // _FREE))
         return max(1, room - len(self.opening) - free)
 
@@ -242,7 +242,7 @@ class Generate(writers.Writer[Prompt, Generation]):
 
     def words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
         def text_of(ids: Sequence[int]) -> str:
-            return text_behind(self.tokenizer, example.ids, ids)
+            return text_after(self.tokenizer, example.ids, ids)
 
         steps = writers.in_precision(self.steps(model, [self.request(example.ids)], slots=1), model, fast=fast)
         for part in stream(steps, text_of, stop=self.settings.stop):
@@ -261,7 +261,7 @@ class Generate(writers.Writer[Prompt, Generation]):
                 do="allow more beams or tokens, or force and forbid other words",
             )
         first, stop = hypotheses[0], self.settings.stop
-        whole = [text_behind(self.tokenizer, example.ids, each.ids) for each in hypotheses]
+        whole = [text_after(self.tokenizer, example.ids, each.ids) for each in hypotheses]
         texts = [before_stop(text, stop) for text in whole]
         samples = (Sample(text, each.score, each.log_probability) for text, each in zip(texts, hypotheses, strict=True))
         return Generation(

@@ -85,15 +85,15 @@ class NextTokenScores:
             unigram.append(self._sums(batch, *self._by_frequency(batch)))
         known = self.bytes_of is not None
         own, other = (scores_of_sums(np.concatenate(rows), sizes=known) for rows in (mine, unigram))
-        return own.beside(self.unigram.name, other)
+        return own.with_baseline(self.unigram.name, other)
 
-    def beside_trigram(self, scores: Scores, stream: Integers, source: Source, limit: int | None) -> Scores:
+    def with_trigram(self, scores: Scores, stream: Integers, source: Source, limit: int | None) -> Scores:
         """With those of the same rows by which token followed which two in a stream of training tokens."""
         trigram = Trigram(stream, len(self.unigram.counts))
         rows = np.concatenate(
             [self._sums(batch, *_after_two(trigram, batch)) for batch in measured_batches(source, limit)]
         )
-        return scores.beside(trigram.name, scores_of_sums(rows, sizes=self.bytes_of is not None, guesses=False))
+        return scores.with_baseline(trigram.name, scores_of_sums(rows, sizes=self.bytes_of is not None, guesses=False))
 
     def _by_frequency(self, batch: Batch) -> tuple[Reals, Reals]:
         labels = batch.labels[NEXT].numpy()

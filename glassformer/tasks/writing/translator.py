@@ -42,10 +42,10 @@ from glassformer.tasks.writing.translation import (
     unknown_of,
 )
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.windows import room_beside
+from glassformer.text.windows import text_room
 from glassformer.text.words import ids_of
 
-# Tokens of a translation for each token of its source, and beside these, where no number is asked for.
+# Tokens of a translation for each token of its source, and in addition to these, where no number is asked for.
 _LONGER, _MORE = 2, 16
 # Sentences that are decoded together, and hypotheses: more sentences where each has few of them.
 SLOTS, HYPOTHESES = 64, 256
@@ -152,7 +152,7 @@ class Translator(writers.Writer[TextPair, Translation]):
 
     def sentences(self, text: str) -> list[Sentence]:
         """The sentences of a text, as characters: the whole text as one where it is not cut."""
-        room = room_beside(sum(self.tokenizer.frame), self.length)
+        room = text_room(sum(self.tokenizer.frame), self.length)
         if not text.strip():
             return []
         if not self.paragraphs and (room is None or len(ids_of(self.tokenizer, text)) <= room):
@@ -176,7 +176,7 @@ class Translator(writers.Writer[TextPair, Translation]):
     def _cut(self, examples: Sequence[TextPair]) -> Iterator[tuple[TextPair, Iterable[Row]]]:
         short = [each.text for each in examples if not self.paragraphs and _is_short(each.text)]
         raw = iter(self.tokenizer.raw_batch(short) if short else ())
-        room = room_beside(sum(self.tokenizer.frame), self.length)
+        room = text_room(sum(self.tokenizer.frame), self.length)
         before, after = (array("i", ids) for ids in self.tokenizer.frame_ids)
         for example in examples:
             encoding = next(raw) if not self.paragraphs and _is_short(example.text) else None

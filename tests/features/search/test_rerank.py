@@ -120,11 +120,11 @@ def test_the_command_prints_the_new_order(
     saved, judge = encoder.save(tmp_path / "encoder"), judges["classify"].save(tmp_path / "judge")
     words = ["search", "ask", str(index.path), "Berlin", "--model", str(saved), "--top", "3", "--json"]
     assert main([*words, "--rerank", str(judge), "--rerank-first", "5"]) == 0
-    out, told = capsys.readouterr()
+    out, output = capsys.readouterr()
     hits = json.loads(out)["hits"]
     wanted = index.ask("Berlin", top=3, rerank=judges["classify"], first=5)
     assert [hit["row"] for hit in hits] == [hit.row for hit in wanted]
-    assert "'yes'" in told
+    assert "'yes'" in output
     assert main([*words, "--rerank-label", "yes"]) == 2
     assert "--rerank MODEL" in capsys.readouterr().err
     assert main([*words, "--rerank", str(saved), "--rerank-label", "yes"]) == 2

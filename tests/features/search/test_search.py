@@ -157,21 +157,21 @@ VECTORS = {"no bytes": b"", "text": b"vectors", "objects": HEADER + b"\x80\x04N.
 
 
 def bytes_of_vectors(data: bytes) -> Change:
-    return lambda at, told: (at / "vectors.npy").write_bytes(data)
+    return lambda at, stated: (at / "vectors.npy").write_bytes(data)
 
 
 def other(**facts: Any) -> Change:
-    return lambda at, told: told.update(facts)
+    return lambda at, stated: stated.update(facts)
 
 
 def without(name: str) -> Change:
-    return lambda at, told: told.pop(name)
+    return lambda at, stated: stated.pop(name)
 
 
 def changed(name: str, change: Callable[[Any], Any]) -> Change:
     """The numbers of a file changed, and written as they were."""
 
-    def write(at: Path, told: dict[str, Any]) -> None:
+    def write(at: Path, stated: dict[str, Any]) -> None:
         numbers = np.load(at / name)
         np.save(at / name, np.ascontiguousarray(change(numbers)).astype(numbers.dtype))
 
@@ -180,19 +180,19 @@ def changed(name: str, change: Callable[[Any], Any]) -> Change:
 
 CONTENTS: dict[str, Change] = {
     **{f"vectors: {of}": bytes_of_vectors(data) for of, data in VECTORS.items()},
-    "vectors of another length": lambda at, told: np.save(at / "vectors.npy", np.full((20, 16), 3, np.float32)),
-    "vectors that are not finite": lambda at, told: np.save(at / "vectors.npy", np.full((20, 16), np.nan, np.float32)),
-    "vectors of other texts": lambda at, told: np.save(at / "vectors.npy", drawn(21, 16, 0)),
-    "vectors of another width": lambda at, told: np.save(at / "vectors.npy", drawn(20, 4, 0)),
+    "vectors of another length": lambda at, own: np.save(at / "vectors.npy", np.full((20, 16), 3, np.float32)),
+    "vectors that are not finite": lambda at, own: np.save(at / "vectors.npy", np.full((20, 16), np.nan, np.float32)),
+    "vectors of other texts": lambda at, own: np.save(at / "vectors.npy", drawn(21, 16, 0)),
+    "vectors of another width": lambda at, own: np.save(at / "vectors.npy", drawn(20, 4, 0)),
     "another width": other(width=4),
-    "numbers of 64 bits": lambda at, told: np.save(at / "vectors.npy", drawn(20, 16, 0).astype(np.float64)),
-    "places behind the end": lambda at, told: np.save(at / "places.npy", np.arange(21) * 10**9),
-    "places that go back": lambda at, told: np.save(at / "places.npy", -np.arange(21)),
-    "no file of texts": lambda at, told: (at / "texts.jsonl").unlink(),
+    "numbers of 64 bits": lambda at, own: np.save(at / "vectors.npy", drawn(20, 16, 0).astype(np.float64)),
+    "places after the end": lambda at, own: np.save(at / "places.npy", np.arange(21) * 10**9),
+    "places that go back": lambda at, own: np.save(at / "places.npy", -np.arange(21)),
+    "no file of texts": lambda at, own: (at / "texts.jsonl").unlink(),
     "an empty row": other(empty=[3]),
-    "no file of words": lambda at, told: (at / "words.npy").unlink(),
-    "no checksum of words": lambda at, told: told["checksums"].pop("pairs.npy"),
-    "words that are objects": lambda at, told: (at / "words.npy").write_bytes(HEADER + b"\x80\x04N." * 99),
+    "no file of words": lambda at, own: (at / "words.npy").unlink(),
+    "no checksum of words": lambda at, own: own["checksums"].pop("pairs.npy"),
+    "words that are objects": lambda at, own: (at / "words.npy").write_bytes(HEADER + b"\x80\x04N." * 99),
     "words that fall": changed("words.npy", lambda words: words[:, ::-1]),
     "pairs that end later": changed("words.npy", lambda words: np.add(words, [[0], [1]])),
     "a word without a pair": changed("words.npy", lambda words: words * [[1], [0]]),
@@ -203,8 +203,8 @@ CONTENTS: dict[str, Change] = {
     "more words": other(words=10**6),
     "more pairs": other(pairs=0),
     "a row that is none": other(empty=[-1]),
-    "a checksum of another file": lambda at, told: told["checksums"].update({"../model/glassformer.json": "00000000"}),
-    "a checksum too few": lambda at, told: told["checksums"].popitem(),
+    "a checksum of another file": lambda at, own: own["checksums"].update({"../model/glassformer.json": "00000000"}),
+    "a checksum too few": lambda at, own: own["checksums"].popitem(),
     "a mix of other layers": other(mix={"weights": [1.0], "scale": 1.0, "shares": []}),
     "a mix that is none": other(mix=[1]),
     **{f"no {name}": without(name) for name in ("digest", "texts", "empty", "model")},
@@ -215,12 +215,12 @@ CONTENTS: dict[str, Change] = {
 }
 
 
-def sealed(index: Path, told: dict[str, Any]) -> None:
+def sealed(index: Path, record: dict[str, Any]) -> None:
     """Write what an index knows of itself, with checksums that fit."""
-    for name in told.get("checksums", ()):
+    for name in record.get("checksums", ()):
         if (index / name).is_file():
-            told["checksums"][name] = file_checksum(index / name)
-    (index / "index.json").write_text(sealed_json({each: of for each, of in told.items() if each != "checksum"}))
+            record["checksums"][name] = file_checksum(index / name)
+    (index / "index.json").write_text(sealed_json({each: of for each, of in record.items() if each != "checksum"}))
 
 
 @pytest.fixture(scope="module")
@@ -237,9 +237,9 @@ def test_an_index_whose_checksums_fit_and_whose_content_does_not_is_refused(
     built: tuple[Path, Model], tmp_path: Path, content: str
 ) -> None:
     index = Path(shutil.copytree(built[0], tmp_path / "index"))
-    told = json.loads((index / "index.json").read_text())
-    CONTENTS[content](index, told)
-    sealed(index, told)
+    record = json.loads((index / "index.json").read_text())
+    CONTENTS[content](index, record)
+    sealed(index, record)
     with pytest.raises(GlassformerError) as caught:
         SearchIndex.open(index, built[1])
     assert type(caught.value) in (CheckpointError, ConfigError)
@@ -313,15 +313,15 @@ def test_the_commands(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["search", "build", str(saved), str(file), "--text-column", "body", "--out", index]) == 0
     capsys.readouterr()
     assert main(["search", "ask", index, "the dog", "--top", "2", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [hit["text"] for hit in told["hits"]] == [TEXTS[hit["id"]] for hit in told["hits"]]
+    record = json.loads(capsys.readouterr().out)
+    assert [hit["text"] for hit in record["hits"]] == [TEXTS[hit["id"]] for hit in record["hits"]]
     for by, score in (("vectors", "cosine"), ("words", "BM25"), ("both", "score")):
         assert main(["search", "ask", index, "the dog", "--by", by]) == 0
         assert score in capsys.readouterr().out
     assert main(["search", "ask", index, "zebra", "...", "--by", "words"]) == 0
-    told = capsys.readouterr()
-    assert "no text has a word" in told.out
-    assert "text 2 of 2" in told.err
+    record = capsys.readouterr()
+    assert "no text has a word" in record.out
+    assert "text 2 of 2" in record.err
     assert main(["search", "ask", index, "the dog", "--out", f"{index}/texts.jsonl"]) == 2
     assert main(["search", "ask", index, "the dog"]) == 0
     capsys.readouterr()
@@ -340,9 +340,9 @@ def test_a_text_without_tokens_is_never_found_and_such_a_question_finds_nothing(
     texts, index = tmp_path / "texts.txt", tmp_path / "index"
     texts.write_text("".join(f"{line}\n" for line in BLANK))
     assert main(["search", "build", str(saved), str(texts), "--out", str(index)]) == 0
-    told = " ".join(capsys.readouterr().err.split())
-    assert all(f"line {number}" in told for number in (2, 3, 5))
-    assert "line 4" not in told
+    output = " ".join(capsys.readouterr().err.split())
+    assert all(f"line {number}" in output for number in (2, 3, 5))
+    assert "line 4" not in output
     found = SearchIndex.open(index)
     assert len(found) == len(BLANK)
     assert sorted(hit.row for hit in found.ask(".", top=5)) == [0, 3]
@@ -350,8 +350,8 @@ def test_a_text_without_tokens_is_never_found_and_such_a_question_finds_nothing(
     questions.write_text("the dog\n\u200b\n\nfood\n")
     asked = ["search", "ask", str(index), "--file", str(questions), "--json", "--out", str(tmp_path / "a.jsonl")]
     assert main(asked) == 0
-    told = " ".join(capsys.readouterr().err.split())
-    assert all(f"line {number}" in told for number in (2, 3))
+    output = " ".join(capsys.readouterr().err.split())
+    assert all(f"line {number}" in output for number in (2, 3))
     answers = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert [(each["text"], len(each["hits"])) for each in answers] == [
         ("the dog", 2),

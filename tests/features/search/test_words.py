@@ -143,14 +143,14 @@ def test_an_index_without_words_opens_and_says_what_to_do(
     old = tmp_path / "old"
     old.mkdir()
     built = SearchIndex.build(tmp_path / "by text", TEXTS, built.model, per="text")
-    told = json.loads((built.path / "index.json").read_text())
+    record = json.loads((built.path / "index.json").read_text())
     for name in ("words", "pairs", "per", "vectors", "checksum"):
-        told.pop(name)
-    told["checksums"] = {name: told["checksums"][name] for name in ("vectors.npy", "texts.jsonl", "places.npy")}
-    for name in told["checksums"]:
+        record.pop(name)
+    record["checksums"] = {name: record["checksums"][name] for name in ("vectors.npy", "texts.jsonl", "places.npy")}
+    for name in record["checksums"]:
         (old / name).write_bytes((built.path / name).read_bytes())
     model = Model(built.model.module, built.model.tokenizer, length=16).save(tmp_path / "model")
-    (old / "index.json").write_text(sealed_json({**told, "model": str(model)}))
+    (old / "index.json").write_text(sealed_json({**record, "model": str(model)}))
     found = SearchIndex.open(old, built.model)
     assert found.ask("winter") == built.ask("winter", by="vectors")
     with refused(ConfigError, wanted=str(old), do="search build"):

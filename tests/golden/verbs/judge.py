@@ -56,7 +56,7 @@ def outcome(case: Case, root: Path) -> tuple[dict[str, Any], str]:
         found.setdefault("files", {})[pattern] = {
             str(path.relative_to(root)): read(path) for path in there if path.is_file() and path.name != "README.md"
         }
-    # Each record of standard output on its own, so that a difference tells in which it is.
+    # Each record of standard output on its own, so that a difference shows in which it is.
     records = [reduced(each, root) for each in found.pop("out", ())]
     return {**reduced(found, root), **({"out": records} if records else {})}, ended.err
 

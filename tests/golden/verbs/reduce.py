@@ -24,9 +24,9 @@ PASSING = {
     *("machine", "made_by", "megabytes", "peak_bytes", "port", "seconds", "seconds_per_text", "time"),
     *("tokens_per_second", "transformers_version", "url", "version"),
 }
-# Lists of more numbers than this are told by a checksum.
+# Lists of more numbers than this are kept as a checksum.
 SHORT = 24
-# Lists of more values than this are told by a checksum and their ends.
+# Lists of more values than this are kept as a checksum and their ends.
 LONG = 300
 
 
@@ -35,7 +35,7 @@ def reduced(value: Any, root: Path) -> Any:
     if isinstance(value, dict):
         measured = value.get("measured")
         passing = {*PASSING, *(measured if isinstance(measured, list) else ())}
-        if "traced_in" in value:  # whether looking changes the answer: the sentence beside the numbers
+        if "traced_in" in value:  # whether looking changes the answer: the sentence next to the numbers
             passing.add("text")
         return {str(key): reduced(each, root) for key, each in value.items() if not _dropped(str(key), each, passing)}
     if isinstance(value, list | tuple):
@@ -49,7 +49,7 @@ def reduced(value: Any, root: Path) -> Any:
 
 
 def _digested(rows: list[Any]) -> Any:
-    """A list of so many values that it is told by its ends and a checksum of the whole; else the list."""
+    """The ends of a list of so many values, and a checksum of the whole; of a shorter one the list."""
     # Counted, not measured as text: a number has more digits on one processor than on another.
     if len(rows) <= 4 or _leaves(rows) < LONG:
         return rows
@@ -68,8 +68,8 @@ def _dropped(key: str, value: Any, passing: set[str]) -> bool:
         return True
     if isinstance(value, str) and key in EITHER:
         return " " in value
-    told = isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
-    return told and key in WORDING
+    found = isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+    return found and key in WORDING
 
 
 def _numbers(value: Any) -> np.ndarray[Any, Any] | None:

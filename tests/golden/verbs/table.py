@@ -13,7 +13,7 @@ class Case:
 
     `line`: the words after `glassformer`. `reads`: patterns of the files that are read afterwards; standard output is
     read as JSON lines where the words have `--json`, and kept as text where `said`. `code`: the exit code. `makes`:
-    what it writes, where that is not behind --out, -o or another option that names a file in `out/`. `fast`: it is in
+    what it writes, where that is not given by --out, -o or another option that names a file in `out/`. `fast`: it is in
     the copy that is committed, and its numbers agree between processors.
     """
 

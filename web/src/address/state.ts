@@ -191,7 +191,7 @@ export const state = signal<State>(START);
 /** Whether the picture in front has the number in hand: what was in hand elsewhere is none of a picture of a document. */
 export const inPicture = signal(true);
 
-/** The same, one task later: what stands beside the picture follows it, so that the picture comes first. */
+/** The same, one task later: what is next to the picture follows it, so that the picture comes first. */
 export const later = signal<State>(START);
 
 /** What follows the picture while the picture waits for an answer; null: it waits for none. */
@@ -217,7 +217,7 @@ export function holdBack(): () => void {
   return release;
 }
 
-/** What is read of the address beside the picture, or of a session that follows it: one task later, as `later`. */
+/** What is read of the address next to the picture, or of a session that follows it: one task later, as `later`. */
 export function readLater<T>(read: (now: State) => T): T {
   const now = later.value;
   return untracked(() => read(now));
@@ -237,7 +237,7 @@ export function go(change: Partial<State>, replace = false): void {
   state.value = next;
 }
 
-/** The address that the browser is to be told; it takes some ms to note it, and the picture goes first. */
+/** The address that the browser is to get; it takes some ms to note it, and the picture goes first. */
 let unwritten: { readonly address: string; readonly replace: boolean } | null = null;
 
 function write(address: string, replace: boolean): void {
@@ -288,7 +288,7 @@ export function follow(): void {
   });
 }
 
-/** What stands beside the picture is drawn at once with it, as when the page is drawn first. */
+/** What is next to the picture is drawn at once with it, as when the page is drawn first. */
 export function together(): void {
   later.value = state.peek();
 }

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { say } from "../words/say.ts";
 import type { Chunk } from "./chunk.ts";
 
-/** A view of a chunk; whoever shows it shows `Awaited` beside it. */
+/** A view of a chunk; whoever shows it shows `Awaited` next to it. */
 export function viewIn<Module, Props extends object>(
   chunk: Chunk<Module>,
   viewOf: (module: Module) => FunctionComponent<Props>,

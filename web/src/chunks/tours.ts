@@ -1,4 +1,4 @@
-/** The tours: their steps, the strip that tells them, and where they begin; the quiz, which leads to them. */
+/** The tours: their steps, the strip that shows them, and where they begin; the quiz, which leads to them. */
 
 export { QuizView } from "../quiz/quiz_view.tsx";
 export { Offers } from "../tour/choice.tsx";

@@ -1,4 +1,4 @@
-/** One tensor as a box: words downwards, channels to the right, the sentences of the batch behind each other. */
+/** One tensor as a box: words downwards, channels to the right, each sentence partly hidden by the one before it. */
 
 import { shortened } from "../numbers/letters.ts";
 import { say } from "../words/say.ts";
@@ -13,7 +13,7 @@ export interface Look {
   readonly measure: Measure;
   /** The side of a full cell. */
   readonly side: number;
-  /** How far each sentence behind is moved up and to the right. */
+  /** How far each further sentence is moved up and to the right. */
   readonly step: number;
   /** The sentence in front. */
   readonly sentence: number;
@@ -22,7 +22,7 @@ export interface Look {
   readonly word: number;
   /** How large a face may be where a box has a picture to itself. */
   readonly largest?: Size;
-  /** Neither words nor counts: they stand at the boxes beside it. */
+  /** Neither words nor counts: the boxes next to it have them. */
   readonly bare?: true;
 }
 
@@ -46,7 +46,7 @@ export interface Face {
 export interface Box {
   readonly sheet: Sheet;
   readonly title: string;
-  /** The whole, with its name and its counts, without the words beside it. */
+  /** The whole, with its name and its counts, without the words next to it. */
   readonly width: number;
   readonly height: number;
   /** The room that the words to the left take. */

@@ -35,7 +35,7 @@ export function draw(context: CanvasRenderingContext2D, item: Item, sans: string
   new Brush(context, sans).draw(item);
 }
 
-/** Draws items one after the other; what the canvas is told, as its font, is not told again for the next. */
+/** Draws items one after the other; a setting of the canvas, as its font, is not set again for the next. */
 class Brush {
   readonly #context: CanvasRenderingContext2D;
   readonly #sans: string;

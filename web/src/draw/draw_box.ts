@@ -21,7 +21,7 @@ export const SIGNED = 8;
 /** From this size on a brick bears its number. */
 const NUMBERED = { w: 36, h: 18 };
 
-/** Draws a box whose upper left corner, without the words beside it, is at x, y. */
+/** Draws a box whose upper left corner, without the words next to it, is at x, y. */
 export function drawBox(box: Box, x: number, y: number, look: Look, items: Item[], panels: Panel[]): void {
   const { sheet, w, depth } = box;
   const { palette, measure } = look;

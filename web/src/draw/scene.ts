@@ -1,6 +1,6 @@
 /**
  * A picture as a list of things to draw, in order, and the panels in it whose cells can be pointed at.
- * Three writers read it: the canvas, SVG as text, and the table beside it.
+ * Three writers read it: the canvas, SVG as text, and the table next to it.
  */
 
 export type Align = "left" | "center" | "right";

@@ -3,7 +3,7 @@
 import { pngOf } from "./png.ts";
 import type { Item } from "./scene.ts";
 
-/** A line of letters in a font of its own: what a view writes beside its scenes. */
+/** A line of letters in a font of its own: what a view writes next to its scenes. */
 export interface Letters {
   readonly x: number;
   /** The line on which the letters stand. */

@@ -105,7 +105,7 @@ function roleOf(factor: Factor, names: Names): Role {
   return factor.name === null ? "residual" : names.role(factor.name);
 }
 
-/** A negative number in brackets, for it stands behind a sign. */
+/** A negative number in brackets, for it follows a sign. */
 export function Bracketed({ value, of }: { value: number; of?: Role }): VNode {
   const number = of === undefined ? <Digits value={value} /> : <Digits value={value} of={of} />;
   if (value >= 0) return number;
@@ -118,7 +118,7 @@ export function Bracketed({ value, of }: { value: number; of?: Role }): VNode {
   );
 }
 
-/** Those of a sum that were asked for: its bars and what stands beside them ask for the same hundreds. */
+/** Those of a sum that were asked for: its bars and what is next to them ask for the same hundreds. */
 const largest = new WeakMap<Terms, Map<number, readonly Term[]>>();
 
 /** The largest terms of a sum, in their order; of equal ones those that come first. */

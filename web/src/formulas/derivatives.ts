@@ -1,7 +1,7 @@
 /**
  * How far each result of a formula moves with the numbers that it reads: the rules of the table once more, backwards.
  *
- * A derivative tells a sink of every pair of a result and a number that it read. The same code serves the training, which
+ * A derivative gives a sink every pair of a result and a number that it read. The same code serves the training, which
  * adds up all of them, and the page, which shows those of one number: what is shown is what was added.
  */
 
@@ -17,10 +17,10 @@ export interface Sink {
   add(at: number, flat: number, partial: number, other: number): void;
 }
 
-/** Who is told about an operand; `other`: the operand that its partials are made of. Null: nothing is asked about it. */
+/** The sink of an operand; `other`: the operand that its partials are made of. Null: nothing is asked about it. */
 export type Sinks = (read: Read, other: Read | null) => Sink | null;
 
-/** `made` has the results, `upstream` how far the loss moves with each: where that is 0, nothing is told. */
+/** `made` has the results, `upstream` how far the loss moves with each: where that is 0, nothing is passed on. */
 export type Derivative = (loop: Loop, made: Float64Array, upstream: Float64Array, sinks: Sinks) => void;
 
 const products: Derivative = (loop, made, upstream, sinks) => {

@@ -116,7 +116,7 @@ interface Met {
 }
 
 /**
- * The terms of a sum along an axis, and at most one behind them. Each is made when it is asked for: of a vocabulary's
+ * The terms of a sum along an axis, and at most one after them. Each is made when it is asked for: of a vocabulary's
  * thousands a page shows a dozen.
  */
 export class Along implements Terms {

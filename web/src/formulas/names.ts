@@ -241,7 +241,7 @@ export function spoken(axis: string): string {
     .join(" · ");
 }
 
-/** A comma among commas is told from them. */
+/** A comma among commas is distinguished from them. */
 export function quoted(text: string): string {
   return /^\p{P}$/u.test(text) ? say`“${text}”` : text;
 }

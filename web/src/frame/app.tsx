@@ -37,7 +37,7 @@ export function App({ session }: { session: Session }): VNode {
   );
 }
 
-/** What stands beside the picture follows another run one task after it, as it follows the address. */
+/** What is next to the picture follows another run one task after it, as it follows the address. */
 function Beside({ children }: { children: ComponentChildren }): VNode {
   return <StoreContext.Provider value={useNextTask(useStore())}>{children}</StoreContext.Provider>;
 }

@@ -23,7 +23,7 @@ export interface LevelView {
   readonly chunk?: Chunk<unknown>;
   /** The picture; `answer` is what is known of the number in hand. */
   readonly View: FunctionComponent<{ readonly answer: Answer | null }>;
-  /** What stands beside the picture; where it is left out, the number in hand. */
+  /** What is next to the picture; where it is left out, the number in hand. */
   readonly Beside?: { readonly title: string; readonly View: FunctionComponent };
   /** What the rail calls it among what sums the run up; left out: it stands elsewhere in the rail, or on the path. */
   readonly sums?: string;
@@ -233,7 +233,7 @@ function noWeights({ run }: Source): string {
 /** The levels that sum a run up, as the rail lists them. */
 export const SUMS = (Object.keys(LEVELS) as Level[]).filter((level) => LEVELS[level].sums !== undefined);
 
-/** What the head is called that a number is part of: `head 3`, behind its kind where a block has two attentions. */
+/** What the head is called that a number is part of: `head 3`, after its kind where a block has two attentions. */
 function headInHand(tensor: string, cell: readonly number[], names: Names): string {
   const [, head = 0] = cellNear(tensor, cell, names);
   return say`${tensor.includes("cross_attention") ? say`cross-attention ` : ""}head ${head}`;

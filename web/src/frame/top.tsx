@@ -15,7 +15,7 @@ const Languages = viewIn(CHUNKS.saving, (chunk) => chunk.Languages);
 export function Top({ onHelp }: { onHelp: () => void }): VNode {
   const { names } = useStore();
   const { level } = later.value;
-  // What lies beside the path is named alone.
+  // What is not on the path is named alone.
   const above = ORDER.includes(level) ? ORDER.slice(0, ORDER.indexOf(level) + 1) : [level];
   const within = above.filter((each) => each === level || each === "model" || inPicture.value);
   const path = within.map((each) => LEVELS[each].crumb(later.value, names));

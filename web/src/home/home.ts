@@ -3,7 +3,7 @@
 import { RefusedError } from "../sources/refused.ts";
 import { heard, KEPT, LANGUAGE, LANGUAGES, say } from "../words/say.ts";
 
-/** What the server tells of a card: `glassformer/page/server/home.py` makes it. */
+/** What the server sends for a card: `glassformer/page/server/home.py` makes it. */
 interface Card {
   readonly question: string;
   readonly answer: string;

@@ -33,7 +33,7 @@ export interface Setup {
   readonly choice: Choice;
   /** The run that the page would have of this model and these sentences. */
   readonly run: RunRecord;
-  /** What it is computed from beside its weights; the labels are the hidden words. */
+  /** What it is computed from besides its weights; the labels are the hidden words. */
   readonly facts: ReadonlyMap<string, Tensor>;
   /** The words that were not in the model's table, and are now. */
   readonly added: readonly string[];

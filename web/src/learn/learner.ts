@@ -182,7 +182,7 @@ export class Learner {
     return { before, after, program, rate, ...cut(program.gradient) };
   }
 
-  /** A program beside the one that learns: looking does not disturb it. */
+  /** A program apart from the one that learns: looking does not disturb it. */
   #other(which: "shown" | "moved", setup: Setup): Program {
     const known = this.#others.get(which);
     if (known?.setup === setup) return known.program;

@@ -2,7 +2,7 @@
  * Tensors as CSV, as a spreadsheet opens it: UTF-8 with its mark, commas, lines that end with CR LF.
  *
  * A word is text of a stranger. One that begins with =, +, -, @ or a tab would be a formula to a spreadsheet: an
- * apostrophe is put before it, also behind a separator within the word, since programs of other countries separate by
+ * apostrophe is put before it, also after a separator within the word, since programs of other countries separate by
  * semicolons.
  */
 

@@ -4,7 +4,7 @@ import { effect } from "@preact/signals";
 import { format, given, state } from "../address/state.ts";
 import { say } from "../words/say.ts";
 
-/** What an embedded page tells the page around it: `home/embed.ts` hears it. */
+/** What an embedded page sends to the page around it: `home/embed.ts` receives it. */
 export interface Told {
   readonly glassformer: "height";
   readonly height: number;

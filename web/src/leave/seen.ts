@@ -1,6 +1,6 @@
 /**
  * What a view shows, as things to draw: the scenes on its canvases, and the words, formulas, backgrounds and lines
- * beside them, each where it stands on the page. So every view can be saved, whatever it is made of.
+ * next to them, each where it is on the page. So every view can be saved, whatever it is made of.
  */
 
 import { sceneOn } from "../draw/canvas.ts";
@@ -27,7 +27,7 @@ export function seenIn(root: HTMLElement): { readonly parts: Placed[]; readonly 
 
 class Looking {
   readonly parts: Placed[] = [];
-  /** What stands beside canvases since the last one: at its place in the window. */
+  /** What is next to canvases since the last one: at its place in the window. */
   #items: (Item | Letters)[] | null = null;
   area: Area = { left: Number.POSITIVE_INFINITY, top: Number.POSITIVE_INFINITY, right: 0, bottom: 0 };
   readonly #left: number;

@@ -74,7 +74,7 @@ function ownPage(): string {
     else if (element.localName !== "script") element.remove();
   }
   for (const element of page.querySelectorAll("[data-unpacked]")) element.remove();
-  // What stands behind the body in a file is read into it.
+  // What follows the body in a file is read into it.
   while (page.lastElementChild?.lastChild instanceof Text) page.lastElementChild.lastChild.remove();
   return `<!doctype html>\n${page.outerHTML}\n`;
 }

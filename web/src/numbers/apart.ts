@@ -3,7 +3,7 @@
 import { inCell } from "./written.ts";
 
 /**
- * So many digits after the point, from `least` on, that the largest and the smallest of unequal shares are told apart;
+ * So many digits after the point, from `least` on, that the largest and the smallest of unequal shares can be distinguished;
  * `least` where two more do not do it.
  */
 export function apart(shares: readonly number[], least: number): number {

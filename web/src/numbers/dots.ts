@@ -2,7 +2,7 @@
 
 import { at, metadataOf, readTensors, type Tensor } from "./safetensors.ts";
 
-/** A tensor of which single numbers are told, and not all of them. */
+/** A tensor of which single numbers are sent, and not all of them. */
 interface Partial extends Tensor {
   value(index: readonly number[]): number;
 }

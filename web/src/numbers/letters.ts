@@ -14,7 +14,7 @@ const [ISOLATE, END] = ["\u2068", "\u2069"];
 
 /**
  * A word as it is drawn: marks by their names (`<U+202E>`), and a word from the right kept to itself, so that it does not
- * turn round what stands beside it: an arrow between two such words would point the wrong way.
+ * turn round what is next to it: an arrow between two such words would point the wrong way.
  */
 export function written(word: string): string {
   const named = word.replace(

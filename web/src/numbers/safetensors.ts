@@ -40,7 +40,7 @@ export function readTensors(buffer: ArrayBuffer): Map<string, Tensor> {
   return found;
 }
 
-/** The words beside the numbers of a file. */
+/** The words that come with the numbers of a file. */
 export function metadataOf(buffer: ArrayBuffer): Readonly<Record<string, string>> {
   const header = headerOf(buffer)[0]["__metadata__"];
   return (header ?? {}) as Record<string, string>;

@@ -57,7 +57,7 @@ export function percent(share: number): string {
   return size >= 10 ? `${size.toFixed(0)} %` : percentBeside(share);
 }
 
-/** With a digit after the point whatever its size, for a share that stands beside another. */
+/** With a digit after the point whatever its size, for a share that is shown next to another. */
 export function percentBeside(share: number): string {
   const size = share * 100;
   if (size === 0 || size >= 100) return `${size.toFixed(0)} %`;

@@ -1,4 +1,4 @@
-/** What a page knows of a run beside its numbers, as `glassformer/page/sections/record.py` writes it. */
+/** What a page knows of a run besides its numbers, as `glassformer/page/sections/record.py` writes it. */
 
 import type { Step } from "./step.ts";
 
@@ -85,7 +85,7 @@ export interface RunRecord {
   /** Of a page without a model, what its mask workshop begins with. */
   readonly options?: readonly string[];
   readonly editing?: Editing | null;
-  /** What the source documents show, to set beside the run's own numbers. */
+  /** What the source documents show, to compare with the run's own numbers. */
   readonly documents?: Documents;
   readonly corrections?: readonly Correction[];
   /** Words that were hidden; each token has its place among the scored ones and its id. */
@@ -99,7 +99,7 @@ export interface Strategy {
   readonly concat: boolean;
 }
 
-/** Which tensors are the layers, as `page/sections/vectors.py` tells it. */
+/** Which tensors are the layers, as `page/sections/vectors.py` writes it. */
 export interface VectorsRecord {
   readonly layers: readonly string[];
   readonly word: string | null;

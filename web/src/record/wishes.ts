@@ -1,4 +1,4 @@
-/** What a server is asked for, and what it tells of a run before any number. */
+/** What a server is asked for, and what it sends of a run before any number. */
 
 import type { RunRecord, Side } from "./record.ts";
 import type { Step } from "./step.ts";

@@ -11,7 +11,7 @@ import type { Source } from "../sources/source.ts";
 /** A stack, rolled out for one sentence. All squares are rows after each other. */
 export interface Rolled {
   readonly tokens: number;
-  /** Of how many tokens each is made: its own stack's, behind them those of the encoder where it reads them. */
+  /** Of how many tokens each is made: its own stack's, after them those of the encoder where it reads them. */
   readonly sources: number;
   /** After each block the shares [token × source]: they add up to 1. */
   readonly blocks: readonly Float64Array[];

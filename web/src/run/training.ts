@@ -1,4 +1,4 @@
-/** The training behind a model, as `page/sections/training.py` tells it: the curve of the loss, and the watched sentences. */
+/** The training of a model, as `page/sections/training.py` writes it: the curve of the loss, and the watched sentences. */
 
 import { type Heads, type Measure, measuredFrom } from "../measures/heads.ts";
 import { range } from "../numbers/arithmetic.ts";
@@ -60,7 +60,7 @@ export interface Told {
   readonly running: boolean;
   readonly saved: boolean;
   readonly mark: string;
-  /** Whether all records are told, not only those since the mark. */
+  /** Whether all records are sent, not only those since the mark. */
   readonly fresh: boolean;
   readonly watched: { readonly statistics: readonly string[]; readonly sentences: readonly Sentence[] } | null;
   readonly records: readonly Record[];

@@ -4,7 +4,7 @@ import type { Scene } from "../draw/scene.ts";
 import type { Names } from "../formulas/names.ts";
 import { range } from "../numbers/arithmetic.ts";
 
-/** Whether a hidden word is written in the picture, or has a row in it beside which there was no room for its word. */
+/** Whether a hidden word is written in the picture, or has a row in it that had no room for its word. */
 export function hasHidden(scene: Scene | string | null, fill: string, names: Names, sentence: number): boolean {
   if (scene === null || typeof scene === "string") return false;
   // Answers are red too.

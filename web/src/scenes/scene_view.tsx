@@ -74,7 +74,7 @@ function useSection(name: string | undefined): unknown {
     };
   }, [source, name]);
   if (name === undefined) return null;
-  // What was told of the same model's run before stays until the next is here.
+  // What the same model's run before had stays until the next is here.
   return found?.of.run.title === source.run.title && found.name === name ? found.told : undefined;
 }
 
@@ -259,7 +259,7 @@ function changed(panel: Panel, rows: boolean): number {
   const [one, two] = [panel.cell(0, 0), rows ? panel.cell(1, 0) : panel.cell(0, 1)];
   if ((rows ? panel.rows : panel.columns) < 2) return -1;
   const axis = one.findIndex((index, place) => index !== two[place]);
-  // Where the next step of the axis does not stand beside, as with the likeliest words, the picture ends.
+  // Where the next step of the axis is not next to it, as with the likeliest words, the picture ends.
   return two[axis] === (one[axis] ?? 0) + 1 ? axis : -1;
 }
 

@@ -45,7 +45,7 @@ export interface TourScene {
   readonly title: string;
   /** What is seen, and what can be done. */
   readonly says: string;
-  /** What it needs beside the tensors: see `page/sections/beside.py`. `told` is null where this run has no such section. */
+  /** What it needs besides the tensors: see `page/sections/related.py`. `told` is null where this run has no such section. */
   readonly section?: string;
   /** Whether a text can be written above it. */
   readonly writes?: true;
@@ -53,15 +53,15 @@ export interface TourScene {
   lacks?(s: Scout, told: unknown): string | null;
   /** What can be chosen, in the order of the numbers of `at`. */
   asks?(s: Scout, told: unknown): readonly Ask[];
-  /** Tensors beside those of the attention that must be opened. */
+  /** Tensors besides those of the attention that must be opened. */
   reads?(s: Scout, at: readonly number[], told: unknown): string[];
-  /** The picture of a document that stands beside it: see `page/documents.toml`. */
+  /** The picture of a document that is shown next to it: see `page/documents.toml`. */
   readonly document?: string;
   /** Whether it stands alone, for this run has nothing of the kind: the page says how a run is made that has. */
   alone?(s: Scout): boolean;
   /** Numbers of the picture that are no cells of the run, as a table: a row of headings, then rows. */
   table?(s: Scout, at: readonly number[], board: Board): string[][];
-  /** Whether it is drawn with boxes, the sentences of the batch behind each other. */
+  /** Whether it is drawn with boxes, each sentence of the batch partly hidden by the one before it. */
   readonly boxes?: true;
   /** Whether the colour of a cell says how large its number is; usually it does. */
   readonly shades?: false;

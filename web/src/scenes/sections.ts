@@ -1,4 +1,4 @@
-/** The pictures of what a page carries only when it is asked for: sections of `page/sections/beside.py`, gradients. */
+/** The pictures of what a page carries only when it is asked for: sections of `page/sections/related.py`, gradients. */
 
 export { Flow } from "./gradients_flow.tsx";
 export { ShuffledView } from "./shuffled_view.tsx";

@@ -1,4 +1,4 @@
-/** Finds what the tour tells of, in any model: tensors by the ends of their names, words, and one example to follow. */
+/** Finds what the tour is about, in any model: tensors by the ends of their names, words, and one example to follow. */
 
 import type { State } from "../address/state.ts";
 import { type Fetch, MissingTensor, operandsOf } from "../formulas/evaluator.ts";
@@ -43,7 +43,7 @@ export class Scout {
     return new Scout(this.names, (name) => tensors.get(name) ?? this.fetch(name), this.sentence, this.stack);
   }
 
-  /** The same sentence, or the one beside it, in another stack; empty: in the first. */
+  /** The same sentence, or the one that belongs to it, in another stack; empty: in the first. */
   beside(stack: "" | "encoder" | "decoder"): Scout {
     return scoutOf(this, this.sentence, stack);
   }

@@ -79,12 +79,12 @@ export class DifferenceSource implements Source {
     return tensor === undefined ? undefined : numbersIn(tensor, index);
   }
 
-  /** What heads do is told of a run, not of a difference. */
+  /** What heads do is known of a run, not of a difference. */
   async heads(): Promise<Heads | undefined> {
     return undefined;
   }
 
-  /** Sections are told of a run too. */
+  /** Sections are those of a run too. */
   async section(): Promise<unknown> {
     return undefined;
   }

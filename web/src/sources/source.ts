@@ -26,16 +26,16 @@ export interface Source {
   atHand?(name: string): Tensor | undefined;
   /** One number and what it was made of; throws MissingTensor where an operand is not to be had. */
   explain(formula: Formula, cell: Cell, signal?: AbortSignal): Promise<Explanation>;
-  /** What a view needs beside the tensors, as `page/sections/sections.py` names it; undefined where it is not to be had. */
+  /** What a view needs besides the tensors, as `page/sections/sections.py` names it; undefined where it is not to be had. */
   section(name: string): Promise<unknown>;
   /** Whether it is known, before it is asked for, that there is no such section. */
   lacks?(name: string): boolean;
   /** Several numbers at once, where each alone would be a request. */
   explainAll?(wanted: readonly Wanted[], signal?: AbortSignal): Promise<Explanation[]>;
-  /** The honesty gate, where it is measured when it is asked for and not told with the run. */
+  /** The honesty gate, where it is measured when it is asked for and not sent with the run. */
   honesty?(): Promise<Honesty | null>;
   /**
-   * The training behind the model, as `page/sections/training.py` tells it; undefined where none is known. Of its records only
+   * The training of the model, as `page/sections/training.py` writes it; undefined where none is known. Of its records only
    * those that have come since `mark`.
    */
   training?(mark: string): Promise<unknown>;
@@ -49,7 +49,7 @@ export interface Wanted {
   readonly cell: Cell;
 }
 
-/** What is told of tensors that are not sent whole. A request whose signal is aborted is given up. */
+/** What is sent of tensors that are not sent whole. A request whose signal is aborted is given up. */
 export interface Large {
   /** The shape of a tensor that was not sent with the run; undefined for one that was. */
   shape(name: string): readonly number[] | undefined;
@@ -83,7 +83,7 @@ function elementOf(id: string): HTMLElement | null {
 function inflated(text: string): Promise<ArrayBuffer> {
   const stream = new DecompressionStream("gzip");
   const writer = stream.writable.getWriter();
-  // What is wrong with the bytes is told by who reads them.
+  // Whoever reads the bytes reports what is wrong with them.
   Promise.all([writer.write(decoded(text)), writer.close()]).catch(() => null);
   return new Response(stream.readable).arrayBuffer();
 }

@@ -1,4 +1,4 @@
-/** An explanation as a server tells it. */
+/** An explanation as a server sends it. */
 
 import { inOrder, type Term } from "../formulas/evaluator.ts";
 import type { Explanation } from "../formulas/interpreter.ts";

@@ -23,7 +23,7 @@ export interface Step {
   readonly source?: string;
   /** Whether this run has no such step. */
   lacks?(s: Scout): boolean;
-  /** Tensors that are opened before it is told, where there are many; others are opened as it needs them. */
+  /** Tensors that are opened before it is shown, where there are many; others are opened as it needs them. */
   reads?(s: Scout): string[];
   find(s: Scout): Found;
 }
@@ -35,7 +35,7 @@ export interface Told extends Pick<Found, "at" | "touched" | "act"> {
   readonly answer: readonly Said[];
   readonly note: readonly Said[];
   readonly correction: string;
-  /** A tensor that has to be opened before the step can be told. */
+  /** A tensor that has to be opened before the step can be shown. */
   readonly missing?: string;
 }
 

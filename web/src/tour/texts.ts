@@ -1,4 +1,4 @@
-/** The texts of the tours, which travel beside the page: a block of an exported file, an answer of a server. */
+/** The texts of the tours, which are sent with the page: a block of an exported file, an answer of a server. */
 
 import { unpacked } from "../sources/source.ts";
 import { heard, say } from "../words/say.ts";
@@ -17,7 +17,7 @@ export function loadTexts(): Promise<Readonly<Record<string, Texts>>> {
   return loadBlock("tour");
 }
 
-/** What travels beside a page: a block of an exported file, an answer of a server. */
+/** What is sent with a page: a block of an exported file, an answer of a server. */
 export function loadBlock<Block>(name: "tour" | "pictures" | "quiz"): Promise<Block> {
   const asked = known.get(name) ?? load(name);
   known.set(name, asked);

@@ -22,7 +22,7 @@ export interface Dragged<Place> {
   ended(): boolean;
 }
 
-/** `under`: the place at a point of the canvas; `onDrop` is told whether Shift was held. */
+/** `under`: the place at a point of the canvas; `onDrop` gets whether Shift was held. */
 export function useDrag<Place>(
   under: (event: MouseEvent) => Place | null,
   onDrop: ((from: Place, to: Place, shift: boolean) => void) | undefined,

@@ -1,4 +1,4 @@
-/** What a view waits for beside tensors: work of its own, and sections that the page carries or a server works out. */
+/** What a view waits for besides tensors: work of its own, and sections that the page carries or a server works out. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { Source } from "../sources/source.ts";

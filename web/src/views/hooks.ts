@@ -99,7 +99,7 @@ export function useAnswer(name: string, cell: readonly number[]): Answer | null 
   return name === "" ? null : answer.current;
 }
 
-/** Tells the page whether the picture in front has the number in hand; null: a part of it tells. */
+/** Reports to the page whether the picture in front has the number in hand; null: a part of it reports. */
 export function useInPicture(holds: boolean | null): void {
   useLayoutEffect(() => {
     if (holds === null) return;

@@ -7,7 +7,7 @@ import { Command } from "./command.tsx";
 import type { Lacking } from "./found.ts";
 import { useStore } from "./hooks.ts";
 
-/** `what` begins the sentence; `how`: commands that give it, beside the one that opens this run live. */
+/** `what` begins the sentence; `how`: commands that give it, besides the one that opens this run live. */
 export function Lack({ what, told, how = [] }: { what: string; told: Lacking; how?: readonly string[] }): VNode {
   const { names, source } = useStore();
   const { command } = names.run.editing ?? {};

@@ -55,7 +55,7 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose, o
   }, [scene]);
   const inHand = placeOf(scene, tensor, cell);
   const under = (event: MouseEvent): Place | null => {
-    // In a presentation the picture is enlarged, and the event is not told so.
+    // In a presentation the picture is enlarged, and the event does not say so.
     const zoom = canvas.current?.currentCSSZoom ?? 1;
     return panelAt(scene, event.offsetX / zoom, event.offsetY / zoom);
   };

@@ -21,6 +21,6 @@ VERBS = (
         texts="questions",
         top="Each is a part of the passage.",
         files=", and SQuAD's .json",
-        watched=WatchEntry(options={"top": 5}, behind="pair", needs=1),
+        watched=WatchEntry(options={"top": 5}, after_tab="pair", needs=1),
     ),
 )

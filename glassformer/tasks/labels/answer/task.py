@@ -45,7 +45,7 @@ from glassformer.tasks.rows import Axis, Row, located, text_of
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, answers
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.windows import Window, room_beside, windows
+from glassformer.text.windows import Window, text_room, windows
 
 # Asked of any text, to try a model with.
 _QUESTION = "Who reads letters by the window?"
@@ -103,7 +103,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
         self, section: AnswerSection, tokenizer: Tokenizer, *, length: int | None, segments: bool, top: int = BEST
     ) -> None:
         self.section, self.tokenizer, self.length, self.segments, self.top = section, tokenizer, length, segments, top
-        self.repaired: list[str] = []  # where answers stood beside their stated offset, or one of several nowhere
+        self.repaired: list[str] = []  # where answers were not at their stated offset, or one of several nowhere
         self._passages = Passages(tokenizer)
         before, between, self._after = tokenizer.pair_frame_ids
         self._before, self._between = array("i", before), array("i", between)
@@ -195,7 +195,7 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     @property
     def _question_room(self) -> int:
         """The most tokens of a question: those of the section, or half of a short row."""
-        room = room_beside(len(self._before) + len(self._between) + len(self._after), self.length, texts=2)
+        room = text_room(len(self._before) + len(self._between) + len(self._after), self.length, texts=2)
         return self.section.longest_question if room is None else min(self.section.longest_question, room // 2)
 
     def _ahead(self, example: Question) -> int:

@@ -16,6 +16,6 @@ VERBS = (
         predictor=".task:Choose",
         method=True,
         columns=("text", "choices"),
-        watched=WatchEntry(behind="choices", needs=2, several=True),
+        watched=WatchEntry(after_tab="choices", needs=2, several=True),
     ),
 )

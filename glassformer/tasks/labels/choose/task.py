@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from glassformer.models.inputs import Batch, Output
     from glassformer.models.transformer import Transformer
 
-# Places that a note shows, and the share of rows that are computed in vain from which on a note tells it.
+# Places that a note shows, and the share of rows computed in vain from which on a note reports it.
 _SHOWN, _MUCH = 10, 0.25
 
 

@@ -16,6 +16,6 @@ VERBS = (
         predictor=".task:Classify",
         method=True,
         columns=("text", "pair"),
-        watched=WatchEntry(behind="pair"),
+        watched=WatchEntry(after_tab="pair"),
     ),
 )

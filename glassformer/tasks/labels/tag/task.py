@@ -34,7 +34,7 @@ from glassformer.tasks.rows import Axis, Row, known_label, not_finite
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.windows import room_beside, windows
+from glassformer.text.windows import text_room, windows
 from glassformer.text.words import CASES, case_of, find_words, word_tokens
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Tag(RecordTask[Tagged, Tagging]):
         tokens = word_tokens(self.tokenizer, sentence.text, sentence.words)
         before, after = self.tokenizer.frame_ids
         cases = self._cases(sentence).repeat(np.diff(tokens.first, append=len(tokens.ids)))  # [tokens]
-        for window in windows(len(tokens.ids), room_beside(len(before) + len(after), self.length)):
+        for window in windows(len(tokens.ids), text_room(len(before) + len(after), self.length)):
             ids = np.concatenate([before, tokens.ids[window.start : window.end], after], dtype=np.int32)  # [S]
             marks = np.full(len(ids), IGNORED, np.int32)  # [S]
             start, end = tokens.first.searchsorted([window.first, window.last]).tolist()

@@ -26,7 +26,7 @@ from glassformer.tasks.rows import Axis, Row, located, make_row, not_finite
 from glassformer.tasks.words.guesses import check_guesses, expected_tokens, log_probabilities, scored_in_each
 from glassformer.text.token_text import marked
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
-from glassformer.text.windows import Window, room_beside, windows
+from glassformer.text.windows import Window, text_room, windows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -186,7 +186,7 @@ class Fill(Predictor[Masked, Filled]):
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         check_guesses(model, tokenizer)
-        room = room_beside(sum(tokenizer.frame), context.length)
+        room = text_room(sum(tokenizer.frame), context.length)
         return cls(tokenizer, max_text_tokens=room, **context.options)
 
     def example(self, values: Mapping[str, object], where: str) -> Masked:

@@ -15,7 +15,7 @@ from glassformer.tasks.rows import Axis, Row, located, make_row
 from glassformer.tasks.words.guesses import check_guesses, log_probabilities
 from glassformer.tasks.writing.scored import Scored, ScoredToken
 from glassformer.text.tokenizer import Encoding, Tokenizer
-from glassformer.text.windows import Window, room_beside, windows
+from glassformer.text.windows import Window, text_room, windows
 
 
 class Whole(NamedTuple):
@@ -40,7 +40,7 @@ class PseudoLikelihood(Predictor[Whole, Scored]):
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
         check_guesses(model, tokenizer)
-        return cls(tokenizer, max_text_tokens=room_beside(sum(tokenizer.frame), context.length))
+        return cls(tokenizer, max_text_tokens=text_room(sum(tokenizer.frame), context.length))
 
     def example(self, values: Mapping[str, object], where: str) -> Whole:
         text = str(values["text"])

@@ -41,7 +41,7 @@ from glassformer.tasks.writing.chat.chatter import joined
 from glassformer.tasks.writing.chat.settings import ChatData, ChatSection
 from glassformer.tasks.writing.chat.talker import Talker
 from glassformer.tasks.writing.chat.task import MOST, Chat, replies_to_write, with_replies
-from glassformer.tasks.writing.chat.turns import Exchange, Lesson, TurnWriter, lessons, told_apart
+from glassformer.tasks.writing.chat.turns import Exchange, Lesson, TurnWriter, lessons, perspectives
 from glassformer.tasks.writing.next_token_scores import MOST_COUNTED, NEXT, NextTokenScores
 from glassformer.tasks.writing.pair_source import log_rows, side_by_side
 from glassformer.tasks.writing.writers import check_writes, special_ids_of
@@ -197,7 +197,7 @@ class ChatAlone(TableTask):
         for split, record in cls._split(data, preparation.shares, bad):
             dialogue = record.values["dialogue"]
             assert isinstance(dialogue, Dialogue)
-            for messages, learned in told_apart(dialogue):
+            for messages, learned in perspectives(dialogue):
                 try:
                     its = list(lessons(writer, messages, learned, room=data.length, history=data.history))
                 except DataError as error:
@@ -255,8 +255,8 @@ class ChatAlone(TableTask):
     def evaluate_in_training(self, model: Transformer, source: DialogueSource, *, limit: int | None = None) -> Scores:
         return self._scoring.measured(model, source, source.rows_of(limit))
 
-    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
-        return self._scoring.beside_trigram(scores, train.stream[:MOST_COUNTED], source, source.rows_of(limit))
+    def with_baselines(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
+        return self._scoring.with_trigram(scores, train.stream[:MOST_COUNTED], source, source.rows_of(limit))
 
     @property
     def _scoring(self) -> NextTokenScores:

@@ -25,7 +25,7 @@ from glassformer.tasks.writing.generator import GeneratedToken, Prompt, generate
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import Writer, of_sentence
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.windows import room_beside
+from glassformer.text.windows import text_room
 from glassformer.text.words import ids_of
 
 
@@ -122,9 +122,9 @@ class Chatter(Writer[Conversation, Reply]):
         """For an encoder–decoder; raises ConfigError for other models, and for options that exclude each other."""
         check_replies(model.config, context)
         options, default = context.writing, context.search
-        if beside := [name for name in ("system", "template") if getattr(options, name) is not None]:
+        if given := [name for name in ("system", "template") if getattr(options, name) is not None]:
             raise ConfigError(
-                f"{beside[0]} is for a decoder with a chat template",
+                f"{given[0]} is for a decoder with a chat template",
                 got=f"{model.config.family}, an encoder–decoder, which reads turns alone",
                 do="leave it out",
             )
@@ -150,7 +150,7 @@ class Chatter(Writer[Conversation, Reply]):
 
     def _read(self, turns: tuple[str, ...]) -> Conversation:
         """As many of the last turns as the model reads at once; of one that is too long the end."""
-        room = room_beside(sum(self.tokenizer.frame), self.translator.length)
+        room = text_room(sum(self.tokenizer.frame), self.translator.length)
         for count in range(min(self.history, len(turns)), 0, -1):
             ids = tuple(ids_of(self.tokenizer, joined(turns[-count:])))
             if room is None or len(ids) <= room or count == 1:

@@ -27,7 +27,7 @@ VERBS = (
         watched=WatchEntry(
             by="score",
             says={"beams": 1, "max_tokens": 24},
-            behind="target",
+            after_tab="target",
             needs=1,
             example="Hi how are you<TAB>I am fine",
         ),

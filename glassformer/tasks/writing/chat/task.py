@@ -96,12 +96,12 @@ def scores_of_replies(of: TargetLosses, source: PairSource, baseline: str) -> Sc
         np.stack([losses, of.right, of.tokens, _bytes(source, of.pairs)], axis=1)  # [E, 4]
         for losses in (of.losses, of.unigram)
     )
-    return scores_of_sums(own).beside(baseline, scores_of_sums(other, guesses=False))
+    return scores_of_sums(own).with_baseline(baseline, scores_of_sums(other, guesses=False))
 
 
 def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary: int, limit: int | None) -> Scores:
     """The scores of the same replies by trigrams of the training replies, without the turns before them."""
-    # All tokens that are learned, each reply behind the token that it begins with.
+    # All tokens that are learned, each reply after its start token.
     learned = np.insert(train.targets.values.astype(np.int64), train.targets.offsets[:-1], start)
     counted = Trigram(learned[:MOST_COUNTED], vocabulary)
     pairs = measured_pairs(source, limit)
@@ -109,7 +109,7 @@ def by_trigram(train: PairSource, source: PairSource, *, start: int, vocabulary:
     stream = np.insert(ids.astype(np.int64), np.flatnonzero(place == 0), start)  # [n + E]
     at = np.arange(len(ids)) + of + 1  # where each token is now
     last = stream[at - 1]
-    before = np.where(at > 1, stream[at - 2], -1)  # behind a beginning: the end of the reply before it
+    before = np.where(at > 1, stream[at - 2], -1)  # after a start token: the end of the reply before it
     losses = -np.log(counted.probability(before, last, stream[at]))  # [n]
     sums, tokens = (np.bincount(of, each, len(pairs)) for each in (losses, np.ones(len(ids))))  # [E], [E]
     rows = np.stack([sums, np.zeros(len(pairs)), tokens, _bytes(source, pairs)], axis=1)  # [E, 4]
@@ -178,7 +178,7 @@ class Chat(TargetTask):
         asked = [(each.text.split("\n"), each.target) for each in replies_to_write(source, limit)]
         return with_replies(scores, model, Chatter(self.searching(1), history=_ALL), asked, self.engine)
 
-    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
+    def with_baselines(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
         start, vocabulary = self.translator.ids.begin, self.tokenizer.target.vocabulary_size
         counted = by_trigram(train, source, start=start, vocabulary=vocabulary, limit=limit)
-        return scores.beside(Trigram.name, counted)
+        return scores.with_baseline(Trigram.name, counted)

@@ -110,7 +110,7 @@ def opened(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
     return list(messages[:count]), list(messages[count:])
 
 
-def told_apart(dialogue: Dialogue) -> Iterator[tuple[tuple[Message, ...], tuple[bool, ...]]]:
+def perspectives(dialogue: Dialogue) -> Iterator[tuple[tuple[Message, ...], tuple[bool, ...]]]:
     """A dialogue with roles, and which turns are learned; without roles twice, each person replying in turn."""
     if dialogue.roles:
         yield tuple(map(Message, dialogue.roles, dialogue.turns)), dialogue.replies

@@ -157,10 +157,10 @@ class LanguageModel(CorpusTask):
     def evaluate(self, model: Transformer, source: NextTokens, *, limit: int | None = None) -> Scores:
         return NextTokenScores(self.unigram, self.bytes_of).measured(model, source, limit)
 
-    def beside(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
+    def with_baselines(self, scores: Scores, train: Any, source: Any, *, limit: int | None = None, log: Any) -> Scores:
         stream = stream_of(train)
         log(f"counting which token follows which two, in {len(stream):,} tokens")
-        return NextTokenScores(self.unigram, self.bytes_of).beside_trigram(scores, stream, source, limit)
+        return NextTokenScores(self.unigram, self.bytes_of).with_trigram(scores, stream, source, limit)
 
 
 def stream_of(source: NextTokens) -> Integers:

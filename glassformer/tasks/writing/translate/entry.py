@@ -20,6 +20,6 @@ VERBS = (
         method=True,
         blank=True,
         writes="translation",
-        watched=WatchEntry(by="score", behind="target", needs=1, example="I am a student.<TAB>Je suis étudiant."),
+        watched=WatchEntry(by="score", after_tab="target", needs=1, example="I am a student.<TAB>Je suis étudiant."),
     ),
 )

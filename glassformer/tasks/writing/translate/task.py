@@ -16,7 +16,7 @@ from glassformer.data.batches.batch import Texts
 from glassformer.data.readers.files import files_for, files_of
 from glassformer.data.readers.lines import OnBad
 from glassformer.data.readers.pair_checks import check_pairs
-from glassformer.data.readers.parallel import SOURCE, TARGET, pair_columns, read_parallel, unread_told
+from glassformer.data.readers.parallel import SOURCE, TARGET, pair_columns, read_parallel, unread_note
 from glassformer.data.readers.rows import Columns
 from glassformer.data.settings import RecordSection
 from glassformer.data.stores.split import Split, shared, text_hash
@@ -39,7 +39,7 @@ from glassformer.tasks.writing.translate.settings import TranslateData, Translat
 from glassformer.tasks.writing.translator import Translator
 
 
-def table_told(data: TranslateData, path: Path) -> str:
+def table_note(data: TranslateData, path: Path) -> str:
     """How a table of pairs is written, and which of its columns are not read, in one line."""
     unread = unread_columns(data, path)
     return f"{path.name}: {Translate.format_of(data, path)}{'; ' if unread else ''}{unread}"
@@ -47,7 +47,7 @@ def table_told(data: TranslateData, path: Path) -> str:
 
 def unread_columns(data: TranslateData, path: Path) -> str:
     """Which columns of a table of pairs are not read, in words; "" where it has no others."""
-    return unread_told(Translate.columns_in(data, path), Translate.format_of(data, path))
+    return unread_note(Translate.columns_in(data, path), Translate.format_of(data, path))
 
 
 def read_pairs(
@@ -145,7 +145,7 @@ class Translate(TargetTask):
             for path in files_for(data, [*data.files, *data.validation_files]):
                 with suppress(DataError):  # which is reported where the file is read
                     if not preparation.measuring or unread_columns(data, path):
-                        log(table_told(data, path))
+                        log(table_note(data, path))
         tell = silent if preparation.measuring else log
         found = read_pairs(data, cls._split(data, preparation.shares, bad), bad, tell)
         facts = preparation.facts.get("target_words")

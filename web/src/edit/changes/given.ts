@@ -11,7 +11,7 @@ import { compared, MASK, wordsOf } from "./words.ts";
 /** A page recomputes no longer texts by itself. */
 const LONGEST = 64;
 
-/** What a run is computed from, beside its weights. */
+/** What a run is computed from, besides its weights. */
 export interface Given {
   readonly run: RunRecord;
   readonly facts: ReadonlyMap<string, Tensor>;

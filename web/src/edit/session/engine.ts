@@ -1,4 +1,4 @@
-/** What makes a run with changes: the server behind a page, or the page itself (`in_page.ts`), where the model is small. */
+/** What makes a run with changes: the server of a page, or the page itself (`in_page.ts`), where the model is small. */
 
 import type { Offer } from "../../record/wishes.ts";
 import type { Source } from "../../sources/source.ts";

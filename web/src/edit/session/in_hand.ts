@@ -18,7 +18,7 @@ export function keepWithin({ names, shape }: Store, { level, tensor, cell, unit,
   const { formulas } = names.run;
   const own = names.formulas.get(tensor)?.unit ?? names.readers(tensor)[0]?.[0].unit;
   if (level === "block" && firstLevel(formulas) === "model" && unit !== "" && own !== unit) {
-    // The number beside a part of the model is one of its own.
+    // The number next to a part of the model is one of its own.
     const within = formulas.filter((formula) => formula.unit === unit);
     const name = (within.find((formula) => formula.name.endsWith(".weights")) ?? within.at(-1))?.name ?? "";
     const sizes = name === "" ? undefined : shape(name);

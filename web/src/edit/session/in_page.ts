@@ -172,7 +172,7 @@ function guessed(run: RunRecord, found: ReadonlyMap<string, Tensor>): RunRecord 
   return { ...run, words: { ...run.words, answers } };
 }
 
-/** Sections about the model, whatever it reads: see `page/sections/beside.py`. The page has the texts of an index that it has. */
+/** Sections about the model, whatever it reads: see `page/sections/related.py`. The page has the texts of an index that it has. */
 const OF_MODEL = ["probe", "neighbours", "moved"];
 
 /** A run whose numbers were worked out here. */
@@ -218,7 +218,7 @@ class MadeSource implements Source {
     return this.#before.training?.(mark);
   }
 
-  /** What was told beside the tensors was told of the run before the changes, but for what is told of its model. */
+  /** What came with the tensors is about the run before the changes, except for what is about its model. */
   async section(name: string): Promise<unknown> {
     return OF_MODEL.includes(name) ? this.#before.section(name) : undefined;
   }

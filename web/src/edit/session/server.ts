@@ -1,4 +1,4 @@
-/** The server behind a page as the engine of its changes. */
+/** The server of a page as the engine of its changes. */
 
 import type { Offer, Wish } from "../../record/wishes.ts";
 import type { HttpSource } from "../../sources/http_source.ts";

@@ -178,7 +178,7 @@ export class Session {
       const other = this.#shown.model !== asked.model;
       if (other) this.since.value = null;
       this.#replace(next, asked);
-      // The picture stands; what could not be done, and how much it differs from the one before, is told next.
+      // The picture stands; what could not be done, and how much it differs from the one before, is shown next.
       if (this.#begun) await new Promise((resolve) => setTimeout(resolve));
       if (!stop.signal.aborted) this.#tell([...ignored, ...made.refused]);
       const found = await this.#compared(untouched ? new Store(made.source) : next, next.names, { first, other });

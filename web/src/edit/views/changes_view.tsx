@@ -28,7 +28,7 @@ export function Changes(): VNode {
   const session = useSession();
   const { names } = useStore();
   const { entries, given } = readLater(() => {
-    // Until another model is there, its changes would be told with the words of the one before.
+    // Until another model is there, its changes would be described with the words of the one before.
     const changes = session.settled ? session.changes : [];
     return { entries: changes.flatMap((change) => entriesOf(change, changes, session, names)), given: session.given };
   });

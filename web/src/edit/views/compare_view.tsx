@@ -1,4 +1,4 @@
-/** Two runs beside each other: the one that was kept, A, the one of now, B, and A − B. */
+/** Two runs side by side: the one that was kept, A, the one of now, B, and A − B. */
 
 import type { VNode } from "preact";
 import { toNumber } from "../../address/links.ts";

@@ -54,7 +54,7 @@ export function targetOf(session: Session, names: Names, side: Side, sentence: n
   return { which, row, text, start: length(start), end: length(end) };
 }
 
-/** Whether a token may be of a word of a text: told without a look at the text, for there are many words on a page. */
+/** Whether a token may be of a word of a text: decided without the text, for there are many words on a page. */
 export function standsInText(session: Session, names: Names, side: Side, sentence: number, token: number): boolean {
   if (session.engine.words !== "text") return false;
   if (!("spans" in names.run)) return targetOf(session, names, side, sentence, token) !== null;

@@ -44,7 +44,7 @@ export function blockScene(
   return { width, height: bottom, items, panels };
 }
 
-/** Each tensor one column to the right of the last of those it is made of; what is made of none beside its reader. */
+/** Each tensor one column to the right of the last of those it is made of; what is made of none next to its reader. */
 function ordered(formulas: readonly Formula[], names: Names, fetch: (name: string) => Tensor | undefined): Node[] {
   const nodes = new Map<string, Node>();
   for (const formula of formulas) {

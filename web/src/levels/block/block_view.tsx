@@ -197,7 +197,7 @@ function says({ run }: Names, hidden: number): string {
   if (hidden === 0) return `${say`Everything ${run.title} computed for this text.`} ${open}`;
   const was =
     hidden === 1 ? say`The red word was hidden from the model.` : say`The red words were hidden from the model.`;
-  // Without labels nobody has told the page what stood there.
+  // Without labels the page does not know what was there.
   const known = run.formulas.some(({ unit }) => unit === "loss");
   const stands = known
     ? say`The text's own word is shown there; below it, what the model guesses.`

@@ -1,4 +1,4 @@
-/** What an answer owes to each word by its gradient, beside where attention looks: two questions with two answers. */
+/** What an answer owes to each word by its gradient, next to where attention looks: two questions with two answers. */
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
@@ -100,7 +100,7 @@ interface WordsProps {
   /** Its place among the goals. */
   readonly order: number;
   readonly of: Attributed;
-  /** The attention beside it; undefined where the place does not look at these words. */
+  /** The attention next to it; undefined where the place does not look at these words. */
   readonly weights: string | undefined;
 }
 

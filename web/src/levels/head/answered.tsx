@@ -92,7 +92,7 @@ function openTo({ heads, own, sentence, head }: Shown, attention: Attention, que
   return every.filter((each) => each !== 0).length;
 }
 
-/** A word is named beside the strongest where it holds at least so much of that one's weight. */
+/** A word is named in addition to the strongest where it holds at least so much of that one's weight. */
 const NAMED = 0.1;
 
 /** A full stop of its own would be lost among those of the sentence. */

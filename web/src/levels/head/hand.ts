@@ -18,7 +18,7 @@ export interface Aim {
 /** A line of less weight is hardly seen. */
 const FAINT = 0.01;
 
-/** The names of the panels of words, beside that of the square, which is the tensor's. */
+/** The names of the panels of words, in addition to that of the square, which is the tensor's. */
 export const [LOOKING, LOOKED_AT] = ["#queries", "#keys"] as const;
 
 export function handScene(shown: Shown, plan: Plan, aim: Aim): Scene {

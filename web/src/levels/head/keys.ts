@@ -1,4 +1,4 @@
-/** The keys of this level: [ and ] for the head before and after, { and } for the block, digits for heads beside it. */
+/** The keys of this level: [ and ] for the head before and after, { and } for the block, digits for further heads. */
 
 import { useLayoutEffect } from "preact/hooks";
 import { go, type state } from "../../address/state.ts";
@@ -22,7 +22,7 @@ export function withHead(
   };
 }
 
-/** The state with a head beside the others, or without it; the one in hand stays. */
+/** The state with a head in addition to the others, or without it; the one in hand stays. */
 export function toggled(id: string, heads: readonly Chosen[], own: string): { heads: string[] } {
   const ids = heads.map((each) => each.id);
   if (id === own) return { heads: ids };

@@ -9,7 +9,7 @@ export interface Options {
   readonly bare: boolean;
   /** Only the lines of the word in hand. */
   readonly only: boolean;
-  /** Words beside each other instead of under each other. */
+  /** Words side by side instead of under each other. */
   readonly across: boolean;
   /** Which of two sentences looks, and which is looked at; null for both. */
   readonly from: number | null;

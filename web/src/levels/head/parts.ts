@@ -22,7 +22,7 @@ export function shapeOf(store: Store, name: string): readonly number[] | undefin
 }
 
 /**
- * Reads the tensors along one row of a head, `cell` = [sentence, head, query], and so many rows beside it; null until they
+ * Reads the tensors along one row of a head, `cell` = [sentence, head, query], and so many rows on either side; null until they
  * are at hand.
  */
 export function useRow(names: readonly string[], weights: string, cell: readonly number[], beside = 0): Fetch | null {

@@ -13,7 +13,7 @@ export interface ShownHead {
   readonly block: string;
   readonly weights: Weights;
   readonly colour: string;
-  /** The length of its dashes; 0 for a whole line: heads are told apart by more than their colour. */
+  /** The length of its dashes; 0 for a whole line: heads differ by more than their colour. */
   readonly dash: number;
 }
 
@@ -116,7 +116,7 @@ function downPlan({ heads, queries, keys, measure }: Shown, width: number): Plan
   return { ...common, width, height: y + square.h + 8, square };
 }
 
-/** Words beside each other: those that look above, those that are looked at below, the square under these. */
+/** Words side by side: those that look above, those that are looked at below, the square under these. */
 function acrossPlan({ heads, queries, keys, measure }: Shown, width: number): Plan {
   const count = Math.max(queries.length, keys.length);
   const named = heads.map(({ block, name }) => measure(block === "" ? name : `${block}, ${name}`, 12, true));

@@ -24,7 +24,7 @@ function sparse(shape: readonly number[], start: readonly number[], part: Tensor
   return { shape, data };
 }
 
-/** A tensor along one row of a head, `cell` = [sentence, head, query], and so many rows beside it. */
+/** A tensor along one row of a head, `cell` = [sentence, head, query], and so many rows on either side. */
 export async function fetchRow(
   server: HttpSource,
   { names }: Store,

@@ -75,7 +75,7 @@ function drawLines(shown: Shown, plan: Plan, items: Item[]): void {
   });
 }
 
-/** The line from the word that looks to the word that is looked at; those of several heads lie beside each other. */
+/** The line from the word that looks to the word that is looked at; those of several heads lie side by side. */
 export function lineOf(shown: Shown, plan: Plan, query: number, key: number, order: number): string {
   const { heads, queries, keys, rightToLeft } = shown;
   const apart = (order - (heads.length - 1) / 2) * Math.min(4, plan.pitch / (heads.length + 1));

@@ -36,7 +36,7 @@ export function groupsOf(rows: readonly Row[]): Counted[] {
   });
 }
 
-/** The orders beside that of blocks and of what heads do. */
+/** The orders other than that of blocks and that of what heads do. */
 export const ORDERS: Readonly<Partial<Record<Measure, string>>> = {
   previous: say`share one token back`,
   next: say`share one token ahead`,

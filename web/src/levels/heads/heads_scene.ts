@@ -220,7 +220,7 @@ function drawHead(
   }
 }
 
-/** Of how much of the attention the label tells, and what is lost without the head. */
+/** How much of the attention the label describes, and what is lost without the head. */
 function secondLine({ row, index, id }: Head, { worth }: Look): string {
   const share = row.heads.shown?.[index];
   const lost = worth?.get(id)?.difference;
@@ -231,7 +231,7 @@ function secondLine({ row, index, id }: Head, { worth }: Look): string {
   return parts.filter(Boolean).join(", ");
 }
 
-/** Marks at the edges beside the rows and above the columns of hidden words. */
+/** Marks at the edges, next to the rows and above the columns of hidden words. */
 function drawHidden(
   { hidden }: Row,
   x: number,

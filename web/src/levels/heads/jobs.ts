@@ -1,4 +1,4 @@
-/** What a head does, by rules that the page states, with the number behind each: those of `look/summaries/head_jobs.py`. */
+/** What a head does, by rules that the page states, with the number of each: those of `look/summaries/head_jobs.py`. */
 
 import type { Measure, Measured } from "../../measures/heads.ts";
 import { counted, percent, short } from "../../numbers/written.ts";

@@ -71,7 +71,7 @@ export function attentionsAmong(
   );
 }
 
-/** The rows that are drawn, for what stands beside the picture. */
+/** The rows that are drawn, for what is next to the picture. */
 export const drawnRows = signal<readonly Row[]>([]);
 
 const opened = new WeakMap<Source, Map<string, Promise<Heads | undefined>>>();

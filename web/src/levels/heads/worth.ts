@@ -14,7 +14,7 @@ export interface Worth extends Importance {
   readonly of: ReadonlyMap<string, ImportanceRow>;
 }
 
-/** A server measures it when it is told to: of a large model that takes a minute. */
+/** A server measures it when it is asked to: of a large model that takes a minute. */
 export const measuring = signal(false);
 
 const NAME = "importance";

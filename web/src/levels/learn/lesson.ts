@@ -44,7 +44,7 @@ export const pace = signal<Pace>("steady");
 /** Why what was asked for is not done; empty: nothing is wrong. */
 export const wrong = signal("");
 export const checked = signal<{ readonly step: number; readonly found: FiniteCheck } | null>(null);
-/** What is told to people who do not see the page. */
+/** What is said to people who do not see the page. */
 export const spoken = signal("");
 /** The sentence that stands in front in the pictures. */
 export const front = signal(0);

@@ -25,7 +25,7 @@ export function hiddenAtFirst(names: Names, from: string, sentence: number, toke
   return names.word(side, sentence, token).hidden || names.run.words[side][sentence]?.[token] === "[MASK]";
 }
 
-/** The address as a wish: `hide.3` and `show.3` beside what is hidden from the start, `flip.2-5` changes a cell. */
+/** The address as a wish: `hide.3` and `show.3` change what is hidden from the start, `flip.2-5` changes a cell. */
 export function askedOf(
   options: readonly string[],
   names: Names,

@@ -24,7 +24,7 @@ const [LEFT, TOP, APART] = [84, 92, 28];
 /** From this size on a cell bears its number. */
 const NUMBERED = 34;
 
-/** The squares beside each other where there is room, else below each other; `rows` of the second one are laid in. */
+/** The squares side by side where there is room, else below each other; `rows` of the second one are laid in. */
 export function maskScene(
   { pairs, masked, allowed, weights }: Activity,
   words: Words,

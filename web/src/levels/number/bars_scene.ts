@@ -145,7 +145,7 @@ export function barsScene(bars: Bars, palette: Palette, measure: Measure, width:
         items.push({ ...text, y: Math.max(over, y + above + 10), fill: palette.text(row.role) });
       } else if (strong && row.kind !== "running" && pitch > 3 && isPeak(row, bars.written, column, pitch)) {
         const text = { text: short(value, 2), align: "center" } as const;
-        // The digits of a bar at an edge of the picture stand beside its middle.
+        // The digits of a bar at an edge of the picture are next to its middle.
         const half = measure(text.text, 12) / 2;
         const middle = Math.min(Math.max(x + bar / 2, half), width - half);
         items.push({ ...text, x: middle, y: value < 0 ? bottom + 12 : top - 4, fill: palette.text(row.role) });

@@ -122,7 +122,7 @@ function Computed({ found }: { found: Explanation }): VNode {
 function termsOf(found: Explanation, names: Names): VNode {
   const { sum: terms, formula } = found;
   const share = formula.rule.rule === "softmax" && terms.at(0)?.what !== "nothing" && terms.length > 1;
-  // A fill stands alone, or behind what it is added to.
+  // A fill is alone, or after what it is added to.
   const filled = [terms.at(0), terms.at(terms.length - 1)].some((term) => term !== undefined && isFill(term));
   const called = (term: Term): string => termLabel(term, found, names);
   return (
@@ -142,7 +142,7 @@ function Shares({ found, called }: { found: Explanation; called: (term: Term) =>
   const shown = largestTerms(found.sum, 8).filter((term) => term.value / sum > 0.004);
   const rest = found.sum.length - shown.length;
   const left = Math.max(0, 1 - shown.reduce((all, term) => all + term.value / sum, 0));
-  // A narrow part has no room for its word; it is told when it is pointed at, and in the table.
+  // A narrow part has no room for its word; it is shown when it is pointed at, and in the table.
   const wide = (share: number): boolean => share > 0.07;
   return (
     <section class="block">

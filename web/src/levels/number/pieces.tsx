@@ -1,4 +1,4 @@
-/** What is said of a number, at its own level and beside the others. */
+/** What is said of a number, at its own level and next to the others. */
 
 import type { VNode } from "preact";
 import { toldStep } from "../../edit/changes/told.ts";

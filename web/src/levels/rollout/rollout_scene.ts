@@ -13,7 +13,7 @@ import type { Unit } from "../head/units.ts";
 /** What is drawn: for each block the shares [word × what it is made of] of the words that are shown. */
 export interface Content {
   readonly units: readonly Unit[];
-  /** What words are made of: the same words, behind them those of the encoder where the decoder reads them. */
+  /** What words are made of: the same words, after them those of the encoder where the decoder reads them. */
   readonly keys: readonly Unit[];
   readonly blocks: readonly Float64Array[];
   /** The block, the word that is followed, and the word that it is looked up for. */

@@ -1,4 +1,4 @@
-/** A window of a tensor as a table of links: what stands beside every picture of it. */
+/** A window of a tensor as a table of links: what is shown next to every picture of it. */
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";

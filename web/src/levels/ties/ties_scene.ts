@@ -12,12 +12,12 @@ import type { Tie } from "./ties.ts";
 const [LEFT, TOP, GAP] = [56, 20, 8];
 const LITTLE = 0.01;
 const WIDEST = 224;
-/** A bar, and the row of one that has digits beside it. */
+/** A bar, and the row of one that has digits next to it. */
 const [BAR, ROW] = [7, 13];
 /** Cells narrower than this have no digits. */
 const DIGITS = 64;
 
-/** How a bar of the first word, of the second and of the third are told apart: full, half, framed. */
+/** How the bars of the first, the second and the third word differ: full, half, framed. */
 export function drawBar(pen: Pen, place: number, x: number, y: number, w: number, palette: Palette): void {
   if (w < 0.5) return;
   const wide = Math.max(w, 1);

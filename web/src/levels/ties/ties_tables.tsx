@@ -1,4 +1,4 @@
-/** The weights that tie words, each leading to its number, as tables; beside them how alike the vectors are. */
+/** The weights that tie words, each leading to its number, as tables; next to them how alike the vectors are. */
 
 import type { VNode } from "preact";
 import { toNumber, toTensor } from "../../address/links.ts";
@@ -62,7 +62,7 @@ export function Weight(props: {
 }
 
 /**
- * For each of the words the head that leads and the one that looks at it most, beside how alike the vectors are: a row for a
+ * For each of the words the head that leads and the one that looks at it most, and how alike the vectors are: a row for a
  * word, or on a `narrow` page a column.
  */
 export function Words(props: {

@@ -7,7 +7,7 @@ import { joined, placeOf, type Record, type Told } from "../../run/training.ts";
 import type { Source } from "../../sources/source.ts";
 import { useStore } from "../../views/hooks.ts";
 
-/** What is told; null while nothing has come, undefined where nothing is known. */
+/** What the server has sent; null while nothing has come, undefined where nothing is known. */
 export const told = signal<Told | null | undefined>(null);
 /** Why nothing new comes. */
 export const lost = signal("");

@@ -108,7 +108,7 @@ function headline(told: Told, record: Record | undefined): string {
   return loss === null ? say`Before the first step` : say`After step ${grouped(step)}${end}: loss ${short(loss)}`;
 }
 
-/** The held-out loss beside what is reached without looking at the text; and whether the guesses look at it. */
+/** The held-out loss compared with what is reached without looking at the text; and whether the guesses look at it. */
 function beneath(told: Told, record: Record | undefined): string {
   const step = record?.step ?? Number.POSITIVE_INFINITY;
   const evaluated = evaluatedAt(told, step);

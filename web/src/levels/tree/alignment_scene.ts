@@ -16,7 +16,7 @@ export interface Alignment {
   readonly words: readonly string[];
   /** The step of the first row. */
   readonly first: number;
-  /** The step in hand: those behind it are not yet written. */
+  /** The step in hand: those after it are not yet written. */
   readonly step: number;
   readonly share: Share;
   cell(query: number, key: number): number[];

@@ -16,7 +16,7 @@ import { triangleScene } from "./triangle_scene.ts";
 import { type Chosen, crosses, useShares } from "./weights.ts";
 import { withOption } from "./written/options.ts";
 
-/** Lines of so many heads can be told apart by their colours. */
+/** Lines of so many heads can be distinguished by their colours. */
 const COLOURS = 8;
 
 /** Which attention the lines show: of the text itself or of the source, of which block, by which heads. */

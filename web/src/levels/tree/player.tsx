@@ -13,13 +13,13 @@ const USUAL = "2";
 export interface PlayerProps {
   readonly step: number;
   readonly count: number;
-  /** The first step behind what was given: playing begins there. */
+  /** The first step after what was given: playing begins there. */
   readonly first: number;
   /** Whether the text is known to have been written here: then what comes later is hidden until it is asked for. */
   readonly written: boolean;
   /** Whether playing may go on: while the run of what was written is made, it waits. */
   readonly ready: boolean;
-  /** What the step in hand stands behind. */
+  /** What the step in hand follows. */
   readonly behind: string;
   to(step: number): void;
   /** Has what is played made first; left out: it is there. */

@@ -236,7 +236,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   );
 }
 
-/** What stands behind the last word. */
+/** What follows the last word. */
 function endOf({ end }: Line, word: string): string {
   return end === "ended" ? say`end` : end === "cut" ? "…" : word || "?";
 }

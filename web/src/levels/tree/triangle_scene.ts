@@ -1,4 +1,4 @@
-/** Who looked at whom so far: a row for each token, growing with the text; behind the diagonal nothing may be seen. */
+/** Who looked at whom so far: a row for each token, growing with the text; nothing after the diagonal may be seen. */
 
 import { cut, type Measure } from "../../draw/box.ts";
 import type { Palette } from "../../draw/colour.ts";
@@ -13,7 +13,7 @@ export interface Triangle {
   readonly tensor: string;
   /** The tokens of the whole text, so that the picture keeps its size while it grows. */
   readonly words: readonly string[];
-  /** The row in hand: those behind it are not yet written. */
+  /** The row in hand: those after it are not yet written. */
   readonly step: number;
   readonly share: Share;
   cell(query: number, key: number): number[];

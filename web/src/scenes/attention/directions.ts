@@ -1,4 +1,4 @@
-/** Who may look at whom: forward only, beside both directions. */
+/** Who may look at whom: forward only, and in both directions. */
 
 import { Pen } from "../../draw/pen.ts";
 import { Sheet } from "../../draw/sheet.ts";

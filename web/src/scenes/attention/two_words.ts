@@ -118,7 +118,7 @@ export function drawTwoWords(board: Board): number {
   const label = (mark: string, text: string, role: Parameters<typeof look.palette.text>[0]): void => {
     const [bold, most] = [look.palette.text(role), left - 24];
     items.push({ x: 0, y: y + 17, text: mark, size: 14, fill: bold, bold: true });
-    // Where there is no room beside the cells it stands on two lines.
+    // Where there is no room next to the cells it is written on two lines.
     const words = text.split(" ");
     let first = words.shift() ?? "";
     while (words[0] !== undefined && look.measure(`${first} ${words[0]}`, 12) <= most) first += ` ${words.shift()}`;

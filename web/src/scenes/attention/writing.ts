@@ -1,4 +1,4 @@
-/** A decoder writes: at each step the likeliest next words, the likeliest of them taken and put behind the others. */
+/** A decoder writes: at each step the likeliest next words, the likeliest of them taken and put after the others. */
 
 import { cut } from "../../draw/box.ts";
 import type { Given } from "../../scout/scout.ts";

@@ -104,7 +104,7 @@ export function drawCell(
   else if (value < 0 && strength > 0.02) items.push({ d: `M${x - 2} ${y}h4`, stroke: fill, line: 1 });
 }
 
-/** Words beside rows, or turned above columns. */
+/** Words next to rows, or turned above columns. */
 export function drawWords(
   { s, items, look }: Board,
   tokens: readonly number[],

@@ -80,7 +80,7 @@ function lacksOf(shown: TourScene, s: Scout): string | null {
   }
 }
 
-/** Whether a page has a section, as its server tells, or as it stands in the file. */
+/** Whether a page has a section, as its server says, or as it is in the file. */
 function hasSection(name: string, { names: { run } }: Scout): boolean {
   const { sections } = run as { readonly sections?: readonly string[] };
   return (

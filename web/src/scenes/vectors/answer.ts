@@ -1,4 +1,4 @@
-/** From the vectors of a text to what the model answers, beside the picture of a document. */
+/** From the vectors of a text to what the model answers, next to the picture of a document. */
 
 import { Pen } from "../../draw/pen.ts";
 import { range } from "../../numbers/arithmetic.ts";

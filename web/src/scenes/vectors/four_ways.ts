@@ -10,7 +10,7 @@ import type { Board } from "../board/board.ts";
 import { drawRead, drawReading, labelled, poolingOf, secondFrom, tokensOf, type Way, wayOf } from "../board/reading.ts";
 import { labelsOf, POOLED } from "./answer.ts";
 
-/** Of each way its name, what it reads, what it gives, and which text it needs beside the first. */
+/** Of each way its name, what it reads, what it gives, and which text it needs besides the first. */
 const WAYS: readonly (readonly [Way, string, string, string, string?])[] = [
   ["pair", say`Two texts`, say`the first vector`, say`one label, or a number, for both`, say`second text`],
   ["one", say`One text`, say`the first vector`, say`one label for the text`],

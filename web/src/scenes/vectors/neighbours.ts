@@ -18,7 +18,7 @@ interface Near {
   readonly vector: readonly number[];
 }
 
-/** As `glassformer/page/sections/beside.py` writes it. */
+/** As `glassformer/page/sections/related.py` writes it. */
 export interface Neighbours extends Feature {
   readonly index: string;
   readonly texts: number;

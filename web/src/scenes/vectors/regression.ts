@@ -11,7 +11,7 @@ import { drawRead, drawReading, tokensOf } from "../board/reading.ts";
 import { drawProducts, productsOf, total } from "./products.ts";
 import { type Feature, layerTitle, reader } from "./vectors.ts";
 
-/** As `glassformer/page/sections/beside.py` writes it. */
+/** As `glassformer/page/sections/related.py` writes it. */
 export interface Probe extends Feature {
   readonly labels: readonly string[];
   readonly weights: readonly (readonly number[])[];

@@ -1,4 +1,4 @@
-/** Published sizes beside those of this model, on one scale: blocks, width, heads and weights. */
+/** Published sizes and those of this model, on one scale: blocks, width, heads and weights. */
 
 import { Pen } from "../../draw/pen.ts";
 import { colourOf } from "../../levels/model/model_scene.ts";
@@ -47,7 +47,7 @@ export function shownOf(s: Scout): Shown[] {
   return [
     ...(run.documents?.sizes ?? []).map((each) => ({ ...each, weights: weightsOf(each), side: "" })),
     ...stacks.map((stack, order) => {
-      // What stands behind both stacks is counted with the second.
+      // What follows both stacks is counted with the second.
       const last = order === stacks.length - 1;
       const weights: Record<Kind, number> = {
         table: 0,

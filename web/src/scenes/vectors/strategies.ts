@@ -1,4 +1,4 @@
-/** Six ways to take the vector of a word from the layers of a model, beside the scores that a document prints. */
+/** Six ways to take the vector of a word from the layers of a model, with the scores that a document prints. */
 
 import { Pen } from "../../draw/pen.ts";
 import { range } from "../../numbers/arithmetic.ts";

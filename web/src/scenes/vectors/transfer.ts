@@ -22,13 +22,13 @@ interface Part {
   readonly moved: number;
   readonly change: number | null;
   readonly largest: Largest | null;
-  /** The layers beside whose weights low-rank adapters were trained. */
+  /** The layers to whose weights low-rank adapters were added and trained. */
   readonly adapted: readonly string[];
   readonly new: number;
   readonly gone: number;
 }
 
-/** As `glassformer/page/sections/beside.py` writes it. */
+/** As `glassformer/page/sections/related.py` writes it. */
 export interface Moved {
   readonly start: string;
   readonly freeze: readonly string[];

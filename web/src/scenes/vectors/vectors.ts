@@ -1,4 +1,4 @@
-/** Vectors of words and texts: numbers of the model's layers, joined and pooled as the record of the run tells it. */
+/** Vectors of words and texts: numbers of the model's layers, joined and pooled as the record of the run states it. */
 
 import { LIFT } from "../../numbers/dots.ts";
 import { at } from "../../numbers/safetensors.ts";

@@ -175,7 +175,7 @@ const loss: Step = {
   },
 };
 
-/** A picture of the notes beside what this model answers, where it is asked the same kind of question. */
+/** A picture of the notes next to what this model answers, where it is asked the same kind of question. */
 function beside(key: string, picture: string, own: (s: Scout) => boolean): Step {
   return {
     key,

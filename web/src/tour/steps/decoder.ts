@@ -14,7 +14,7 @@ import { blockIn, livelyOf } from "./lively.ts";
 const alone = (s: Scout): boolean => s.tokens < 2;
 
 const start = guessing("start", 1, (s) => {
-  // The first one stands behind the mark with which a target begins.
+  // The first one follows the mark with which a target begins.
   const [first, second = first] = guessesOf(s);
   return {
     puts: { tokens: counted(s.tokens, "token"), after: second?.word, best: second?.best, share: second?.share },

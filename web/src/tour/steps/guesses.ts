@@ -77,7 +77,7 @@ export function openPlace(s: Scout): {
   };
 }
 
-/** A step that tells of guesses, in texts of so many tokens and more. */
+/** A step about guesses, in texts of so many tokens and more. */
 export function guessing(key: string, tokens: number, find: (s: Scout) => Found): Step {
   return {
     key,

@@ -19,7 +19,7 @@ const cross = (s: Scout, last: string): string => s.crossing.replace(/weights$/,
 /** What the encoder hands to the decoder. */
 const memory = (s: Scout): string => s.operands(cross(s, "key"))[0] ?? "";
 
-/** The word of the source, or of the target, in which a step is told: the last that is one. */
+/** The word of the source, or of the target, that a step is about: the last that is one. */
 const lastWord = (s: Scout): number => s.seen.at(-1) ?? 0;
 
 const stacks = guessing("stacks", 1, (s) => {
@@ -157,7 +157,7 @@ interface Aligned {
 
 /**
  * The head that looks most, where a word is to be written, at the word of the source at which the heads of the last block
- * look on average, at the start token already: that one tells nothing of the text, so who looks at a word there looks for
+ * look on average, at the start token already: that one says nothing of the text, so who looks at a word there looks for
  * what is to be written. Others look at the end, or at the word that was read. Before a full stop nothing is counted: it
  * is no word of the source that is looked for.
  */

@@ -1,4 +1,4 @@
-/** One tensor as one large box: its sentences behind each other, its heads beside each other. */
+/** One tensor as one large box: each sentence partly hidden by the one before it, its heads side by side. */
 
 import { type Box, type Face, type Look, measureBox } from "../../../draw/box.ts";
 import { drawBox } from "../../../draw/draw_box.ts";
@@ -7,13 +7,13 @@ import type { Sheet } from "../../../draw/sheet.ts";
 import { range } from "../../../numbers/arithmetic.ts";
 import { say } from "../../../words/say.ts";
 
-/** How many heads stand beside each other, each as a square of its own. */
+/** How many heads are side by side, each as a square of its own. */
 export const BESIDE = 4;
 
-/** The words beside the rows take at most so much. */
+/** The words next to the rows take at most so much. */
 const WORDS = 88;
 
-/** Room between two faces for the name of the second one's head, and beside the words of the rows. */
+/** Room between two faces for the name of the second one's head, and next to the words of the rows. */
 const [APART, MARGIN] = [56, 20];
 
 /** The box of a tensor in a width, no higher than asked where its bricks can still be seen. */
@@ -34,7 +34,7 @@ export function largeBoxScene(
   const tall = Math.ceil(shown.length / across);
   // A brick bears its number while there is room; a picture is no higher than the window if its bricks can be seen.
   const high = Math.max((height - 96 - tall * behind * look.step) / tall, 160);
-  // Where cells are narrow they are still as high as the word beside them.
+  // Where cells are narrow they are still as high as the word next to them.
   const side = Math.min(look.side, Math.max(room / columns, square ? 0 : 16), Math.max(high / sheet.rows, 14));
   const largest = { width: room, height: high };
   const measured = measureBox(sheet, title, { ...look, side, largest }, true);

@@ -103,7 +103,7 @@ export function Places({ sheet, cell, names, pick }: Context): VNode | null {
   );
 }
 
-/** At most so much of a slice stands in the table beside a picture. */
+/** At most so much of a slice is in the table next to a picture. */
 const SHOWN = { rows: 32, columns: 16 };
 
 /** The slice around the cell in hand as a table. */

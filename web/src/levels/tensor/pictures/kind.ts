@@ -31,7 +31,7 @@ export interface Drawing {
   /** What stands above and below the picture; below, instead of the slice as a table, a table of its own. */
   readonly above?: ComponentChildren;
   readonly below?: ComponentChildren;
-  /** What stands below stands beside it where there is room. */
+  /** What is below is moved next to it where there is room. */
   readonly beside?: true;
   readonly table?: readonly Row[];
   /** The place in hand, where it is no cell of the tensor. */
@@ -42,7 +42,7 @@ export interface Drawing {
   step?(down: number, along: number): readonly number[] | null;
 }
 
-/** A line of the table beside a picture: a name, a number, where it leads, and a remark. */
+/** A line of the table next to a picture: a name, a number, where it leads, and a remark. */
 export interface Row {
   readonly label: string;
   readonly digits: string;
@@ -54,7 +54,7 @@ export interface Row {
 export interface Kind {
   readonly text: string;
   fits(sheet: Sheet): boolean;
-  /** The tensors that are read beside this one. */
+  /** The tensors that are read in addition to this one. */
   reads?(sheet: Sheet): readonly string[];
   /** Null while something is not at hand. */
   draw(context: Context): Drawing | null;

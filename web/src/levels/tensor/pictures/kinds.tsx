@@ -1,4 +1,4 @@
-/** The pictures of a tensor beside its numbers, by the name that stands in the address, in the order of their links. */
+/** The pictures of a tensor next to its numbers, by the name that stands in the address, in the order of their links. */
 
 import { box } from "./box.tsx";
 import { histogram } from "./histogram.tsx";

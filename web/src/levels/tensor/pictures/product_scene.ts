@@ -1,4 +1,4 @@
-/** A product of two tensors as boxes: the left one beside, the right one above, their product where they meet. */
+/** A product of two tensors as boxes: the left one to the left, the right one above, their product where they meet. */
 
 import { type Box, type Look, measureBox } from "../../../draw/box.ts";
 import { drawBox } from "../../../draw/draw_box.ts";

@@ -60,7 +60,7 @@ function show(
   go({ level: "tree", picture: "words", options, at: [step] }, true);
 }
 
-/** Rewrites a text behind a step, or from the word that is to stand there on. */
+/** Rewrites a text after a step, or from the word that is to be there on. */
 export function rewrite(
   session: Session,
   line: Line,

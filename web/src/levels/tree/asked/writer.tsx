@@ -1,4 +1,4 @@
-/** On a live page: a prompt, or a turn of a conversation, behind which the model writes at once. */
+/** On a live page: a prompt, or a turn of a conversation, after which the model writes at once. */
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<Written, readonly [label: string, button: string]>>
 export function Writer(props: {
   readonly written: Written;
   readonly search: Search | null;
-  /** Whether what was written last is still waited for: a turn stands behind it. */
+  /** Whether what was written last is still waited for: a turn follows it. */
   readonly waits: boolean;
 }): VNode {
   const { written, search, waits } = props;

@@ -44,7 +44,7 @@ export interface Row {
   readonly depth: number;
 }
 
-/** The branches of a text, each behind the one it leaves. */
+/** The branches of a text, each after the one it leaves. */
 export function rowsOf(all: readonly Branch[], of: string): Row[] {
   const rows: Row[] = [];
   for (const branch of all) {

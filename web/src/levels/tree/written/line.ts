@@ -12,7 +12,7 @@ export interface Line {
   readonly given: number;
   /** So many were there before this search: those that were given, and those that were kept. */
   readonly kept: number;
-  /** Whether the text ends behind its last token, or was cut at the most tokens; else nobody knows how it goes on. */
+  /** Whether the text ends after its last token, or was cut at the most tokens; else nobody knows how it goes on. */
   readonly end: "ended" | "cut" | "open";
 }
 
@@ -36,7 +36,7 @@ export interface Wanted {
   readonly read: readonly number[] | null;
   /** What the address wants to be read. */
   readonly target: readonly number[] | null;
-  /** So many tokens the search was given beside the prompt. */
+  /** So many tokens the search was given in addition to the prompt. */
   readonly begun: number;
   /** The answer that is chosen among several of a search. */
   readonly answer: number;

@@ -91,7 +91,7 @@ export class Search {
   readonly ranks: ReadonlyMap<number, number>;
   /** All nodes, step by step: those that went on first, then the others. */
   readonly rows: readonly Node[];
-  /** The same as they stand below each other; what several samples did not draw behind the same words stands once. */
+  /** The same one below the other; what several samples did not draw after the same words is shown once. */
   readonly columns: readonly (readonly Node[])[];
   readonly #children = new Map<number | null, Node[]>();
 
@@ -141,7 +141,7 @@ export class Search {
     return found;
   }
 
-  /** What was looked at behind a node, or first of all: on the best way first, then what went on. */
+  /** What was looked at after a node, or first of all: on the best way first, then what went on. */
   children(number: number | null): readonly Node[] {
     return this.#children.get(number) ?? [];
   }
@@ -161,7 +161,7 @@ export class Search {
     return written(text.trim() || text.replaceAll(" ", "␣"));
   }
 
-  /** The texts up to a node, one behind the other. */
+  /** The texts up to a node, one after the other. */
   textUpTo(node: Node): string {
     return written(
       this.path(node)

@@ -1,4 +1,4 @@
-"""All tours told on every family that they suit: each page is made once, and one run of node tells them all."""
+"""All tours on every family that they suit: each page is made once, and one run of node writes them all."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.look.rows import ALL
 from tests.page.test_tour import check_steps, tell_all
 from tests.page.together import try_each
 
-Told = dict[str, dict[str, tuple[Trace, dict[str, Any]]]]
+Tours = dict[str, dict[str, tuple[Trace, dict[str, Any]]]]
 WRITING = ("gpt2", "llama", "marian", "bart", "t5", "vaswani2017", "tensor2tensor")
 # The steps of the tour of BERT that not every encoder has.
 EXCEPT = {"kinds", "guess", "loss"}
@@ -24,9 +24,9 @@ def crosses(found: Trace) -> bool:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What each tour tells of each family, and the run."""
-    folder = tmp_path_factory.mktemp("told")
+def tours(tmp_path_factory: pytest.TempPathFactory) -> Tours:
+    """What each tour says of each family, and the run."""
+    folder = tmp_path_factory.mktemp("tours")
     found, pages = {}, {}
     for order, row in enumerate(ALL):
         inputs, decoder_inputs = row.batch(padding="none")
@@ -49,38 +49,38 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 
 @pytest.mark.long
-def test_each_step_of_the_slides_is_told_on_every_family_or_says_why_not(told: Told) -> None:
-    def is_told(name: str) -> None:
-        found, answer = told["slides"][name]
+def test_each_step_of_the_slides_is_shown_on_every_family_or_says_why_not(tours: Tours) -> None:
+    def is_whole(name: str) -> None:
+        found, answer = tours["slides"][name]
         check_steps(found, answer)
         keys = {row["key"] for row in answer["rows"]}
         assert {"embedding", "position", "cells", "softmax", "mixing", "recap"} <= keys
         assert all(why for _, why in answer["left"])
         assert ("cross" in keys) == crosses(found)
 
-    try_each(told["slides"], is_told)
+    try_each(tours["slides"], is_whole)
 
 
 @pytest.mark.long
-def test_each_step_of_bert_is_told_on_every_encoder_or_says_why_not(told: Told) -> None:
-    def is_told(name: str) -> None:
-        found, answer = told["bert"][name]
+def test_each_step_of_bert_is_shown_on_every_encoder_or_says_why_not(tours: Tours) -> None:
+    def is_whole(name: str) -> None:
+        found, answer = tours["bert"][name]
         check_steps(found, answer)
         assert {key for key, _ in answer["left"]} <= EXCEPT
         assert all(why for _, why in answer["left"])
         kinds = any(row["key"] == "kinds" for row in answer["rows"] if row["sentence"] == 0)
         assert kinds == ("encoder.embed.segment" in found)
 
-    try_each(told["bert"], is_told)
+    try_each(tours["bert"], is_whole)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("tour", ["decoder", "translation"])
-def test_each_tour_is_told_on_every_model_that_it_suits(tour: str, told: Told) -> None:
+def test_each_tour_is_shown_on_every_model_that_it_suits(tour: str, tours: Tours) -> None:
     texts = tour_texts()[tour]
 
-    def is_told(name: str) -> None:
-        found, answer = told[tour][name]
+    def is_whole(name: str) -> None:
+        found, answer = tours[tour][name]
         if name == "bert":  # a model that does not write
             assert answer["rows"] == []
             return
@@ -90,4 +90,4 @@ def test_each_tour_is_told_on_every_model_that_it_suits(tour: str, told: Told) -
         assert {row["key"] for row in answer["rows"]} | {key for key, _ in answer["left"]} == set(texts)
         assert len(answer["left"]) <= 1
 
-    try_each(told[tour], is_told)
+    try_each(tours[tour], is_whole)

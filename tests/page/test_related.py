@@ -1,4 +1,4 @@
-"""What a page is told of vectors, of a regression on them, of an index, and of the model before: held to numpy."""
+"""What a page shows of vectors, of a regression on them, of an index, and of the model before: held to numpy."""
 
 import copy
 import json
@@ -20,8 +20,8 @@ from glassformer.features.search.index import SearchIndex
 from glassformer.features.strategies import SIX, Mix, resolve
 from glassformer.features.vectors import stack_of
 from glassformer.look.trace.tensors import layers_of
-from glassformer.page.sections.beside import MOVED, NEIGHBOURS, PROBE, makers_beside, neighbours_section
 from glassformer.page.sections.moved import ADAPTERS, moved_section, read_adapters
+from glassformer.page.sections.related import MOVED, NEIGHBOURS, PROBE, neighbours_section, related_makers
 from glassformer.page.sections.vectors import strategy_record, vectors_record
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
@@ -37,7 +37,7 @@ FEW = [f"{word} likes the {season}." for word in ("She", "He") for season in ("s
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return gf.load(small_model(tmp_path_factory.mktemp("beside"), layers=4))
+    return gf.load(small_model(tmp_path_factory.mktemp("related"), layers=4))
 
 
 @pytest.mark.sampled(12)
@@ -54,22 +54,22 @@ def test_the_layers_of_a_run_are_those_that_features_are_made_of(row: Any) -> No
         assert torch.allclose(found[name].expand_as(states), states, atol=1e-12, rtol=0), name
 
 
-def joined(told: dict[str, Any], layers: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+def joined(record: dict[str, Any], layers: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """What the page does with a strategy, in numpy: layers [S, W], the words alone last."""
-    chosen = [layers[number] * share for number, share in told["layers"]]
-    return np.concatenate(chosen, axis=-1) if told["concat"] else np.sum(chosen, axis=0)
+    chosen = [layers[number] * share for number, share in record["layers"]]
+    return np.concatenate(chosen, axis=-1) if record["concat"] else np.sum(chosen, axis=0)
 
 
 @pytest.mark.parametrize("asked", [*SIX, "word", "mean:1..3", Mix((0.1, 0.2, 0.3, 0.2, 0.2), 1.5)], ids=str)
-def test_a_strategy_is_told_as_the_layers_it_adds_up(model: Model, asked: str | Mix) -> None:
+def test_a_strategy_is_sent_as_the_layers_it_adds_up(model: Model, asked: str | Mix) -> None:
     found = model.trace(TEXT)
-    told = vectors_record(found)
-    layers = [found[name][0].double().numpy() for name in [*told["layers"], told["word"]]]
+    stated = vectors_record(found)
+    layers = [found[name][0].double().numpy() for name in [*stated["layers"], stated["word"]]]
     own = joined(strategy_record(resolve(asked, 4)), layers)
-    assert isinstance(asked, Mix) or told["strategies"].get(asked) in (None, strategy_record(resolve(asked, 4)))
+    assert isinstance(asked, Mix) or stated["strategies"].get(asked) in (None, strategy_record(resolve(asked, 4)))
     expected = model.embed(TEXT, strategy=asked, pooling="mean")
     assert np.abs(own.mean(axis=0) - expected).max() < 1e-5
-    json.dumps(told)
+    json.dumps(stated)
 
 
 def test_a_model_with_few_blocks_has_few_strategies(tmp_path: Path) -> None:
@@ -81,16 +81,16 @@ def test_a_model_with_few_blocks_has_few_strategies(tmp_path: Path) -> None:
 def test_the_neighbours_are_those_of_the_index(model: Model, tmp_path: Path, strategy: str, pooling: str) -> None:
     index = SearchIndex.build(tmp_path / "index", FEW, model, strategy=strategy, pooling=pooling)
     texts = [TEXT, "He eats."]  # of unequal length: padding is no part of a vector
-    told = json.loads(json.dumps(neighbours_section(model.trace(texts), index)))
-    assert told["texts"] == len(FEW) == len(told["near"])
+    record = json.loads(json.dumps(neighbours_section(model.trace(texts), index)))
+    assert record["texts"] == len(FEW) == len(record["near"])
     for text in texts:
         question = model.embed(text, strategy=strategy, pooling=pooling).astype(np.float64)
         question /= np.linalg.norm(question)
-        scores = {near["row"]: float(np.dot(near["vector"], question)) for near in told["near"]}
+        scores = {near["row"]: float(np.dot(near["vector"], question)) for near in record["near"]}
         for hit in index.ask(text, top=3, by="vectors"):
             assert scores[hit.row] == pytest.approx(hit.score, abs=2e-6)
-            assert next(near["text"] for near in told["near"] if near["row"] == hit.row) == hit.text
-    for near in told["near"]:
+            assert next(near["text"] for near in record["near"] if near["row"] == hit.row) == hit.text
+    for near in record["near"]:
         assert np.array_equal(np.array(near["vector"], np.float32), index.vector(near["row"]))
 
 
@@ -105,8 +105,8 @@ def test_what_moved_is_counted_number_by_number(model: Model) -> None:
         weight = dict(tuned.named_parameters())[name]
         weight[1] *= 1.25
         weight[0, 2] += 3
-    told = {part.pop("part"): part for part in moved_section(tuned, model, ["encoder.embed.*"])["parts"]}
-    part = told["encoder.blocks.3"]
+    stated = {part.pop("part"): part for part in moved_section(tuned, model, ["encoder.embed.*"])["parts"]}
+    part = stated["encoder.blocks.3"]
     difference = weight.detach().double() - before
     own = [each for each_name, each in model.module.named_parameters() if each_name.startswith("encoder.blocks.3.")]
     size = sum(float(each.detach().double().square().sum()) for each in own) ** 0.5
@@ -116,14 +116,14 @@ def test_what_moved_is_counted_number_by_number(model: Model) -> None:
     assert part["largest"]["name"] == "parameters.encoder.blocks.3.feed_forward.output.weight"
     assert part["largest"]["cell"] == [0, 2]
     assert part["largest"]["after"] - part["largest"]["before"] == pytest.approx(3, abs=1e-6)
-    assert told["encoder.blocks.0"]["moved"] == 0 == told["encoder.blocks.0"]["change"]
+    assert stated["encoder.blocks.0"]["moved"] == 0 == stated["encoder.blocks.0"]["change"]
     assert tuned.sentence_head is not None
-    assert told["sentence_head"]["new"] == sum(each.numel() for each in tuned.sentence_head.parameters())
-    assert told["head"]["gone"] > 0
-    assert told["head"]["numbers"] == 0
+    assert stated["sentence_head"]["new"] == sum(each.numel() for each in tuned.sentence_head.parameters())
+    assert stated["head"]["gone"] > 0
+    assert stated["head"]["numbers"] == 0
 
 
-def test_what_an_adapter_added_is_told_as_its_products(model: Model, tmp_path: Path) -> None:
+def test_what_an_adapter_added_is_sent_as_its_products(model: Model, tmp_path: Path) -> None:
     tuned = copy.deepcopy(model.module)
     layer = "encoder.blocks.2.self_attention.body.query"
     weight = dict(tuned.named_parameters())[f"{layer}.weight"]
@@ -133,12 +133,12 @@ def test_what_an_adapter_added_is_told_as_its_products(model: Model, tmp_path: P
         weight.add_(4 / 3 * up @ down)
     facts = {"rank": "3", "alpha": "4", "adds": "alpha / rank * up @ down"}
     save_file({f"{layer}.up": up, f"{layer}.down": down}, tmp_path / ADAPTERS, metadata=facts)
-    told = {part["part"]: part for part in moved_section(tuned, model, (), read_adapters(tmp_path))["parts"]}
-    largest = told["encoder.blocks.2"]["largest"]
-    assert told["encoder.blocks.2"]["adapted"] == ["encoder.blocks.2.self_attention.query"]
+    stated = {part["part"]: part for part in moved_section(tuned, model, (), read_adapters(tmp_path))["parts"]}
+    largest = stated["encoder.blocks.2"]["largest"]
+    assert stated["encoder.blocks.2"]["adapted"] == ["encoder.blocks.2.self_attention.query"]
     added = largest["added"]["scale"] * np.dot(largest["added"]["up"], largest["added"]["down"])
     assert largest["after"] - largest["before"] == pytest.approx(added, rel=1e-5)
-    assert all(part["adapted"] == [] for name, part in told.items() if name != "encoder.blocks.2")
+    assert all(part["adapted"] == [] for name, part in stated.items() if name != "encoder.blocks.2")
     assert read_adapters(tmp_path / "none") == {}
     (tmp_path / ADAPTERS).write_bytes(b"no tensors")
     with refused(CheckpointError, wanted=ADAPTERS):
@@ -149,28 +149,28 @@ def test_what_belongs_to_another_model_is_refused(model: Model, tmp_path: Path) 
     other = gf.load(small_model(tmp_path, layers=2))
     index = SearchIndex.build(tmp_path / "index", FEW, other)
     with refused(CheckpointError, do="glassformer search build"):
-        makers_beside(model.module, index=index)
+        related_makers(model.module, index=index)
     probe = Probe("last", "first", ("a", "b"), np.zeros((1, 3)), np.zeros(1))
     with refused(CheckpointError, wanted=str(model.config.encoder.width), got="3"):  # type: ignore[union-attr]
-        makers_beside(model.module, probe=probe)
+        related_makers(model.module, probe=probe)
     with refused(CheckpointError, do="--probe-out"):
-        makers_beside(model.module, probe=Probe("last", "first", ("a", "b"), np.zeros((1, 3)), np.zeros(1), "another"))
+        related_makers(model.module, probe=Probe("last", "first", ("a", "b"), np.zeros((1, 3)), np.zeros(1), "another"))
     with pytest.raises(ConfigError):
-        makers_beside(None, index=index)
-    assert makers_beside(None) == {}
+        related_makers(None, index=index)
+    assert related_makers(None) == {}
 
 
-def test_a_server_tells_them_of_each_of_its_runs(model: Model, tmp_path: Path) -> None:
+def test_a_server_sends_them_for_each_of_its_runs(model: Model, tmp_path: Path) -> None:
     index = SearchIndex.build(tmp_path / "index", FEW, model)
     width = model.config.encoder.width  # type: ignore[union-attr]
     probe = Probe("last", "first", ("a", "b"), np.ones((1, width)), np.zeros(1))
-    makers = makers_beside(model.module, probe=probe, index=index, start=model)
+    makers = related_makers(model.module, probe=probe, index=index, start=model)
     offer = Offer("small", "nowhere", (TEXT,), makers=makers, model=model)
     with served(Desk(Models([offer], device="cpu")), Asked(model="small", texts=(TEXT,))) as page:
         run = page.overview("small", (TEXTS[1],))
         assert {PROBE, NEIGHBOURS, MOVED} <= set(run["sections"])
-        told = page.get(f"api/runs/{run['run']}/section", name=NEIGHBOURS).json()
-        assert {near["row"] for near in told["near"]} == set(range(len(FEW)))
+        found = page.get(f"api/runs/{run['run']}/section", name=NEIGHBOURS).json()
+        assert {near["row"] for near in found["near"]} == set(range(len(FEW)))
         assert page.get(f"api/runs/{run['run']}/section", name=PROBE).json()["weights"] == [[1.0] * width]
         parts = page.get(f"api/runs/{run['run']}/section", name=MOVED).json()["parts"]
         assert all(part["moved"] == 0 for part in parts)

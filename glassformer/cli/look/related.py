@@ -23,14 +23,14 @@ IndexFolder = Annotated[Path | None, typer.Option("--index", file_okay=False, he
 StartModel = Annotated[str | None, typer.Option("--start", metavar="MODEL", help=_START)]
 
 
-def beside(opened: Model, probe: Path | None, index: Path | None, start: str | None) -> Mapping[str, Maker]:
+def related(opened: Model, probe: Path | None, index: Path | None, start: str | None) -> Mapping[str, Maker]:
     """What makes the sections that these options ask for; raises CheckpointError for what belongs to another model."""
     if probe is None and index is None and start is None:
         return {}
     from glassformer.features.search.index import SearchIndex
-    from glassformer.page.sections.beside import makers_beside
+    from glassformer.page.sections.related import related_makers
 
     before = None if start is None else Machine().open(start)
     freeze = () if opened.recipe is None else opened.recipe.tune.freeze
     near = None if index is None else SearchIndex.open(index, opened)
-    return makers_beside(opened.module, probe=probe, index=near, start=before, freeze=freeze, run=opened.source)
+    return related_makers(opened.module, probe=probe, index=near, start=before, freeze=freeze, run=opened.source)

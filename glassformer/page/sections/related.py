@@ -37,7 +37,7 @@ MOST_LETTERS = 400
 Maker = Callable[[Trace], Any]
 
 
-def makers_beside(
+def related_makers(
     model: Transformer | None,
     *,
     probe: Probe | str | Path | None = None,

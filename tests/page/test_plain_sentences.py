@@ -1,4 +1,4 @@
-"""What readers who had been told nothing stumbled over: each sentence of the page that misled them, held to the run."""
+"""What readers without an introduction stumbled over: each sentence of the page that misled them, held to the run."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def filled(fill: str) -> tuple[Trace, str, dict[str, int]]:
 @pytest.mark.parametrize("fill", ["set -inf", "set -10000.0", "add -10000.0"])
 def test_a_masked_score_is_no_product(fill: str, window: Page, tmp_path: Path) -> None:
     run, name, cell = filled(fill)
-    told = run.explain(name, cell)
-    assert sum(term.value for term in told.terms) == pytest.approx(told.value)
-    assert len(told.terms) == (1 if fill == "set -10000.0" else 2)
-    for text in (str(told), told._repr_html_()):
+    found = run.explain(name, cell)
+    assert sum(term.value for term in found.terms) == pytest.approx(found.value)
+    assert len(found.terms) == (1 if fill == "set -10000.0" else 2)
+    for text in (str(found), found._repr_html_()):
         assert "masked: not looked at" in text
         assert " · " not in text.replace("masked · ", "")
     run.to_html(tmp_path / "page.html")
@@ -67,21 +67,21 @@ def test_lowered_exponents_say_so_and_give_the_number(name: str, window: Page, d
 
 
 def test_what_is_left_out_is_counted_against_all(window: Page, student_page: Path) -> None:
-    """Each place has room for another number of terms: each tells of how many."""
+    """Each place has room for another number of terms: each says how many."""
     name = "encoder.blocks.0.feed_forward.output"
     reach(window, student_page, f"level=number&tensor={name}&cell=0,1,2")
     article = number_at(window, name, "0,1,2")
-    told = " ".join([article.inner_text(), window.locator(".inspector").inner_text()])
-    counts = re.findall(r"([\d,]+) more of ([\d,]+)", told)
+    message = " ".join([article.inner_text(), window.locator(".inspector").inner_text()])
+    counts = re.findall(r"([\d,]+) more of ([\d,]+)", message)
     assert len({left for left, _ in counts}) > 1
     assert len({of for _, of in counts}) <= 2
-    assert re.search(r"\d more(?! of)", told) is None
+    assert re.search(r"\d more(?! of)", message) is None
 
 
-# --------------------------------------------------------------------------- what stands beside a picture
+# --------------------------------------------------------------------------- what is next to a picture
 
 
-def test_a_picture_has_no_number_of_another_view_beside_it(window: Page, student_page: Path) -> None:
+def test_a_picture_has_no_number_of_another_view_next_to_it(window: Page, student_page: Path) -> None:
     own = "tensor=encoder.blocks.0.self_attention.weights&cell=0,0,1,2"
     reach(window, student_page, f"level=tensor&{own}")
     window.locator(".inspector .big").wait_for()
@@ -170,14 +170,14 @@ def test_no_command_breaks_within_an_option(width: int, browser: Browser, demo_p
 
 def test_pages_that_are_empty_say_what_fills_them(window: Page, student_page: Path) -> None:
     reach(window, student_page, "level=scene&scene=padding")
-    told = window.locator("main .wrong")
-    told.wait_for()
-    assert 'glassformer explain en-fr "I am" "I am a student." --html page.html' in told.inner_text()
+    found = window.locator("main .wrong")
+    found.wait_for()
+    assert 'glassformer explain en-fr "I am" "I am a student." --html page.html' in found.inner_text()
     reach(window, student_page, "level=training")
     window.locator("main h1").wait_for()
-    told = window.locator("main")
-    assert "glassformer train translate" in told.inner_text()
-    assert "--html page.html" in told.inner_text()
+    found = window.locator("main")
+    assert "glassformer train translate" in found.inner_text()
+    assert "--html page.html" in found.inner_text()
 
 
 def test_the_last_block_is_called_so(window: Page, tmp_path: Path) -> None:
@@ -191,14 +191,14 @@ def test_the_last_block_is_called_so(window: Page, tmp_path: Path) -> None:
         layer["rank"] = 1 if order == len(place["layers"]) - 1 else 2
     found.to_html(shown, sections={"lens": lens})
     show(window, shown, "level=lens&at=0")
-    told = window.locator(".answer")
-    told.wait_for()
-    assert "only after the last block" in told.inner_text()
+    stated = window.locator(".answer")
+    stated.wait_for()
+    assert "only after the last block" in stated.inner_text()
     place["layers"][0]["rank"] = 1
     found.to_html(shown, sections={"lens": lens})
     show(window, shown, "level=lens&at=0")
-    told.wait_for()
-    assert "again after the last block" in told.inner_text()
+    stated.wait_for()
+    assert "again after the last block" in stated.inner_text()
 
 
 def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, english: Model, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, english: M
 # --------------------------------------------------------------------------- several texts on a live page
 
 
-def test_a_node_opens_beside_other_texts(browser: Browser, translator: Model) -> None:
+def test_a_node_opens_next_to_other_texts(browser: Browser, translator: Model) -> None:
     """The other texts of the page keep what their decoder reads: their own translations."""
     texts = ("She likes the summer.", "Two dogs run.")
     model = translator
