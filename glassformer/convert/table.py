@@ -152,8 +152,7 @@ def expand(rows: Sequence[TensorRow], shapes: Shapes) -> list[Same]:
     assert len(met) == len(set(met)), "two rows of a table fill the same parameter"
     unmapped = sorted(shapes.keys() - set(met))
     if unmapped:
-        do = "train it with --set task.case=false" if unmapped[0].endswith("segment.weight") else ""
-        raise ConfigError("Hugging Face must have a tensor for each parameter", got=f"none for {unmapped[0]}", do=do)
+        raise ConfigError("Hugging Face must have a tensor for each parameter", got=f"none for {unmapped[0]}")
     return found
 
 

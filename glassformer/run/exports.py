@@ -77,6 +77,7 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], remark
     names = ", ".join(answer.name for answer in head.answers)
     outputs = ", ".join(f"`{answer.name}` [{', '.join(answer.axes)}]" for answer in head.answers)
     segmented = SEGMENTS in inputs_of(model.config)
+    cases = "  # but the cases of words, see below" if model.task is not None and model.task.beyond_transformers else ""
     more = (
         [
             f"* `{files[1]}` is the same with 8-bit matrices. Its answers depend on the other texts of a batch, as "
@@ -97,7 +98,7 @@ def write_card(model: Artefact, head: ExportedHead, files: Sequence[str], remark
         f"found = tokenizer.encode_batch({_texts(model, head)})",
         'feed = {"input_ids": np.array([each.ids for each in found], np.int64)}',
         'feed["attention_mask"] = np.array([each.attention_mask for each in found], np.int64)',
-        *([f'feed["{SEGMENTS}"] = np.array([each.type_ids for each in found], np.int64)'] if segmented else []),
+        *([f'feed["{SEGMENTS}"] = np.array([each.type_ids for each in found], np.int64){cases}'] if segmented else []),
         f"{names}{',' if len(head.answers) == 1 else ''} = session.run(None, feed)",
         read.replace("{mask}", repr(model.tokenizer.special.mask)),
     ]

@@ -127,7 +127,7 @@ def spread(count: int, wanted: int) -> list[int]:
 LABEL_ROWS = ("sentence_head.output.", "token_head.output.", "token_head.crf.")
 
 _SEGMENT = "encoder.embed.segment.weight"
-"""Its rows that the start does not have are its first, or zero: the model computes what the start does."""
+"""If it has more rows than the start's, all are the first of these, or zero: the model computes what the start does."""
 
 # How byte-level and unigram tokenizers write the space before a word.
 _BLANKS = ("Ġ", "▁")
@@ -150,9 +150,8 @@ def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bo
         for name in taken:
             mine[name].copy_(theirs[name])
         if _SEGMENT in mine and _SEGMENT not in taken:
-            table = theirs.get(_SEGMENT, torch.zeros_like(mine[_SEGMENT][:1]))  # [rows, W]
+            table = theirs.get(_SEGMENT, torch.zeros_like(mine[_SEGMENT]))  # [rows, W]
             mine[_SEGMENT].copy_(table[:1].expand_as(mine[_SEGMENT]))
-            mine[_SEGMENT][: len(table)] = table[: len(mine[_SEGMENT])]
     fresh, left = sorted(mine.keys() - set(taken)), sorted(theirs.keys() - set(taken))
     summary = f"{len(taken)} tensors taken from the start model, {len(fresh)} initialized"
     if fresh:

@@ -36,7 +36,7 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.progress import Progress
 from glassformer.training.run import check
 from glassformer.training.settings import EpochsByData
-from glassformer.training.tune import check_without_start, rate_by_weights
+from glassformer.training.tune import check_without_start, fixes_embedding, rate_by_weights
 
 # The files whose lines are paired with those of other files, where a task reads such.
 _TARGETS = {"files": "target_files", "validation_files": "validation_target_files"}
@@ -212,7 +212,8 @@ def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progre
         shares=vocabulary.shares, seed=recipe.train.seed, log=progress.note, stage=progress.reading,
         templates=None if start.model is None else start.model.templates,
     )  # fmt: skip
-    task, sources = vocabulary.kind.prepared(recipe.task, preparation)
+    section = recipe.task.with_fixed_embedding() if fixes_embedding(recipe.tune) else recipe.task
+    task, sources = vocabulary.kind.prepared(section, preparation)
     return Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
 
 

@@ -84,6 +84,7 @@ def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
         return None
     if not resume:
         raise holds_a_run(out)
+    known = known.model_copy(update={"task": known.task.as_saved()})
     for name in _FIXED:
         was, now = getattr(known, name).model_dump(), getattr(recipe, name).model_dump()
         for key in now:

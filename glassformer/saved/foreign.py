@@ -64,6 +64,10 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     """Write a folder for `transformers`; returns what is not exported. Raises ConfigError, CheckpointError."""
     refuse_a_model(directory, "an export")
     model.needs_weights("an export")
+    if model.task is not None and (more := model.task.beyond_transformers):
+        raise ConfigError(
+            "a model for transformers reads token ids", got=f"one that reads {more}", do="export it to onnx"
+        )
     state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     state |= rescaled(model.task, state)
     tokenizer = model.tokenizer if model.has_tokenizer else None

@@ -90,6 +90,11 @@ class TaskSection(Settings):
         """What an exported model has in its last layer, or lacks: sentences."""
         return ()
 
+    @property
+    def beyond_transformers(self) -> str:
+        """What its models read and no model of `transformers` does, or nothing."""
+        return ""
+
     @classmethod
     def of_imported(cls, outputs: HeadOutputs, head: SentenceHeadConfig | TokenHeadConfig, **more: object) -> Self:
         """The section of an imported head: of what its file says, that for which there are settings."""
@@ -101,7 +106,15 @@ class TaskSection(Settings):
             {name: value for name, value in said.items() if name in cls.model_fields and value not in ((), "")}
         )
 
-    # of a student and its teacher
+    # of a run, and of a student and its teacher
+
+    def as_saved(self) -> Self:
+        """The section of a run or a model: a setting that its version did not have is as it was then."""
+        return self
+
+    def with_fixed_embedding(self) -> Self:
+        """The section of a run that trains no embedding."""
+        return self
 
     @classmethod
     def of_teacher(cls) -> tuple[str, ...]:
@@ -112,7 +125,7 @@ class TaskSection(Settings):
         """The section of a student of a teacher of this task; what a probe would choose stays where it is changed."""
         usual = type(self).model_fields
         stays = {name for name in self.probed if getattr(self, name) != usual[name].default}
-        taken = {name: getattr(teacher, name) for name in self.of_teacher() if name not in stays}
+        taken = {name: getattr(teacher.as_saved(), name) for name in self.of_teacher() if name not in stays}
         return self.model_copy(update=taken)
 
     def for_student(self) -> dict[str, object]:

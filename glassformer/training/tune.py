@@ -87,6 +87,15 @@ def choose(model: nn.Module, tune: TuneSection) -> Stages:
     return Stages(tuple(tuple(by_depth[depth]) for depth in sorted(by_depth)), tune.all_after)
 
 
+def fixes_embedding(tune: TuneSection) -> bool:
+    """Whether a run trains no vector of its embedding."""
+    frozen = tune.adapters is not None
+    for pattern in (pattern for word in tune.freeze for pattern in _WORDS.get(word, (word,))):
+        if fnmatch.fnmatchcase("encoder.embed.segment.weight", pattern.removeprefix("!")):
+            frozen = not pattern.startswith("!")
+    return frozen
+
+
 def check_without_start(tune: TuneSection) -> None:
     """Raise ConfigError where a randomly initialized model would keep nearly all of its random weights."""
     asked = "tune.adapters" if tune.adapters is not None else f"tune.freeze = {ALL_BUT_HEAD}"

@@ -2,23 +2,18 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import glassformer as gf
 from glassformer.base.errors import ConfigError, DataError, MissingColumnError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.stores.split import hash_fraction, text_hash
 from glassformer.models.chain import Chain, viterbi
-from glassformer.models.families import FAMILIES, gpt2
-from glassformer.models.inputs import Inputs
-from glassformer.models.transformer import build
-from glassformer.run.first_weights import adapt
+from glassformer.models.families import gpt2
 from glassformer.scoring.bio import spans_of, tags_of
 from glassformer.tasks.labels.tag.answers import decoded
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of
@@ -28,7 +23,7 @@ from glassformer.tasks.predictor import predict
 from glassformer.tasks.rows import Row, collate
 from glassformer.text import words as words_of_text
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.words import CASES, find_words, word_tokens
+from glassformer.text.words import find_words, word_tokens
 from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused
@@ -48,17 +43,19 @@ class Notes(NoProgress):
 
 def trained(folder: Path, text: str, name: str = "a.conll", **changes: Mapping[str, Any]) -> tuple[gf.Model, list[str]]:
     """A tiny model after six steps on a file of this text, and the notes of its training."""
+    folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(text, encoding="utf-8")
     recipe = ROW.recipe(folder)
     recipe["data"]["files"] = [str(path)]
     for table, values in changes.items():
-        recipe[table].update(values)
+        recipe.setdefault(table, {}).update(values)
     progress = Notes()
     return gf.train(recipe, out=folder / "run", progress=progress), progress.notes
 
 
 SENTENCES = "\n\n".join(f"EU\tB-ORG\nrejects\tO\nGerman\tB-MISC\ncall\tO\n{n}\tO\n.\tO" for n in range(30)) + "\n"
+PARTS_OF_SPEECH = SENTENCES.replace("B-ORG", "NOUN").replace("B-MISC", "ADJ").replace("O\n", "X\n")
 
 
 def tagger(tokenizer: Tokenizer, length: int | None = 12) -> Tag:
@@ -123,62 +120,6 @@ def test_each_word_is_labelled_once_at_its_first_token(tokenizer: Tokenizer, len
     firsts = [row.ids[place] for row in asked for place, label in enumerate(row.labels["tag"]) if label != IGNORED]
     tokens = word_tokens(tokenizer, " ".join(words), example.sentence.words)
     assert firsts == tokens.ids[tokens.first].tolist()
-
-
-@pytest.mark.parametrize("length", [12, None])
-def test_the_segment_of_a_token_is_the_case_of_its_word(tokenizer: Tokenizer, length: int | None) -> None:
-    words = ["She", "UNQUESTIONABLY", "I", "likes", "eBay", "3", "Über"] * 4
-    cases = [1, 2, 1, 0, 3, 0, 1] * 4
-    task = Tag(TagSection(labels=("X", "Y"), case=True), tokenizer, length=length)
-    example = task.example({"words": words, "tags": ["X"] * 28}, "here")
-    found, seen = [], 0
-    for row in task.rows(example):
-        assert row.segments is not None
-        assert len(row.segments) == len(row.ids)
-        assert (row.segments[0], row.segments[-1]) == (0, 0)
-        firsts = [place for place, label in enumerate(row.labels["tag"]) if label != IGNORED]
-        found += [row.segments[place] for place in firsts]
-        for first, end in pairwise([*firsts, len(row.ids) - 1]):  # all tokens of a word have its case
-            if end in firsts:
-                assert set(row.segments[first:end]) == {row.segments[first]}
-                seen += end - first > 1
-    assert found == cases
-    assert seen > 0
-    plain = task.with_settings(case=False)
-    assert all(row.segments is None for row in plain.rows(example))
-
-
-@pytest.mark.parametrize("family", ["bert", "modernbert"])
-def test_a_tagger_that_reads_case_starts_with_what_its_start_computes(tokenizer: Tokenizer, family: str) -> None:
-    size = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "vocabulary": tokenizer.vocabulary_size}
-    start = build(FAMILIES[family](**size), seed=1).double().eval()
-    task = Tag(TagSection(labels=("X", "Y"), case=True), tokenizer, length=None)
-    model, _ = adapt(start, task.model(start.config), seed=2, same_labels=False)
-    ids = torch.tensor([[1, 5, 6, 7, 2]])
-    known = 2 if family == "bert" else 1
-    for case in range(CASES):
-        cases = torch.full_like(ids, case)
-        same = Inputs(ids=ids, segments=cases if case < known else torch.zeros_like(ids))
-        states = model.double().eval()(Inputs(ids=ids, segments=cases), heads=()).states
-        torch.testing.assert_close(states, start(same, heads=()).states, rtol=0, atol=1e-15)
-
-
-def test_only_a_tagger_whose_tokenizer_drops_case_reads_it(tmp_path: Path) -> None:
-    text = SENTENCES.replace("B-ORG", "NOUN").replace("B-MISC", "ADJ").replace("O\n", "X\n")
-    model, _ = trained(tmp_path, text)
-    assert isinstance(model.task, TagSection)
-    assert model.task.case is True
-    assert model.config.encoder is not None
-    assert model.config.encoder.embed.segments == CASES
-    small, capital = (model.tag(f"the {word} call").spans[1].probability for word in ("eu", "EU"))
-    assert small != capital
-    assert gf.load(tmp_path / "run").tag("the EU call").spans[1].probability == capital
-    (tmp_path / "cased").mkdir()
-    cased, _ = trained(tmp_path / "cased", text, tokenizer={"lowercase": False})
-    assert isinstance(cased.task, TagSection)
-    assert cased.task.case is False
-    assert cased.config.encoder is not None
-    assert cased.config.encoder.embed.segments == 2
 
 
 def test_the_labels_of_all_windows_are_chosen_together(tokenizer: Tokenizer) -> None:
@@ -293,8 +234,7 @@ def test_iob1_and_bioes_teach_what_bio_teaches(tmp_path: Path) -> None:
 
 
 def test_parts_of_speech_have_one_span_a_word_and_two_baselines(tmp_path: Path) -> None:
-    text = SENTENCES.replace("B-ORG", "NOUN").replace("B-MISC", "ADJ").replace("O\n", "X\n")
-    model, _ = trained(tmp_path, text)
+    model, _ = trained(tmp_path, PARTS_OF_SPEECH)
     found = model.tag("the EU call")
     assert [(span.start, span.end) for span in found.spans] == [(0, 3), (4, 6), (7, 11)]
     scores = gf.load(tmp_path / "run").evaluate()

@@ -182,6 +182,8 @@ def windows_of(reader: Reader, given: Given) -> tuple[list[Row], list[Row] | Non
     first, second = reader.lines(given)
     length = reader.length
     if not reader.two_stacks and length is not None and any(len(row.ids) > length for row, _ in first):
+        if reader.verbs.tags:
+            return [row for text in given.texts for row in reader.verbs.tagged(text, whole=False)], None
         segments = reader.config.output_stack.embed.segments > 1 and given.seconds is not None
         return [
             Row(ids=list(ids), segments=list(belongs) if segments else None)

@@ -149,7 +149,7 @@ class Reader:
         """A whole text as one row; raises DataError for blanks."""
         encoding = self.encoded(text)
         if self.verbs.tags:
-            row = self.verbs.tagged(text)
+            (row,) = self.verbs.tagged(text)
             return Line(row, shown(self.tokenizer, row.ids))
         before, after = self.tokenizer.frame_ids
         if opening := self.opening(len(before) + len(encoding) + len(after)):

@@ -42,11 +42,11 @@ class Verbs:
         """Whether the model reads a text word by word."""
         return bool(self.verb) and "words" in VERBS[self.verb].columns
 
-    def tagged(self, text: str) -> Row:
-        """The row of a text as `tag` reads it: its labels mark the first token of each word."""
-        predictor = predictor_of(self.verb).of(self.model.module, self.model.tokenizer, self.whole)
-        (row,) = predictor.rows(predictor.example({"text": text}, ""))
-        return row
+    def tagged(self, text: str, *, whole: bool = True) -> list[Row]:
+        """The row of a text as `tag` reads it, or those of its windows: labels mark the first token of each word."""
+        context = self.whole if whole else replace(self.whole, length=self.model.row_tokens)
+        predictor = predictor_of(self.verb).of(self.model.module, self.model.tokenizer, context)
+        return list(predictor.rows(predictor.example({"text": text}, "")))
 
     def question(self, text: str, choices: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         """A text with its candidates, as `choose` reads them; raises ConfigError and DataError as it does."""

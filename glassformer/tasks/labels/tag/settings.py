@@ -5,7 +5,6 @@ from pydantic import Field, model_validator
 from glassformer.data.settings import Reads, RecordSection
 from glassformer.tasks.settings import CardWords, HeadOutputs, TaskSection
 
-
 _CASE = (
     "the case of words is read from token_type_ids, which other programs must fill: 0 for a token of a word without "
     "capitals, 1 with a capital first, 2 of capitals alone, 3 of another mixture"
@@ -18,7 +17,7 @@ class TagSection(TaskSection):
     and labels; by default so after a linear probe. `case`: the segment of a token is the case of its word.
     """
 
-    found: ClassVar[tuple[str, ...]] = ("labels",)
+    found: ClassVar[tuple[str, ...]] = ("labels", "case")
     probed: ClassVar[tuple[str, ...]] = ("direct",)
     kept_by: ClassVar[str] = "f1"  # of spans; where each word has a tag of its own, it is the accuracy
     card: ClassVar[CardWords] = CardWords("spans")
@@ -41,6 +40,16 @@ class TagSection(TaskSection):
     @property
     def not_exported(self) -> tuple[str, ...]:
         return (_CASE,) if self.case else ()
+
+    @property
+    def beyond_transformers(self) -> str:
+        return "the case of words (--set task.case=false leaves it out)" if self.case else ""
+
+    def as_saved(self) -> Self:
+        return self.model_copy(update={"case": bool(self.case)})
+
+    def with_fixed_embedding(self) -> Self:
+        return self.as_saved()
 
     @classmethod
     def of_teacher(cls) -> tuple[str, ...]:

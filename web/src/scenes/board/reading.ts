@@ -45,13 +45,17 @@ export function written(s: Scout, token: number): string {
   return s.names.run.words[s.side][s.sentence]?.[token] ?? "";
 }
 
+/** Whether a tagger reads the text: its segments are the cases of words. */
+export function isTagged(s: Scout): boolean {
+  return factOf(s, "labelled", 0) !== undefined;
+}
+
 /** Where the second of two texts begins, by segments, or else by the marks after each text; null where there is one. */
 export function secondFrom(s: Scout): number | null {
   const tokens = tokensOf(s);
   const [first = 0, last] = tokens.filter((token) => /^(\[SEP\]|<\/s>)$/.test(written(s, token)));
   const marked = last === undefined || first === 0 ? null : first + 1;
-  const tagged = factOf(s, "labelled", 0) !== undefined; // its segments are the cases of words
-  return tokens.find((token) => !tagged && factOf(s, "segments", token) === 1) ?? marked;
+  return tokens.find((token) => !isTagged(s) && factOf(s, "segments", token) === 1) ?? marked;
 }
 
 /** The first token of each word: those that a tagger was given a label for, else those that begin a word, hidden or not. */

@@ -3,7 +3,7 @@
 import { range } from "../../numbers/arithmetic.ts";
 import { at as numberAt } from "../../numbers/safetensors.ts";
 import { counted, percent, short } from "../../numbers/written.ts";
-import { answerReads, lastStates, missing, secondFrom, tokensOf, wayOf, written } from "../../scenes/board/reading.ts";
+import { answerReads, isTagged, lastStates, missing, secondFrom, tokensOf, wayOf, written } from "../../scenes/board/reading.ts";
 import { quotedOf } from "../../scenes/board/shares.ts";
 import { isLabelled, isPair, labelsOf } from "../../scenes/vectors/answer.ts";
 import { answered } from "../../scenes/vectors/four_ways.ts";
@@ -74,7 +74,7 @@ const chosen: Step = {
 
 const kinds: Step = {
   key: "kinds",
-  lacks: (s) => !s.has(s.embed("segment")),
+  lacks: (s) => !s.has(s.embed("segment")) || isTagged(s),
   find(s) {
     const name = s.embed("segment");
     const second = secondFrom(s);
