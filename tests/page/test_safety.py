@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from glassformer.api.trace import Trace, trace
@@ -193,6 +193,7 @@ def app() -> Iterator[Any]:
 
 
 @CHANCE
+@example(method="GET", path=["nothing"], query=["\ud800"], headers={}, body=b"")  # a query that is not UTF-8
 @given(
     method=METHOD,
     path=st.lists(STEPS, max_size=6),

@@ -35,6 +35,25 @@ def connected(address: str) -> socket.socket:
     return socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=300)
 
 
+def test_an_address_whose_query_is_not_utf8_is_unknown_and_no_fault(bundled: dict[str, Model]) -> None:
+    app, sent = served_by({"english": bundled["english"]}), list[Any]()
+    scope = {"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "server": ("127.0.0.1", 80),
+             "client": ("127.0.0.1", 1), "path": "/nothing", "raw_path": b"/nothing", "root_path": "",
+             "query_string": b"\xed", "headers": [(b"host", b"127.0.0.1")]}  # fmt: skip
+
+    left = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        return left.pop() if left else await asyncio.Future[dict[str, Any]]()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    run(app(scope, receive, send))
+    assert sent[0]["status"] == 404
+    assert json.loads(sent[1]["body"])["error"]["got"] == "GET /nothing"
+
+
 def test_without_the_token_the_server_answers_only_that_it_works(bundled: dict[str, Model]) -> None:
     with TestClient(served_by({"english": bundled["english"]}, "s3cret"), base_url=LOCAL) as client:
         for headers in (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import chain
-from math import hypot, isclose
+from math import hypot, isclose, isfinite
 from operator import attrgetter, eq, is_
 from typing import Any
 
@@ -46,13 +46,13 @@ def agreement(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
 
 
 def _numbers(answer: Any) -> Iterator[float]:
-    """All numbers of an answer that are no counts, in its order."""
+    """All finite numbers of an answer that are no counts, in its order; scores of what is forbidden are infinite."""
     if isinstance(answer, float):
-        yield answer
+        yield from (answer,) * isfinite(answer)
     elif isinstance(answer, Tensor):
         yield from _numbers(answer.detach().cpu().numpy())
     elif isinstance(answer, np.ndarray):
-        yield from answer.flatten().tolist() if answer.dtype.kind == "f" else ()
+        yield from answer[np.isfinite(answer)].tolist() if answer.dtype.kind == "f" else ()
     elif is_dataclass(answer):
         for each in fields(answer):
             yield from _numbers(getattr(answer, each.name))

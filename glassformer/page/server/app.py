@@ -260,7 +260,8 @@ async def _malformed(request: Request, error: Exception) -> Response:
 
 async def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    asked = f"{request.method} {request.url.path.partition('/api')[2][:80] or 'another address'}"
+    path = request.scope["path"]  # request.url cannot be made of every query
+    asked = f"{request.method} {path.partition('/api')[2][:80] or 'another address'}"
     if error.status_code == 405:
         return refused(MethodError("this address is not asked for so", got=asked), error.headers)
     return refused(MissingError("there is nothing at this address", got=asked))

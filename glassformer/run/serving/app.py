@@ -161,10 +161,11 @@ def unknown(models: Models) -> Callable[[Request, Exception], Awaitable[Response
 
     async def answer(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        asked = f"{request.method} {request.url.path[:80]}"
+        path = request.scope["path"]  # request.url cannot be made of every query
+        asked = f"{request.method} {path[:80]}"
         if error.status_code == 405:
             return problem(MethodError("this address is not asked for so", got=asked), error.headers)
-        match request.url.path.split("/"):
+        match path.split("/"):
             case ["", "v1", name, verb] if name in models.served:
                 note(request, model=name)
                 return problem(models[name].unknown(verb[:80]))

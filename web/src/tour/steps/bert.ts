@@ -3,7 +3,16 @@
 import { range } from "../../numbers/arithmetic.ts";
 import { at as numberAt } from "../../numbers/safetensors.ts";
 import { counted, percent, short } from "../../numbers/written.ts";
-import { answerReads, isTagged, lastStates, missing, secondFrom, tokensOf, wayOf, written } from "../../scenes/board/reading.ts";
+import {
+  answerReads,
+  isTagged,
+  lastStates,
+  missing,
+  secondFrom,
+  tokensOf,
+  wayOf,
+  written,
+} from "../../scenes/board/reading.ts";
 import { quotedOf } from "../../scenes/board/shares.ts";
 import { isLabelled, isPair, labelsOf } from "../../scenes/vectors/answer.ts";
 import { answered } from "../../scenes/vectors/four_ways.ts";

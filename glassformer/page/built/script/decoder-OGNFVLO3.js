@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-JK3V3EN5.js";import"./chunk-UCNFBMYA.js";import"./chunk-JRUMQWQA.js";import"./chunk-DDRIW6GT.js";import"./chunk-XHSV4JMC.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
