@@ -44,7 +44,8 @@ def options_of(command: str) -> list[Option]:
     kinds = inspect.signature(_command(command), eval_str=True).parameters
     found = []
     for each in typer.main.get_command(app).params:
-        if each.opts[0].startswith("-") and each.name in kinds:
+        # `--processes` begins the command of this process anew, which is that of the tests.
+        if each.opts[0].startswith("-") and each.name in kinds and each.name != "processes":
             flag = getattr(each, "is_flag", False)
             found.append(
                 Option((*each.opts, *each.secondary_opts), () if flag else fitting(kinds[each.name].annotation))

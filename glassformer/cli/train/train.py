@@ -59,7 +59,7 @@ def train(
 
         given = [] if out is not None else ["--out", str(folder)]
         if code := in_processes(processes or 1, [*sys.argv[1:], *given]):
-            raise SystemExit(code)
+            raise typer.Exit(code)
         return
     recipe = requested_recipe(
         what,
