@@ -127,7 +127,7 @@ def gradients(model: Transformer, states: Tensor) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("row", ONE_TEXT, ids=str)
 def test_packed_documents_are_as_alone(row: Row) -> None:
-    """Three documents in one row, padding after them in a wall of its own."""
+    """Three documents in one row, and padding after them as a document of its own."""
     lengths, model = (3, 1, 2), row.model()
     numbers = torch.tensor([[0, 0, 0, 1, 2, 2, 3, 3]])
     real = numbers < 3

@@ -45,7 +45,7 @@ def hides_words(config: ModelConfig) -> ModelConfig:
     return config.model_copy(update={"decoder": config.decoder.model_copy(update={"hide_masked": True})})
 
 
-TOLD = {
+FACTS = {
     "documents": torch.tensor([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 0, 0], [0, 1, 2, 2, 2, 2]]),
     "masked_words": torch.tensor([[0, 1, 0, 0, 1, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 0, 1]], dtype=torch.bool),
 }
@@ -58,7 +58,7 @@ def test_document_mask_and_masked_words_hold_for_the_tokens_that_come_later(row:
     model = row.model()
     source, side = sides(row, "none")
     plain = answers(model, source, side, None)
-    given = replace(side, masked_words=TOLD[what]) if what == "masked_words" else replace(side, documents=TOLD[what])
+    given = replace(side, masked_words=FACTS[what]) if what == "masked_words" else replace(side, documents=FACTS[what])
     whole = answers(model, source, given, None)
     assert (whole - plain).abs().max() > 1e-3
     for bites in BITES.values():
@@ -73,7 +73,7 @@ def test_document_mask_and_masked_words_hold_for_the_tokens_that_come_later(row:
 def test_a_document_mask_is_given_for_all_tokens_or_for_none(first: bool) -> None:
     row = next(row for row in DECODERS if row.name == "gpt2")
     _, side = sides(row, "none")
-    given = replace(side, documents=TOLD["documents"])
+    given = replace(side, documents=FACTS["documents"])
     model = row.model()
     cache = model.new_cache()
     model(cut(given if first else side, 0, 4), cache=cache)
@@ -109,7 +109,7 @@ def test_hiding_may_begin_late() -> None:
     """Tokens of which nothing was given are real and not hidden."""
     row = Row("gpt2", "gpt2", change=hides_words)
     _, side = sides(row, "none")
-    model, late = row.model(), TOLD["masked_words"] & (torch.arange(6) > 3)
+    model, late = row.model(), FACTS["masked_words"] & (torch.arange(6) > 3)
     whole = answers(model, None, replace(side, masked_words=late), None)
     cache = model.new_cache()
     first = answers(model, None, cut(side, 0, 3), cache)

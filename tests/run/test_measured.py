@@ -1,4 +1,4 @@
-"""What a model was measured on is in its card, and a measurement of its own training text is named as one."""
+"""The card says what a model was measured on, and says so if that is its own training text."""
 
 import re
 import sys
