@@ -6,7 +6,8 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from typing import Any
 
 import httpx2
@@ -51,22 +52,30 @@ def listening(app: Starlette, to_take: float = 30.0) -> Iterator[str]:
 
 def answered_while_stopped(
     client: httpx2.Client, process: subprocess.Popen[str], body: Mapping[str, Any]
-) -> tuple[Any, httpx2.Response]:
-    """What `writer` generates in a stream that began before its server was stopped, and the answer to a second request
-    of that time, which is not streamed.
+) -> tuple[Any, int, dict[str, Any]]:
+    """What `writer` generates in a stream that began before its server was stopped, and the status and the answer of a
+    second request, not streamed, that the server had taken by then: it had asked for the body.
     """
-    path, found = "/v1/writer/generate", list[httpx2.Response]()
-    asking = threading.Thread(target=lambda: found.append(client.post(path, json=body)))
-    with client.stream("POST", path, json={**body, "stream": True}) as answer:
+    path, content = "/v1/writer/generate", json.dumps(body).encode()
+    named = {"Content-Length": str(len(content)), "Expect": "100-continue"}
+    named |= {name: value for name, value in client.headers.items() if name == "authorization"}
+    with (
+        closing(HTTPConnection(client.base_url.netloc.decode(), timeout=300)) as second,
+        client.stream("POST", path, json={**body, "stream": True}) as answer,
+    ):
         lines = answer.iter_lines()
         first = next(lines)
-        asking.start()
-        second = next(line for line in lines if line)
+        second.putrequest("POST", path)
+        for name, value in named.items():
+            second.putheader(name, value)
+        second.endheaders()
+        assert b" 100 " in second.sock.recv(1024)
+        second.send(content)
         process.send_signal(signal.SIGTERM)
         rest = [line for line in lines if line]
-    asking.join()
-    assert (first[:5], second[:5], rest[-1]) == ("data:", "data:", "data: [DONE]")
-    return json.loads(rest[-2].removeprefix("data: "))["answer"], found[0]
+        assert (first[:5], rest[0][:5], rest[-1]) == ("data:", "data:", "data: [DONE]")
+        finished = second.getresponse()
+        return json.loads(rest[-2].removeprefix("data: "))["answer"], finished.status, json.loads(finished.read())
 
 
 def close(one: Any, other: Any, tolerance: float = 1e-5) -> bool:

@@ -91,8 +91,9 @@ def test_two_replicas_answer_as_one_process_does(monkeypatch: pytest.MonkeyPatch
                 assert close(ours.json(), other.json()), path
         body = {"texts": ["It was"], "max_tokens": 30, "min_tokens": 29, "beams": 1}
         whole = alone.post("/v1/writer/generate", json=body).json()["answers"][0]
-        streamed, finished = answered_while_stopped(client, process, body)
-        assert streamed["generated"] == finished.json()["answers"][0]["generated"] == whole["generated"]
+        streamed, status, finished = answered_while_stopped(client, process, body)
+        assert status == 200
+        assert streamed["generated"] == finished["answers"][0]["generated"] == whole["generated"]
         _, said = process.communicate(timeout=600)
         assert process.returncode == 0
         assert "Traceback" not in said
