@@ -67,14 +67,15 @@ def keep(out: Path, parts: dict[str, dict[str, Any]]) -> None:
 def main(arguments: Sequence[str]) -> int:
     asked = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0])
     asked.add_argument("--hours", type=float, default=0, help="of the processor in all, those counted before included")
-    asked.add_argument("--seconds", type=int, default=300, help="that a part takes")
+    asked.add_argument("--seconds", type=int, default=300, help="of the processor that a part takes")
     asked.add_argument("--seed", type=int, default=None, help="run the part with this seed, and no other")
     asked.add_argument("--only", nargs="*", choices=FUZZERS, default=FUZZERS)
     asked.add_argument("--out", type=Path, default=RESULT)
     given = asked.parse_args(arguments)
     rows = json.loads(given.out.read_text())["parts"] if given.out.exists() else []
     parts = {f"{each['fuzzer']} {each['seed']}": each for each in rows}
-    seed = len(parts) // len(FUZZERS) if given.seed is None else given.seed
+    known = (each["seed"] for each in parts.values() if each["fuzzer"] in given.only)
+    seed = 1 + max(known, default=-1) if given.seed is None else given.seed
     while given.seed == seed or sum(each["seconds"] for each in parts.values()) < 3600 * given.hours:
         for fuzzer in given.only:
             parts[f"{fuzzer} {seed}"] = row = part(fuzzer, seed, given.seconds)
