@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from experiments import case, engines_speed, onnx_sst2, page_speed, results, search, training_speed, tuning
+from experiments import case, engines_speed, onnx_sst2, own_start, page_speed, results, search, training_speed, tuning
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -86,6 +86,7 @@ def books_page() -> str:
             *small.section(),
             *encoder.section(),
             *tuning.section(),
+            *own_start.section(),
             *case.section(),
             *translation.section(),
             *writing.section(),

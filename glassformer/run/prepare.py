@@ -226,7 +226,8 @@ def _probed(start: Start, lesson: Lesson, folder: Path, goes_on: bool, progress:
         return Probe.read(folder, lesson.task)
     if _same_labels(model, recipe) and (model.config.sentence_head or model.config.token_head) is not None:
         return None
-    return probe(model.module, lesson.task, lesson.sources, recipe.train, progress.note)
+    whole = not recipe.tune.freeze and recipe.tune.adapters is None
+    return probe(model.module, lesson.task, lesson.sources, recipe.train, progress.note, scaled=whole)
 
 
 def _with_head_of(found: Probe, lesson: Lesson) -> Lesson:

@@ -1,5 +1,6 @@
 """Linear probing before fine-tuning (Kumar et al. 2022): the last layer of the head begins as the best linear model on
-the frozen states of the model to start from.
+the frozen states of the model to start from. Where these states are better with smaller matrices in the blocks, the
+blocks begin with these (after "shrink", Ash & Adams 2020).
 
 R rows, of a token task its labelled tokens · F numbers that enter the last layer · L outputs of it
 """
@@ -23,9 +24,10 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, GlassformerError
 from glassformer.base.json_text import read_sealed_line, sealed_line
 from glassformer.data.stores.split import Split
+from glassformer.models.heads import SentenceHead
 from glassformer.models.transformer import Transformer, fingerprint
 from glassformer.run.first_weights import adapt, widened
-from glassformer.run.frozen_states import head_of, read_states, solutions
+from glassformer.run.frozen_states import Read, head_of, read_states, solutions
 from glassformer.runtime.device import Log, choose_machine
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
@@ -48,6 +50,10 @@ _ROWS, _MEASURED, _SECONDS, _SHARE = 20_000, 2_000, 120.0, 0.5
 _OTHERS, _FITTING = 0.1, 0.4
 # Strengths of regularization for standardized vectors (scikit-learn's C); the smallest fits the biases alone.
 STRENGTHS = (1e-5, 3e-4, 3e-3, 3e-2, 3e-1)
+# Rows to learn from and to measure on when smaller matrices are tried, the fewest that say anything, and the share of
+# those seconds to read them. The scale with the lowest loss is taken if this falls by a share.
+_TRIED, _FEWEST, _TRYING = 1_000, 300, 0.03
+_SCALES, _GAIN = (1.0, 0.5, 0.25), 0.02
 # A step of a training takes this many times as long as to read its rows.
 _COST = 3
 
@@ -56,7 +62,7 @@ _COST = 3
 class Probe:
     """A task with the head that did best, and its last layer. `losses` has the held-out loss of each head by name;
     `rows_per_second` is how many rows, or groups of rows, the frozen model read, `start` its fingerprint, and
-    `seconds` how long all took.
+    `seconds` how long all took. The matrices of the blocks were multiplied by `scale`.
     """
 
     task: Task
@@ -66,9 +72,12 @@ class Probe:
     rows_per_second: float = 0.0
     seconds: float = 0.0
     start: str = ""
+    scale: float = 1.0
 
     def begin(self, module: Transformer) -> None:
-        """Give the last layer of the module's head these values. Raises CheckpointError for a head of other sizes."""
+        """Give the last layer of the module's head these values, and its blocks their scale. Raises CheckpointError for
+        a head of other sizes.
+        """
         layer = output_of(module)
         if (self.weight.shape, self.bias.shape) != (layer.weight.shape, layer.bias.shape):
             wanted, got = f"a linear probe must have shape {list(layer.weight.shape)}", str(list(self.weight.shape))
@@ -76,6 +85,7 @@ class Probe:
         with torch.no_grad():
             layer.weight.copy_(self.weight)
             layer.bias.copy_(self.bias)
+        scale_blocks(module, self.scale)
 
     def too_few_epochs(self, train: TrainSection, rows: int, steps_per_epoch: float) -> str:
         """A sentence where the minutes allow fewer epochs than the recipe has by default, by the measured speed."""
@@ -92,8 +102,9 @@ class Probe:
         )
 
     def save(self, folder: Path) -> None:
+        layer = _checksum(self.weight, self.bias)
         facts = sealed_line(
-            {"chosen": self.task.section.chosen, "start": self.start, "layer": _checksum(self.weight, self.bias)}
+            {"chosen": self.task.section.chosen, "start": self.start, "scale": self.scale, "layer": layer}
         )
         with atomic_write(folder / FILE) as draft:
             save_file({"weight": self.weight, "bias": self.bias}, draft, {"facts": facts})
@@ -106,14 +117,14 @@ class Probe:
             with safe_open(folder / FILE, "pt") as file:
                 facts = read_sealed_line(file.metadata()["facts"])
                 weight, bias = file.get_tensor("weight"), file.get_tensor("bias")
-            chosen, start = facts["chosen"], facts["start"]
+            chosen, start, scale = facts["chosen"], facts["start"], float(facts.get("scale", 1))
             if facts["layer"] != _checksum(weight, bias):
                 raise ValueError("other numbers than those that were saved")
             section = type(task.section).model_validate(task.section.model_dump() | chosen)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError):
             wanted, do = "a run needs the linear probe that it began with", f"delete {folder / FILE}: it is made again"
             raise CheckpointError(wanted, got="a damaged one", do=do) from None
-        return cls(task.with_settings(**section.chosen), weight, bias, start=start)
+        return cls(task.with_settings(**section.chosen), weight, bias, start=start, scale=scale)
 
 
 def _checksum(*tensors: Tensor) -> int:
@@ -128,10 +139,20 @@ def output_of(module: Transformer) -> nn.Linear:
     return head.output
 
 
+def scale_blocks(module: Transformer, scale: float) -> None:
+    """Multiply the matrices of all blocks by a number, in place."""
+    with torch.no_grad():
+        for each in module.output_stack.blocks.parameters():
+            each.mul_(scale if each.dim() == 2 else 1)
+
+
 def probe(
-    start: Transformer, task: Task, sources: Mapping[Split, Source], train: TrainSection, log: Log
+    start: Transformer, task: Task, sources: Mapping[Split, Source], train: TrainSection, log: Log, *, scaled: bool
 ) -> Probe | None:
-    """The best linear model on the frozen states, of the heads that the task has for it; None where it has none."""
+    """The best linear model on the frozen states, of the heads that the task has for it; None where it has none. With
+    `scaled` the blocks may begin with smaller matrices where whole texts are labelled: labels of words gained nothing
+    (decisions/2026-11-28-smaller-matrices.md).
+    """
     began, tasks = time.monotonic(), task.probes(start)
     if not tasks:
         return None
@@ -140,44 +161,72 @@ def probe(
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
     log(f"linear probe: reading training records for at most {most:.0f} s")
     machine = choose_machine(train.device, train.precision, train.threads)
-    source, named = task.names(sources["train"]), None
-    if source is not None:
-        named = read_states(start, heads, TaskFeed(task, source), machine, _ROWS, _OTHERS * most)
-    left, reading = most - (time.monotonic() - began), time.monotonic()
-    learned = read_states(start, heads, TaskFeed(task, sources["train"]), machine, _ROWS, left)
-    rate = learned.groups / max(time.monotonic() - reading, 1e-9)
-    held_out = sources.get("validation")
-    if held_out is None or len(held_out) < FEW:
-        parts, how = [(rest.also(named), part) for rest, part in learned.folds()], "cross-validation"
-    else:
-        measured = read_states(start, heads, TaskFeed(task, held_out), machine, _MEASURED, _OTHERS * most)
-        parts = [(learned.also(named), measured)]
-        how = "held-out text"
-    names = ["".join(of for of in each.section.chosen.values() if isinstance(of, str)) or "states" for each in tasks]
-    each_seconds = _FITTING * most / (len(parts) * (len(tasks) + len(STRENGTHS)) + 1)
+    source, held_out = task.names(sources["train"]), sources.get("validation")
+    crossed = held_out is None or len(held_out) < FEW
+    each_seconds = _FITTING * most / ((5 if crossed else 1) * (len(tasks) + len(STRENGTHS)) + 1)
 
-    def solved(number: int, strengths: Sequence[float]) -> tuple[list[float], list[tuple[float, Tensor, Tensor]]]:
+    def read(of: Source, rows: int, seconds: float) -> Read:
+        return read_states(start, heads, TaskFeed(task, of), machine, rows, seconds)
+
+    def parted(learned: Read, rows: int, seconds: float) -> list[tuple[Read, Read]]:
+        if held_out is None or crossed:
+            return learned.folds()
+        return [(learned, read(held_out, rows, seconds))]
+
+    def solved(
+        parts: list[tuple[Read, Read]], number: int, strengths: Sequence[float]
+    ) -> tuple[list[float], list[tuple[float, Tensor, Tensor]]]:
         its = [list(solutions(tasks[number], start, part, number, strengths, each_seconds)) for part in parts]
         means = np.mean([[loss for loss, _, _ in each] for each in its], axis=0)  # [strengths]
         return np.nan_to_num(means, nan=math.inf, posinf=math.inf).tolist(), its[0]
 
-    losses = [solved(number, STRENGTHS[2:3])[0][0] for number in range(len(tasks))]
+    def losses_of(parts: list[tuple[Read, Read]]) -> list[float]:
+        return [solved(parts, number, STRENGTHS[2:3])[0][0] for number in range(len(tasks))]
+
+    def tried() -> float:
+        """The loss of the best head on some rows; 0 where they are too few."""
+        parts = parted(read(sources["train"], _TRIED, _TRYING * most), _TRIED, _TRYING * most)
+        return min(losses_of(parts)) if sum(len(part) for _, part in parts) >= _FEWEST else 0.0
+
+    measured = sources["train"] if held_out is None or crossed else held_out
+    scaled = scaled and len(measured) >= _FEWEST and isinstance(heads[0], SentenceHead)
+    tries = dict.fromkeys(_SCALES[:1], 1.0)
+    for each in _SCALES if scaled else ():
+        scale_blocks(start, each)  # exact, as all products with a power of two
+        tries[each] = tried()
+        scale_blocks(start, 1 / each)
+        if not tries[each]:
+            break
+    scale = min(tries, key=lambda each: tries[each])
+    scale = scale if 0 < tries[scale] < (1 - _GAIN) * tries[1] else 1.0
+    scale_blocks(start, scale)
+    named = None if source is None else read(source, _ROWS, _OTHERS * most)
+    left, reading = most - (time.monotonic() - began), time.monotonic()
+    learned = read(sources["train"], _ROWS, left)
+    rate = learned.groups / max(time.monotonic() - reading, 1e-9)
+    parts = [(rest.also(named), part) for rest, part in parted(learned, _MEASURED, _OTHERS * most)]
+    losses = losses_of(parts)
     best = int(np.argmin(losses))
-    of_strengths, layers = solved(best, STRENGTHS)
+    of_strengths, layers = solved(parts, best, STRENGTHS)
     losses[best], chosen = min(of_strengths), int(np.argmin(of_strengths))
     _, weight, bias = layers[chosen]
-    if len(parts) > 1:
+    if crossed:
         strength, whole = STRENGTHS[chosen : chosen + 1], (learned.also(named), learned)
         _, weight, bias = next(solutions(tasks[best], start, whole, best, strength, each_seconds))
+    scale_blocks(start, 1 / scale)
     if not (math.isfinite(losses[best]) and weight.isfinite().all()):
         return None
+    names = ["".join(of for of in each.section.chosen.values() if isinstance(of, str)) or "states" for each in tasks]
     shown = ", ".join(f"{name} {loss:.4f}" for name, loss in zip(names, losses, strict=True))
     seconds = time.monotonic() - began
     rows = f"linear probe of the frozen states of {len(learned):,} rows"
     if named is not None:
         rows += f" and the names of {named.different_labels:,} labels"
+    how = "cross-validation" if crossed else "held-out text"
     log(f"{rows}, loss in {how}: {shown} ({seconds:.0f} s); training starts from it")
-    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, seconds, print_of)
+    if scale < 1:
+        log(f"the matrices of the blocks are multiplied by {scale:g}, by which the loss of the linear probe fell")
+    return Probe(tasks[best], weight, bias, dict(zip(names, losses, strict=True)), rate, seconds, print_of, scale)
 
 
 def with_frozen_probe(

@@ -192,7 +192,8 @@ class TuneSection(Settings):
     heads are trained.
 
     With `probe` the last layer of a new head begins as the best linear model on the frozen states of the model to start
-    from, and the weights before the first step are among those that may be kept (Kumar et al. 2022).
+    from, and the weights before the first step are among those that may be kept (Kumar et al. 2022). Where whole texts
+    are labelled, the matrices of its blocks begin smaller if such a model is then better.
     """
 
     freeze: Patterns = ()

@@ -17,7 +17,7 @@ import glassformer as gf
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.run import probe as module
 from glassformer.run.prepare import Prepared, prepare_run
-from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of
+from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of, scale_blocks
 from glassformer.saved.recipe import resolve
 from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS
@@ -30,10 +30,10 @@ ROWS = tuple(
 WORDS = sorted({word.strip(".,") for text in TEXTS for word in text.split()})
 
 
-def table(folder: Path) -> Path:
+def table(folder: Path, count: int = 120) -> Path:
     """Texts of a few words, and a label that one of the words decides."""
     rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(120)]
+    texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(count)]
     rows = [{"text": text, "label": "warm" if "Paris" in text or "May" in text else "cold"} for text in texts]
     (path := folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path
@@ -68,6 +68,7 @@ def test_the_layer_is_the_logistic_regression_of_scikit_learn(tmp_path: Path) ->
     assert made.probe.losses.keys() == {"first", "mean"}
     assert made.probe.losses[pooling] == min(made.probe.losses.values())
     start = gf.load(tmp_path / "start")
+    scale_blocks(start.module, made.probe.scale)
     assert made.held_out is not None
     split: dict[str, Any] = {"train": made.feed.source, "held out": made.held_out.source}
     texts = {name: [each.text for each in source.examples] for name, source in split.items()}
@@ -95,7 +96,8 @@ def test_a_run_that_only_gets_worse_ends_with_the_layer_that_it_began_with(tmp_p
     assert torch.equal(layer.bias.detach(), kept.bias)
     assert model.task is not None
     assert model.task.model_dump()["pooling"] == kept.task.section.model_dump()["pooling"]
-    frozen = gf.load(tmp_path / "start").module.state_dict()
+    scale_blocks(begun := gf.load(tmp_path / "start").module, kept.scale)
+    frozen = begun.state_dict()
     same = [name for name, tensor in model.module.state_dict().items() if name in frozen]
     assert same
     assert all(torch.equal(model.module.state_dict()[name], frozen[name]) for name in same)
@@ -125,6 +127,33 @@ def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path)
             assert torch.equal(found.weight, known.weight)
             assert torch.equal(found.bias, known.bias)
             assert (found.task.section, found.start) == (known.task.section, known.start)
+            assert found.scale == known.scale
+
+
+def test_blocks_that_harm_begin_with_smaller_matrices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All other weights stay as they were, to the bit; not where a part is frozen, nor of few rows."""
+    settings = recipe(tmp_path, steps=1)
+    start = gf.load(tmp_path / "start")
+    scale_blocks(start.module, 4)  # the states say less of the words
+    start.save(tmp_path / "harmful")
+    settings["model"]["start"] = str(tmp_path / "harmful")
+    few = prepare_run(resolve(settings), tmp_path / "run", NoProgress()).probe
+    assert few is not None
+    assert few.scale == 1
+    monkeypatch.setattr(module, "_FEWEST", 50)
+    made = prepare_run(resolve(settings), tmp_path / "run", NoProgress())
+    assert made.probe is not None
+    assert made.probe.scale == 0.25
+    before, after = start.module.state_dict(), made.module.state_dict()
+    for name in before.keys() & after.keys():
+        scaled = ".blocks." in name and before[name].dim() == 2
+        assert torch.equal(after[name], before[name] * (made.probe.scale if scaled else 1)), name
+    made.probe.save(tmp_path)
+    assert Probe.read(tmp_path, made.task).scale == made.probe.scale
+    for tune in ({"freeze": ["encoder.embed.*"]}, {"adapters": {"rank": 2}}):
+        whole = prepare_run(resolve({**settings, "tune": tune}), tmp_path / "run", NoProgress()).probe
+        assert whole is not None
+        assert whole.scale == 1
 
 
 @pytest.mark.sampled(3)

@@ -45,9 +45,10 @@ export function written(s: Scout, token: number): string {
   return s.names.run.words[s.side][s.sentence]?.[token] ?? "";
 }
 
-/** Whether a tagger reads the text: its segments are the cases of words. */
-export function isTagged(s: Scout): boolean {
-  return factOf(s, "labelled", 0) !== undefined;
+/** Whether the segments are the cases of words, as a tagger may read them: more than the two texts of a pair have. */
+export function readsCase(s: Scout): boolean {
+  const segment = s.embed("segment");
+  return s.has(segment) && factOf(s, "labelled", 0) !== undefined && (s.shape(s.weight(segment))[0] ?? 0) > 2;
 }
 
 /** Where the second of two texts begins, by segments, or else by the marks after each text; null where there is one. */
@@ -55,7 +56,7 @@ export function secondFrom(s: Scout): number | null {
   const tokens = tokensOf(s);
   const [first = 0, last] = tokens.filter((token) => /^(\[SEP\]|<\/s>)$/.test(written(s, token)));
   const marked = last === undefined || first === 0 ? null : first + 1;
-  return tokens.find((token) => !isTagged(s) && factOf(s, "segments", token) === 1) ?? marked;
+  return tokens.find((token) => !readsCase(s) && factOf(s, "segments", token) === 1) ?? marked;
 }
 
 /** The first token of each word: those that a tagger was given a label for, else those that begin a word, hidden or not. */

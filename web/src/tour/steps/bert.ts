@@ -5,9 +5,9 @@ import { at as numberAt } from "../../numbers/safetensors.ts";
 import { counted, percent, short } from "../../numbers/written.ts";
 import {
   answerReads,
-  isTagged,
   lastStates,
   missing,
+  readsCase,
   secondFrom,
   tokensOf,
   wayOf,
@@ -83,7 +83,7 @@ const chosen: Step = {
 
 const kinds: Step = {
   key: "kinds",
-  lacks: (s) => !s.has(s.embed("segment")) || isTagged(s),
+  lacks: (s) => !s.has(s.embed("segment")) || readsCase(s),
   find(s) {
     const name = s.embed("segment");
     const second = secondFrom(s);

@@ -1,0 +1,95 @@
+"""Whether a start of one's own pays: 25 minutes of masked words of books and speeches, then six sets tuned by defaults.
+
+python -m experiments.own_start, with one thread; tuning that was stopped goes on.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import glassformer as gf
+from experiments import results
+from experiments.encoder.plan import write_lines
+from experiments.encoder.sets import mrpc, sick, sts
+from experiments.page import NOT_YET, made_by, table
+
+WORK, MINUTES, SEEDS, STARTS = Path("runs/own-start"), 25.0, (0, 1, 2), ("none", "own")
+EWT, POSTS = "ud_english_ewt/en_ewt-ud", ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
+# Name, task, score, and files to learn from, to choose the best step (none: a tenth is held out) and to measure.
+SETS: dict[str, tuple[str, ...]] = {
+    "SST-2": ("classify", "accuracy", "sst2/train.tsv", "sst2/dev.tsv", "sst2/test.tsv"),
+    "MRPC": ("classify", "accuracy", "mrpc", "", ""),
+    "SICK": ("classify", "accuracy", "sick", "", ""),
+    "STS benchmark": ("regress", "pearson", "sts", "", ""),
+    "parts of speech, EWT": (
+        "tag",
+        "f1",
+        *(f"{EWT}-{part}" for part in ("train.conllu.gz", "dev.conllu", "test.conllu")),
+    ),
+    "rare entities, wnut17": ("tag", "f1", *(f"wnut17/{part}" for part in POSTS)),
+}
+TEXT = f"""`train masked-lm` with its defaults over `text_books` and `text_state_union`, {MINUTES:g} minutes of a thread
+(the own start: two layers of 128), then `train` of six sets with its defaults, with this start and without one. In
+percent on the test part, the mean of three seeds, lowest and highest; the pre-training was run once.
+"""
+
+
+def own() -> Path:
+    """The folder of the start."""
+    out, data = WORK / "start", results.data_directory()
+    if not (out / "model.safetensors").exists():
+        texts = [str(path) for of in ("text_books", "text_state_union") for path in sorted((data / of).glob("*.txt"))]
+        command = [sys.executable, "-m", "glassformer", "train", "masked-lm", *texts]
+        subprocess.run([*command, "--minutes", f"{MINUTES:g}", "--threads", "1", "--out", out], check=True)
+    return out
+
+
+def score(name: str, start: str, seed: int) -> float:
+    """In percent."""
+    task, measure, *files = SETS[name]
+    learned, chosen, tested = (results.data_directory() / file for file in files)
+    changes: dict[str, Any] = {"train.seed": seed}
+    if files[0] in (pairs := {"mrpc": mrpc, "sick": sick, "sts": sts}):
+        split, changes["data.pair"] = pairs[files[0]](), "pair"
+        learned = write_lines(WORK / f"{files[0]}.train.jsonl", split.train)
+        tested = write_lines(WORK / f"{files[0]}.test.jsonl", split.test)
+    elif task == "classify":
+        changes |= {"data.text": "0", "data.label": "1"}
+    if files[1]:
+        changes["data.validation_files"] = [str(chosen)]
+    if start == "own":
+        changes["model.start"] = str(own())
+    else:
+        task += "-from-scratch"
+    out = WORK / f"{name}-{start}-{seed}".replace(" ", "-")
+    if not (out / "model.safetensors").exists():
+        begun = (out / "recipe.toml").exists()
+        changes |= {"data.files": [str(learned)], "train.threads": 1}
+        gf.train(None if begun else task, set=None if begun else changes, out=out, resume=begun)
+    return 100 * gf.load(out).evaluate(tested)[measure]
+
+
+def section() -> list[str]:
+    """Lines of docs/measured/results.md."""
+    lines, row = ["## A start of one's own", ""], results.read("own-start")
+    if row is None:
+        return [*lines, NOT_YET, ""]
+    shown = [
+        [f"{name}, {SETS[name][1]}"]
+        + [f"{mean(of[way]):.1f} ({min(of[way]):.1f} … {max(of[way]):.1f})" for way in STARTS]
+        + [f"{mean(of['own']) - mean(of['none']):+.1f}"]
+        for name, of in row["sets"].items()
+    ]
+    return [*lines, TEXT, table(["", "no start", "own start", "difference"], shown), "", made_by(row), ""]
+
+
+def main() -> None:
+    """Measure all sets."""
+    found = {name: {start: [score(name, start, seed) for seed in SEEDS] for start in STARTS} for name in SETS}
+    print(results.write("own-start", "python -m experiments.own_start", {"minutes": MINUTES, "sets": found}))
+
+
+if __name__ == "__main__":
+    main()
