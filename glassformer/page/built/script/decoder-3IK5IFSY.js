@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-363S5BP5.js";import"./chunk-AZ7QKAFK.js";import"./chunk-PAXNH6DZ.js";import"./chunk-YEXYYA5Z.js";import"./chunk-PKGRN5TS.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
