@@ -3,12 +3,11 @@
 Built from docs/results/case.json; the experiment is finished.
 """
 
+from collections.abc import Sequence
 from statistics import mean
 
 from experiments import results
 from experiments.page import NOT_YET, made_by, table
-
-WAYS = ("without", "with")
 
 
 def section() -> list[str]:
@@ -16,9 +15,10 @@ def section() -> list[str]:
     lines, row = ["## The case of words", ""], results.read("case")
     if row is None:
         return [*lines, NOT_YET, ""]
-    shown = [
-        [of["start"], of["data"], *(f"{mean(of[way]):.1f} ({min(of[way]):.1f} … {max(of[way]):.1f})" for way in WAYS)]
-        for of in row["rows"]
-    ]
+    shown = [[of["start"], of["data"], *(spread(of[way]) for way in ("without", "with"))] for of in row["rows"]]
     text = "`train tag` with its defaults, F1 in percent on the test part: the mean of three seeds, lowest and highest."
     return [*lines, text, "", table(["start", "", "without the case", "with it"], shown), "", made_by(row), ""]
+
+
+def spread(of: Sequence[float]) -> str:
+    return f"{mean(of):.1f} ({min(of):.1f} … {max(of):.1f})"

@@ -11,6 +11,7 @@ from typing import Any
 
 import glassformer as gf
 from experiments import results
+from experiments.case import spread
 from experiments.encoder.plan import write_lines
 from experiments.encoder.sets import mrpc, sick, sts
 from experiments.page import NOT_YET, made_by, table
@@ -78,7 +79,7 @@ def section() -> list[str]:
         return [*lines, NOT_YET, ""]
     shown = [
         [f"{name}, {SETS[name][1]}"]
-        + [f"{mean(of[way]):.1f} ({min(of[way]):.1f} … {max(of[way]):.1f})" for way in STARTS]
+        + [spread(of[way]) for way in STARTS]
         + [f"{mean(of['own']) - mean(of['none']):+.1f}"]
         for name, of in row["sets"].items()
     ]
