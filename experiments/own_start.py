@@ -62,8 +62,6 @@ def score(name: str, start: str, seed: int) -> float:
         changes["data.validation_files"] = [str(chosen)]
     if start == "own":
         changes["model.start"] = str(own())
-    else:
-        task += "-from-scratch"
     out = WORK / f"{name}-{start}-{seed}".replace(" ", "-")
     if not (out / "model.safetensors").exists():
         begun = (out / "recipe.toml").exists()

@@ -23,10 +23,10 @@ def train(
     With `train.seeds` above 1 several models are trained, in `out/seed-0`, `out/seed-1` …; `out/seeds.json` has their
     scores with mean and deviation, and the best of them is returned.
 
-    `recipe` is a TOML file, a mapping, settings, or the name of a recipe of the package (`masked-lm-mini`); `set`
-    changes single settings, `{"train.steps": 100}`. With `resume` a run that was stopped continues from its newest
-    checkpoint; no recipe is needed then, because `out` contains it. `progress` shows the progress, by default on
-    standard error.
+    `recipe` is a task (`classify`), whose recipe then depends on whether `set` has `model.start`, the name of a recipe
+    of the package (`masked-lm-mini`), a TOML file, a mapping, or settings; `set` changes single settings,
+    `{"train.steps": 100}`. With `resume` a run that was stopped continues from its newest checkpoint; no recipe is
+    needed then, because `out` contains it. `progress` shows the progress, by default on standard error.
 
     Raises a GlassformerError for what cannot be done, before training where it can be known, and
     `glassformer.training.stopping.Interrupted` after Ctrl-C, with everything saved.

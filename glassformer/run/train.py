@@ -27,7 +27,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import Recipe, read_saved_recipe, resolve, write_recipe
 from glassformer.scoring.score import not_above_a_baseline
 from glassformer.scoring.verdict import intervals_by_flat_name, verdict
-from glassformer.tasks import task_named
+from glassformer.tasks import TASKS, task_named
 from glassformer.tasks.sentence_vectors import without_vectors_head
 from glassformer.training.budget import EVALUATION_ROWS
 from glassformer.training.checkpoint import Checkpoints, restore, weights
@@ -149,7 +149,7 @@ def train(
     check_path(out, ConfigError, utf8=True)
     out = Path(out)
     progress = ConsoleProgress() if progress is None else progress
-    resolved = resolve(recorded(out, resume=resume) if recipe is None else recipe, set)
+    resolved = resolve(recorded(out, resume=resume) if recipe is None else _of_task(recipe, set or {}), set)
     train_each = _train_seeds if resolved.train.seeds > 1 else _train_one
     if resolved.train.shard and is_one_of_several():  # before they are joined: none waits for one that is refused
         check_shared(resolved.train, resolved.tune, watched=bool(resolved.watch.sentences))
@@ -159,6 +159,14 @@ def train(
         if processes.restarted:
             progress.note("a process was lost, and all were begun again: the run continues from its newest checkpoint")
         return train_each(resolved, out, progress, processes, resume=resume or processes.restarted)
+
+
+def _of_task(recipe: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object]) -> Any:
+    """The name of a task's recipe, which depends on whether a model is started from; anything else as it is."""
+    if not isinstance(recipe, str) or recipe not in TASKS:
+        return recipe
+    starts = "model.start" in changes or ("distil.teacher" in changes and not changes.get("distil.vectors"))
+    return TASKS[recipe].tuning if starts else TASKS[recipe].recipe
 
 
 def _train_seeds(recipe: Recipe, out: Path, progress: Progress, processes: Processes, *, resume: bool) -> Artefact:

@@ -309,3 +309,18 @@ def test_more_words_are_masked_in_training_than_in_evaluation(run: Model, text_f
     trained = train(changed, out=tmp_path / "more", progress=NoProgress())
     assert trained.metrics["scores"]["targets"] == run.metrics["scores"]["targets"]
     assert load(tmp_path / "more").evaluate() == trained.metrics["scores"]
+
+
+def test_the_name_of_a_task_means_its_recipe_with_or_without_a_start(run: Model, tmp_path: Path) -> None:
+    """Without one a small model, as the command makes it, not the large one whose weights a start would bring."""
+    rows = "".join(f"the cat sat {number},a\nthe dog ran {number},b\n" for number in range(20))
+    (file := tmp_path / "rows.csv").write_text(f"text,label\n{rows}")
+    few = {"data.files": [str(file)], "data.length": 12, "train.steps": 1, "train.compile": "off"}
+    alone = train("classify", out=tmp_path / "alone", set=few, progress=NoProgress())
+    assert (alone.config.family, len(alone.config.output_stack.blocks), alone.config.output_stack.width) == (
+        "modernbert", 2, 128,
+    )  # fmt: skip
+    start = str(run.save(tmp_path / "start"))
+    tuned = train("classify", out=tmp_path / "tuned", set={**few, "model.start": start}, progress=NoProgress())
+    assert tuned.config.output_stack == run.config.output_stack
+    assert train("masked-lm", out=tmp_path / "words", set=few, progress=NoProgress()).task_name == "masked-lm"

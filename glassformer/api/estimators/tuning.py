@@ -108,9 +108,8 @@ class Tuned:
                 changes["model.start"] = str(start.save(Path(folder) / "start"))
             elif start is not None:
                 changes["model.start"] = str(start)
-            recipe = task if start is not None else f"{task}-from-scratch"
             progress = ConsoleProgress() if self.verbose else NoProgress()
-            model = train(recipe, set=changes, out=Path(folder) / "run" if out is None else out, progress=progress)
+            model = train(task, set=changes, out=Path(folder) / "run" if out is None else out, progress=progress)
             if out is None:
                 model.source = None  # its folder is gone: an index that it makes must not look for it there
             return model
