@@ -190,7 +190,7 @@ def probe(
 
     measured = sources["train"] if held_out is None or crossed else held_out
     scaled = scaled and len(measured) >= _FEWEST and isinstance(heads[0], SentenceHead)
-    tries = dict.fromkeys(_SCALES[:1], 1.0)
+    tries = {1.0: 0.0}
     for each in _SCALES if scaled else ():
         scale_blocks(start, each)  # exact, as all products with a power of two
         tries[each] = tried()

@@ -30,10 +30,10 @@ ROWS = tuple(
 WORDS = sorted({word.strip(".,") for text in TEXTS for word in text.split()})
 
 
-def table(folder: Path, count: int = 120) -> Path:
+def table(folder: Path) -> Path:
     """Texts of a few words, and a label that one of the words decides."""
     rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(count)]
+    texts = [" ".join(rng.choice(WORDS, 5)) for _ in range(120)]
     rows = [{"text": text, "label": "warm" if "Paris" in text or "May" in text else "cold"} for text in texts]
     (path := folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path
