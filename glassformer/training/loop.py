@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -101,6 +102,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
         ExitStack() as stack,
     ):
         _compile(run)
+        ahead = stack.enter_context(closing(Ahead(run)))
         keep_freed_memory()  # only now: the compiler has allocated hundreds of megabytes
         began = time.monotonic() - progress.seconds
         watching: Watching | Unseen = Unseen()
@@ -112,7 +114,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
                 run.loss_and_gradient.forget_shapes()
-            loss, losses, counts, norm, tokens = _learn(run, parameters)
+            loss, losses, counts, norm, tokens = _learn(run, ahead.parts(progress.step), parameters)
             rate = settings.rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
@@ -161,14 +163,38 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
     run.tuned.finish(run.out if processes.first else None)
 
 
+class Ahead:
+    """The batches of each step for this process. On a GPU a thread makes those of the next step while it computes."""
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._next = run, dict[int, Future[list[Batch]]]()
+        self._pool = None if run.machine.device.type == "cpu" else ThreadPoolExecutor(1, "batches")
+
+    def parts(self, step: int) -> list[Batch]:
+        """The parts of a step."""
+        if self._pool is None:
+            return self._parts(step)
+        found = self._next.pop(step, None)
+        parts = self._parts(step) if found is None else found.result()
+        self._next = {step + 1: self._pool.submit(self._parts, step + 1)}
+        return parts
+
+    def _parts(self, step: int) -> list[Batch]:
+        return parts_of(self._run.feed, step, self._run.settings.accumulate, self._run.processes)
+
+    def close(self) -> None:
+        """Wait for the thread."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
 def _learn(
-    run: Run, parameters: Sequence[Parameter]
+    run: Run, parts: Sequence[Batch], parameters: Sequence[Parameter]
 ) -> tuple[float, dict[str, float], Mapping[str, float], float, int]:
     """The forward and backward passes of a step, in parts: the weighted sum of the losses, these, the labels of each,
     the gradient's norm before clipping, tokens. Raises NotFiniteError.
     """
     feed, settings, device, step = run.feed, run.settings, run.machine.device, run.progress.step
-    parts = parts_of(feed, step, settings.accumulate, run.processes)
     # Counted before the first backward pass, so that each label has the same weight however the step is cut.
     tokens = sum(part.tokens for part in parts)
     counts, present, size = run.processes.sums(counts_of(parts), _present(parts), {"tokens": tokens})
