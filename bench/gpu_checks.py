@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,10 @@ from tests.training.toy import Toy, toy_model, toy_settings
 if TYPE_CHECKING:
     from glassformer.training.record import Step
 
-# The largest difference from float64 on the CPU, of the largest number.
+# The largest difference from float64 on the CPU, of the largest number. In bfloat16 it may be larger where the CPU's own
+# is: 1.5 times that.
 TOLERANCE = {"float32": 1e-4, "bfloat16": 6e-2}
+CPU = torch.device("cpu")
 RESUMED = {"steps": 9, "checkpoint_every": 4, "optimizer": "muon"}
 GREEDY = DecodeSettings(max_tokens=7)
 
@@ -30,17 +32,21 @@ GREEDY = DecodeSettings(max_tokens=7)
 def parity(device: torch.device, rows: tuple[Row, ...]) -> dict[str, Any]:
     """The largest difference of states, scores and gradients from float64 on the CPU, by type and family."""
     found: dict[str, dict[str, float]] = {}
+    too_large = []
     for kind in ("float32", *(["bfloat16"] if has_fast_bfloat16(device) or device.type == "cpu" else [])):
         found[kind] = {}
         for row in rows:
-            right, narrow = _computed(row, torch.device("cpu"), torch.float64, ""), kind == "bfloat16"
-            given = _computed(row, device, torch.float32, kind if narrow else "")
-            found[kind][row.name] = max(_apart(given[name], right[name]) for name in right)
+            right, narrow = _computed(row, CPU, torch.float64, ""), "bfloat16" if kind == "bfloat16" else ""
+            found[kind][row.name] = apart = _apart(_computed(row, device, torch.float32, narrow), right)
+            if apart > TOLERANCE[kind] and not (
+                narrow and apart < 1.5 * _apart(_computed(row, CPU, torch.float32, narrow), right)
+            ):
+                too_large.append(row.name)
     worst = {kind: max(of.items(), key=lambda each: each[1]) for kind, of in found.items()}
     return {
         "models": len(rows),
         "worst": {kind: {"model": name, "difference": value} for kind, (name, value) in worst.items()},
-        "too_large": [name for kind, of in found.items() for name, value in of.items() if value > TOLERANCE[kind]],
+        "too_large": too_large,
     }
 
 
@@ -62,8 +68,8 @@ def _computed(row: Row, device: torch.device, dtype: torch.dtype, autocast: str)
     return {name: each.detach().cpu().double() for name, each in kept.items()}
 
 
-def _apart(one: Tensor, two: Tensor) -> float:
-    return float((one - two).abs().max() / two.abs().max().clamp(min=1e-12))
+def _apart(given: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> float:
+    return max(float((given[name] - of).abs().max() / of.abs().max().clamp(min=1e-12)) for name, of in right.items())
 
 
 def decoding(device: torch.device) -> dict[str, Any]:
