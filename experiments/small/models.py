@@ -10,6 +10,7 @@ import torch
 from experiments import results
 from experiments.encoder.plan import encoder_folder
 from experiments.small import dialogues
+from experiments.small.meanings import meanings
 from experiments.small.short_texts import short_texts
 from experiments.small.word_pairs import word_pairs
 from glassformer.api.load import load
@@ -148,8 +149,12 @@ SMALL = {
         Small(
             "sentences",
             licence=f"{LICENCE}, as the package and the teacher; some text is under the BSD 3-Clause License and some "
-            "under CC BY 2.0: tatoeba.org, manythings.org/anki",
-            made={"conversation/conversation.txt": dialogues.conversation},
+            "under CC BY 2.0: tatoeba.org, manythings.org/anki; WordNet 3.0 Copyright 2006 by Princeton University; "
+            "*Introduction to Anthropology* of OpenStax, CC BY 4.0",
+            made={
+                "conversation/conversation.txt": dialogues.conversation,
+                "meanings/meanings.txt": meanings,
+            },
             about=_OF_THE_SENTENCES,
         ),
         Small(
