@@ -104,10 +104,11 @@ def _gpu() -> Iterator[list[str]]:
         return
     for part in ("masked_words", "gpt2", "decoding", "vectors"):
         for unit in ("tokens", "texts"):
-            speeds = dict(row[part].get(f"{unit}_per_second", {}))
+            its = row.get(part, {})
+            speeds = dict(its.get(f"{unit}_per_second", {}))
             if mine := speeds.pop("ours", None):
                 times = ", ".join(f"{peer} **{mine / speed:.2f}**" for peer, speed in speeds.items())
-                same = {name: row[part][name] for name in ("equal", "least_cosine") if name in row[part]}
+                same = {name: its[name] for name in ("equal", "least_cosine") if name in its}
                 shown = _answers(same) if same else ""
                 yield [f"{row['device']}: {part.replace('_', ' ')}", "torch", times, f"{mine:,.0f} {unit}", "", shown]
 
