@@ -19,6 +19,7 @@ from glassformer.run.serving.refusals import TooLargeError
 from glassformer.run.serving.routes import answered
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.artefact import Artefact
+from glassformer.tasks.passes import own_threads
 from glassformer.tasks.predictor import SENTENCES, Predictor
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.writers import Writer
@@ -29,7 +30,7 @@ _AT_ONCE = 1024
 
 
 class Served:
-    """One model: the verbs that it answers, and the thread that does."""
+    """One model: the verbs that it answers, and the threads that do."""
 
     def __init__(
         self, name: str, model: Artefact, limits: Limits, taken: Callable[[int, int, float], None] = lambda *_: None
@@ -51,10 +52,11 @@ class Served:
                     rows += predictor.rows(predictor.read(predictor.record_of(text), ""))
             if not rows:
                 continue
-            found = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
-            if predictor.in_one_pass:  # what writes would take seconds
-                for _ in found:
-                    pass
+            with own_threads(self.worker.of_each):  # an engine is opened with as many
+                found = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
+                if predictor.in_one_pass:  # what writes would take seconds
+                    for _ in found:
+                        pass
 
     def form(self, verb: str) -> Form:
         """The form of a verb that this model answers; raises UnknownNameError for another one."""
@@ -99,7 +101,7 @@ class Models:
         for each in self.served.values():
             each.worker.end()
         for each in self.served.values():
-            each.worker.thread.join(self.limits.grace)
+            each.worker.join(self.limits.grace)
         self.readers.shutdown(wait=False, cancel_futures=True)
 
     def __getitem__(self, name: str) -> Served:
