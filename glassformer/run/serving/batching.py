@@ -233,9 +233,10 @@ class Worker:
         near.sort(key=lambda item: abs(item.longest - first.longest))  # of equal ones that which waits longer
         batch: list[Item] = []
         tokens = rows = 0
+        most = min(self.most_tokens, self.tokens // len(self.threads))  # each thread takes its share of few
         for item in near:
             tokens, rows = tokens + item.tokens, rows + len(item.rows)
-            if batch and (tokens > self.most_tokens or (rows > ROWS_WRITTEN and not item.predictor.in_one_pass)):
+            if batch and (tokens > most or (rows > ROWS_WRITTEN and not item.predictor.in_one_pass)):
                 break
             batch.append(item)
         taken = {id(item) for item in batch}

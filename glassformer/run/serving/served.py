@@ -25,7 +25,7 @@ from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.writers import Writer
 
 _PREDICTORS = 64
-# Tokens of a request whose answer is written in a thread of its own.
+# Tokens of a request whose answer is written in a thread of its own, and characters of one that is read there.
 _AT_ONCE = 1024
 
 
@@ -73,12 +73,15 @@ class Served:
         check_options(options, self.limits)
         key = key_of(form.name, options)
         with self.lock:
-            if key not in self.predictors:
-                self.predictors[key] = form.predictor(self.model, options)
-                while len(self.predictors) > _PREDICTORS:
-                    self.predictors.popitem(last=False)
+            predictor = self.predictors.get(key)
+        if predictor is None:  # nobody waits for the lock meanwhile
+            predictor = form.predictor(self.model, options)
+        with self.lock:
+            self.predictors[key] = predictor
             self.predictors.move_to_end(key)
-            return key, self.predictors[key]
+            while len(self.predictors) > _PREDICTORS:
+                self.predictors.popitem(last=False)
+        return key, predictor
 
 
 class Models:
@@ -141,7 +144,7 @@ class Models:
                 check_size(tokens, most, "tokens")
             return found
 
-        return await in_thread(self.readers, made)
+        return made() if _short(form, records, options) else await in_thread(self.readers, made)
 
     def check_number(self, records: Sequence[object], most: int) -> None:
         """Raise TooLargeError for a request with more records."""
@@ -199,6 +202,12 @@ def check_size(size: int, most: int, what: str) -> None:
     if size > most:
         wanted = f"all texts of this request together must have at most {most:,} {what}"
         raise TooLargeError(wanted, got="more", do="ask for fewer at once")
+
+
+def _short(form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, object]) -> bool:
+    """Whether a request is read sooner than a thread is woken: a few texts of one record that is not written on."""
+    few = len(records) == 1 and all(isinstance(each, str) for each in records[0].values())
+    return few and not form.streams and _length([records[0], options]) <= _AT_ONCE
 
 
 def _length(value: object) -> int:
