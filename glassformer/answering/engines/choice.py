@@ -83,8 +83,8 @@ class Chosen:
 
 def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
     """What answers rows for a saved model, as its `engine` says: for `predict`. In a `lasting` process, as a server,
-    `auto` opens an engine however few the rows are, else as soon as all rows so far are enough. Several threads may ask:
-    one at a time chooses.
+    `auto` opens an engine however few the rows are, else as soon as all rows so far are enough. Several threads may
+    ask: one at a time chooses.
     """
     choosing = Lock()
 
@@ -95,9 +95,7 @@ def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
             chosen = choice(predictor, module, rows, fast)
         return answered_by(chosen, module, predictor, rows, fast=fast)
 
-    def choice(
-        predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool
-    ) -> StandIn | None:
+    def choice(predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool) -> StandIn | None:
         engines, verb = _candidates(model), (type(predictor), predictor.asks)
         known_of(model).count(verb, rows, module)
         known_of(model).answered = TORCH
