@@ -1,10 +1,12 @@
 """`glassformer serve` under load, and its answers a second, those of the verb over a file, and of a peer: onnxruntime
-served by uvicorn, batched by tokens. `python -m bench serving` writes
-docs/results/bench-serving.json; with --try it writes nothing.
+served by uvicorn, batched by tokens. Each has as many threads as the machine has
+processors, with which the peer is at its best.
+`python -m bench serving` writes docs/results/bench-serving.json; with --try it writes nothing.
 """
 
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -22,8 +24,9 @@ from glassformer.answering.engines.compared import equal
 
 VERBS = {"english": "fill", "next-sentence": "classify", "en-fr": "translate"}
 OPTIONS: dict[str, dict[str, Any]] = {"english": {"top": 5}, "next-sentence": {}, "en-fr": {"alignment": True}}
-COMMAND, ONE = [sys.executable, "-m", "glassformer"], ("--json", "--threads", "1")
-OURS, PEER = [*COMMAND, "serve", *VERBS, "--port", "0", *ONE], [sys.executable, "-m", "bench.serving_peer"]
+THREADS = str(os.cpu_count() or 1)
+COMMAND, ALL = [sys.executable, "-m", "glassformer"], ("--json", "--threads", THREADS)
+OURS, PEER = [*COMMAND, "serve", *VERBS, "--port", "0", *ALL], [sys.executable, "-m", "bench.serving_peer", THREADS]
 WORK = RUNS / "bench-serving"
 TURNS = 7
 Asked = tuple[str, dict[str, str]]
@@ -89,7 +92,7 @@ def throughput(count: int) -> dict[str, Any]:
     if not (graph / "tokenizer.json").exists():
         subprocess.run([*COMMAND, "export", "next-sentence", graph, "--to", "onnx"], check=True, capture_output=True)
     (file := WORK / "pairs.jsonl").write_text("".join(f"{json.dumps(each)}\n" for _, each in asked))
-    typed = [*COMMAND, "classify", "next-sentence", "--file", str(file), "--pair-column", "pair", *ONE]
+    typed = [*COMMAND, "classify", "next-sentence", "--file", str(file), "--pair-column", "pair", *ALL]
     rates: dict[str, list[float]] = {"serve": [], "onnxruntime and uvicorn": [], "classify --file": []}
     for _ in range(TURNS):
         said = []
@@ -103,7 +106,7 @@ def throughput(count: int) -> dict[str, Any]:
         rates["classify --file"].append(count / (time.perf_counter() - started))
     same = sum(said[0][each] == said[1][each] for each in said[0])
     medians = {name: statistics.median(of) for name, of in rates.items()}
-    return {"pairs": count, "same_labels": same / len(said[0]), **medians, "turns": rates}
+    return {"pairs": count, "threads": int(THREADS), "same_labels": same / len(said[0]), **medians, "turns": rates}
 
 
 def main() -> None:

@@ -18,10 +18,10 @@ from glassformer.run.serving.listening import bound
 TOKENS, LABELS = 2048, ("IsNext", "NotNext")
 
 
-def main(folder: str) -> None:
-    """Serve the graph of a folder at a free port, which is printed."""
+def main(threads: int, folder: str) -> None:
+    """Serve the graph of a folder at a free port, which is printed, with so many threads in a product."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(f"{folder}/model.onnx", options)
     tokenizer, waiting = Tokenizer.from_file(f"{folder}/tokenizer.json"), list[tuple[list[int], Any]]()
 
@@ -57,4 +57,4 @@ def main(folder: str) -> None:
     asyncio.run(serve())
 
 
-main(sys.argv[1])
+main(int(sys.argv[1]), sys.argv[2])

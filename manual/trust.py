@@ -108,8 +108,8 @@ def serving() -> str:
     return (
         "`serve english next-sentence en-fr` with clients that ask without a pause, and `classify` of "
         f"{rates['pairs']:,} pairs by 64 clients (in brackets: the rate of `serve` over this one). The peer is "
-        "onnxruntime served by uvicorn, with batches by tokens.\n\n"
-        + table(["", "measured"], [list(line) for line in [*under, *compared]])
+        f"onnxruntime served by uvicorn, with batches by tokens. Threads of each: {rates.get('threads', 1)}."
+        "\n\n" + table(["", "measured"], [list(line) for line in [*under, *compared]])
     )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Lock
@@ -20,6 +21,19 @@ CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 1024, 32
 def most_tokens(device: str) -> int:
     """Tokens of a forward pass on a device of this type, padding included."""
     return CPU_BATCH_TOKENS if device == "cpu" else BATCH_TOKENS
+
+
+@contextmanager
+def own_threads(count: int) -> Iterator[None]:
+    """Inside, torch computes with so many threads in this one, whatever others set, and in those that begin later."""
+    import torch
+
+    before = torch.get_num_threads()  # a thread that has never asked takes what was set last by any
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def in_threads(
@@ -40,17 +54,17 @@ def in_threads(
             yield taken
 
     def run() -> None:
-        torch.set_num_threads(1)  # of this thread, and of those that begin later
         try:
-            for each in work(mine()):
-                found.put(each)
-                if stopped:  # nobody waits for the rest of a pass
-                    break
+            with own_threads(1):
+                for each in work(mine()):
+                    found.put(each)
+                    if stopped:  # nobody waits for the rest of a pass
+                        break
             found.put(None)
         except BaseException as error:
             found.put(error)
 
-    with ThreadPoolExecutor(threads, "predict") as pool:
+    with own_threads(torch.get_num_threads()), ThreadPoolExecutor(threads, "predict") as pool:
         try:
             for _ in range(threads):
                 pool.submit(copy_context().run, run)
@@ -61,7 +75,6 @@ def in_threads(
                     yield each
         finally:
             stopped = True
-            torch.set_num_threads(threads)
 
 
 # Vectors that go through a step of decoding together, of which each thread then has its share.

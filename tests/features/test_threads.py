@@ -12,7 +12,7 @@ import torch
 from glassformer.api.model import Model
 from glassformer.tasks import passes as cut
 from glassformer.tasks import predictor as module
-from glassformer.tasks.passes import in_threads
+from glassformer.tasks.passes import in_threads, own_threads
 from tests.features.test_fast import texts
 
 MARK: ContextVar[str] = ContextVar("mark", default="")
@@ -73,6 +73,31 @@ def test_each_pass_is_met_once_in_threads_that_compute_alone(two_threads: None) 
     assert {threads for threads, _, _ in met} == {1}
     assert {mark for _, _, mark in met} == {"the caller's"}
     assert threading.current_thread().name not in {name for _, name, _ in met}
+    assert torch.get_num_threads() == 2
+
+
+def test_a_thread_keeps_its_number_whatever_others_set(two_threads: None) -> None:
+    """torch's number is that of the process until a thread has asked for it; then it is its own."""
+    turns, met = threading.Barrier(2, timeout=300), dict[int, int]()
+
+    def work(count: int) -> None:
+        for number in (1, 3):
+            if count == number:
+                with own_threads(count):
+                    turns.wait()
+                    turns.wait()
+                    met[count] = torch.get_num_threads()
+            else:
+                turns.wait()
+                torch.set_num_threads(2)
+                turns.wait()
+
+    both = [threading.Thread(target=work, args=(count,)) for count in (1, 3)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join(300)
+    assert met == {1: 1, 3: 3}
     assert torch.get_num_threads() == 2
 
 

@@ -1,17 +1,21 @@
-"""What waits is answered together by length, in bounded numbers; what nobody waits for is dropped."""
+"""What waits is answered together by length, in bounded numbers and several threads; what nobody waits for is not."""
 
 import asyncio
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+import torch
 
+import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.base.errors import DataError
 from glassformer.run.serving.batching import Item
 from glassformer.run.serving.refusals import BrokenError, BusyError, OverloadedError
 from glassformer.run.serving.served import Models, Served
+from glassformer.tasks.passes import own_threads
 from tests.page.serving import run
 from tests.serving.servers import close, models_of
 
@@ -30,6 +34,95 @@ async def items_of(
 def one(bundled: dict[str, Model], name: str = "english", **limits: Any) -> tuple[Models, Served]:
     models = models_of({name: bundled[name]}, **limits)
     return models, models[name]
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """Two threads for torch."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def met_in_threads(served: Served, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, set[int]]]:
+    """Has each thread of a model wait with its first batch until the other has one; returns what will be in work: the
+    thread, its number of threads in torch, and the items.
+    """
+    compute, both, met = served.worker._compute, threading.Barrier(2), list[tuple[int, int, set[int]]]()
+
+    def computed(batch: Sequence[Item]) -> None:
+        if all(thread != threading.get_ident() for thread, *_ in met):
+            met.append((threading.get_ident(), torch.get_num_threads(), set(map(id, batch))))
+            both.wait(60)
+        compute(batch)
+
+    monkeypatch.setattr(served.worker, "_compute", computed)
+    return met
+
+
+@pytest.mark.parametrize("name", ["english", "own engine"])
+def test_two_batches_are_in_work_at_once_and_each_answer_is_that_of_its_text_alone(
+    bundled: dict[str, Model], two_threads: None, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    model = bundled["english"] if name == "english" else gf.load("english", device="cpu")
+    models = models_of({"english": model})
+    served = models["english"]
+    if name != "english":
+        served.warm()
+    met = met_in_threads(served, monkeypatch)
+
+    async def scene() -> list[Any]:
+        items = [await items_of(models, served, [text]) for text in TEXTS]
+        asked = [asyncio.ensure_future(served.worker.answer(each)) for each in items]
+        await asyncio.sleep(0)
+        served.worker.start()
+        found = await asyncio.gather(*asked)
+        await asyncio.to_thread(models.end)
+        return [answer.to_dict() for (answer,) in found]
+
+    found = run(scene())
+    (one_thread, one_number, first), (other_thread, other_number, second) = met
+    assert one_thread != other_thread
+    assert (one_number, other_number, torch.get_num_threads()) == (1, 1, 2)
+    assert not first & second
+    with own_threads(1):
+        alone = [bundled["english"].fill(text).to_dict() for text in TEXTS]
+    assert all(close(answer, each, 1e-4) for answer, each in zip(found, alone, strict=True))
+
+
+def test_what_writes_has_one_thread_that_divides(bundled: dict[str, Model], two_threads: None) -> None:
+    threads = {name: one(bundled, name)[1].worker for name in ("english", "next-sentence", "writer", "en-fr")}
+    assert {name: (len(worker.threads), worker.of_each) for name, worker in threads.items()} == {
+        "english": (2, 1), "next-sentence": (2, 1), "writer": (1, 2), "en-fr": (1, 2)
+    }  # fmt: skip
+
+
+def test_each_thread_takes_its_share_of_few(bundled: dict[str, Model], two_threads: None) -> None:
+    models, served = one(bundled)
+
+    async def scene() -> list[int]:
+        served.worker._take_on(await items_of(models, served, ["It [MASK]."] * 16))
+        return [len(served.worker._next()) for _ in range(5)]
+
+    assert run(scene()) == [8, 4, 2, 1, 1]
+
+
+def test_one_short_text_is_read_without_a_thread(bundled: dict[str, Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    models, served = one(bundled)
+    begun: list[object] = []
+    submit = models.readers.submit
+
+    def counted(*work: Any) -> Any:
+        begun.append(work)
+        return submit(*work)
+
+    monkeypatch.setattr(models.readers, "submit", counted)
+    counts = []
+    for texts in (["One [MASK]."], ["A [MASK] " * 200], ["Two [MASK].", "Two [MASK]."]):
+        run(items_of(models, served, texts))
+        counts.append(len(begun))
+    assert counts == [0, 1, 2]
 
 
 def test_answers_of_many_at_once_are_those_of_each_alone(bundled: dict[str, Model]) -> None:
@@ -223,9 +316,28 @@ def test_the_end_answers_all_that_was_taken_and_takes_no_more(bundled: dict[str,
         await asyncio.sleep(0)
         served.worker.start()
         await asyncio.to_thread(models.end)
-        assert not served.worker.thread.is_alive()
+        assert not any(thread.is_alive() for thread in served.worker.threads)
         with pytest.raises(BusyError):
             await served.worker.answer(more)
         return await asking
 
     assert len(run(scene())) == len(TEXTS)
+
+
+def test_the_end_answers_what_both_threads_have_taken(
+    bundled: dict[str, Model], two_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models, served = one(bundled)
+    met = met_in_threads(served, monkeypatch)
+
+    async def scene() -> list[Any]:
+        items = await items_of(models, served, TEXTS)
+        served.worker._take_on(items)
+        served.worker.end()  # before a thread has begun: both take a batch all the same
+        served.worker.start()
+        await asyncio.to_thread(models.end)
+        assert not any(thread.is_alive() for thread in served.worker.threads)
+        return await asyncio.gather(*(item.future for item in items))
+
+    assert [answer.to_dict()["text"] for answer in run(scene())] == TEXTS
+    assert len(met) == 2

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import median
+from threading import Lock
 from typing import Any
 
 import torch
@@ -82,17 +83,24 @@ class Chosen:
 
 def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
     """What answers rows for a saved model, as its `engine` says: for `predict`. In a `lasting` process, as a server,
-    `auto` opens an engine however few the rows are, else as soon as all rows so far are enough.
+    `auto` opens an engine however few the rows are, else as soon as all rows so far are enough. Several threads may
+    ask: one at a time chooses.
     """
+    choosing = Lock()
 
     def answered(
         predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool
     ) -> Generator[tuple[int, Any], None, None]:
+        with choosing:
+            chosen = choice(predictor, module, rows, fast)
+        return answered_by(chosen, module, predictor, rows, fast=fast)
+
+    def choice(predictor: Predictor[Any, Any], module: Transformer, rows: Sequence[Row], fast: bool) -> StandIn | None:
         engines, verb = _candidates(model), (type(predictor), predictor.asks)
         known_of(model).count(verb, rows, module)
         known_of(model).answered = TORCH
         if not engines:
-            return answer_rows(predictor, module, rows, fast)
+            return None
         known, key = current(model, module), (*verb, model.engine, len(rows) == 1, fast)
         chosen = known.reading.get(key)
         if chosen is None:
@@ -102,7 +110,7 @@ def engine_of(model: Artefact, *, lasting: bool = False) -> Answers:
                 known.reading[key] = chosen
         if chosen is not None:
             known.answered = chosen.name
-        return answered_by(chosen, module, predictor, rows, fast=fast)
+        return chosen
 
     return answered
 

@@ -1,4 +1,4 @@
-"""One thread for each model answers what waits for it: texts of about one length together, and streams between them."""
+"""Threads of each model answer what waits for it: texts of about one length together, and streams between them."""
 
 import asyncio
 import contextlib
@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequen
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from glassformer.answering.engines.choice import engine_of
 from glassformer.base.errors import GlassformerError
 from glassformer.models.stack import Stack
@@ -19,7 +21,7 @@ from glassformer.run.serving.limits import Limits
 from glassformer.run.serving.refusals import BrokenError, BusyError, OverloadedError
 from glassformer.run.serving.stopping import Unwanted
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks.passes import most_tokens
+from glassformer.tasks.passes import most_tokens, own_threads
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row
 from glassformer.tasks.writing.writers import Writer
@@ -104,7 +106,11 @@ class Written:
 
 
 class Worker:
-    """Answers for one model, in a thread of its own. `taken` hears of each batch: its records, tokens and seconds."""
+    """Answers for one model, in threads of its own. `taken` hears of each batch: its records, tokens and seconds.
+
+    What reads a row once is answered in as many threads as torch has, each of which takes whole batches and computes
+    alone: a product of one batch is too small to be divided. What writes has one thread, and its engine divides.
+    """
 
     def __init__(
         self, model: Artefact, limits: Limits, taken: Callable[[int, int, float], None] = lambda *_: None
@@ -118,16 +124,27 @@ class Worker:
         self.read, self.busy = 0.0, 0.0  # tokens of the last batches, and the seconds that they took
         self.changed = threading.Condition()
         self.ending = False
-        self.thread = threading.Thread(target=self._run, name="answers", daemon=True)
+        together, count = model.module.decoder is None and model.device.type == "cpu", torch.get_num_threads()
+        self.of_each = 1 if together else count  # threads of torch
+        self.threads = [
+            threading.Thread(target=self._run, name="answers", daemon=True) for _ in range(count if together else 1)
+        ]
 
     def start(self) -> None:
-        self.thread.start()
+        for thread in self.threads:
+            thread.start()
 
     def end(self) -> None:
-        """Take no more; the thread ends when all that waits is answered."""
+        """Take no more; the threads end when all that waits is answered."""
         with self.changed:
             self.ending = True
-            self.changed.notify()
+            self.changed.notify_all()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the threads to end, for so many seconds at most."""
+        until = time.monotonic() + seconds
+        for thread in self.threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     # ----------------------------------------------------------------- from the loop
 
@@ -178,25 +195,29 @@ class Worker:
             self.streams.append(written)
             self.changed.notify()
 
-    # ----------------------------------------------------------------- in the thread
+    # ----------------------------------------------------------------- in the threads
 
     def _run(self) -> None:
-        while True:
-            with self.changed:
-                while not (self.waiting or self.streams or self.ending):
-                    self.changed.wait()
-                batch, streams = self._next(), list(self.streams)
-                if self.ending and not batch and not streams:
-                    return
-            if batch:
+        with own_threads(self.of_each):
+            while True:
+                with self.changed:
+                    while not (self.waiting or self.streams or self.ending):
+                        self.changed.wait()
+                    batch, streams = self._next(), list(self.streams)
+                    if self.ending and not batch and not streams:
+                        return
+                    if self.waiting:  # more than one thread takes at once
+                        self.changed.notify()
                 started = time.perf_counter()
                 self._answer(batch)
                 seconds, tokens = time.perf_counter() - started, sum(item.tokens for item in batch)
-                self.read, self.busy = _FORGET * self.read + tokens, _FORGET * self.busy + seconds
-                self.taken(len(batch), tokens, seconds)
-            ended = [each for each in streams if not each.step(self.model)]
-            with self.changed:
-                self.streams = [each for each in self.streams if each not in ended]
+                ended = [each for each in streams if not each.step(self.model)]
+                with self.changed:
+                    self.streams = [each for each in self.streams if each not in ended]
+                    if batch:
+                        self.read = _FORGET * self.read + tokens
+                        self.busy = _FORGET * self.busy + seconds / len(self.threads)
+                        self.taken(len(batch), tokens, seconds)
 
     def _forget_unwanted(self) -> None:
         self.waiting = deque(item for item in self.waiting if item.wanted)
@@ -212,9 +233,10 @@ class Worker:
         near.sort(key=lambda item: abs(item.longest - first.longest))  # of equal ones that which waits longer
         batch: list[Item] = []
         tokens = rows = 0
+        most = min(self.most_tokens, self.tokens // len(self.threads))  # each thread takes its share of few
         for item in near:
             tokens, rows = tokens + item.tokens, rows + len(item.rows)
-            if batch and (tokens > self.most_tokens or (rows > ROWS_WRITTEN and not item.predictor.in_one_pass)):
+            if batch and (tokens > most or (rows > ROWS_WRITTEN and not item.predictor.in_one_pass)):
                 break
             batch.append(item)
         taken = {id(item) for item in batch}

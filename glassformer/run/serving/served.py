@@ -19,17 +19,18 @@ from glassformer.run.serving.refusals import TooLargeError
 from glassformer.run.serving.routes import answered
 from glassformer.run.serving.stopping import in_thread
 from glassformer.saved.artefact import Artefact
+from glassformer.tasks.passes import own_threads
 from glassformer.tasks.predictor import SENTENCES, Predictor
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.writers import Writer
 
 _PREDICTORS = 64
-# Tokens of a request whose answer is written in a thread of its own.
+# Tokens of a request whose answer is written in a thread of its own, and characters of one that is read there.
 _AT_ONCE = 1024
 
 
 class Served:
-    """One model: the verbs that it answers, and the thread that does."""
+    """One model: the verbs that it answers, and the threads that do."""
 
     def __init__(
         self, name: str, model: Artefact, limits: Limits, taken: Callable[[int, int, float], None] = lambda *_: None
@@ -51,10 +52,11 @@ class Served:
                     rows += predictor.rows(predictor.read(predictor.record_of(text), ""))
             if not rows:
                 continue
-            found = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
-            if predictor.in_one_pass:  # what writes would take seconds
-                for _ in found:
-                    pass
+            with own_threads(self.worker.of_each):  # an engine is opened with as many
+                found = self.worker.engine(predictor, self.model.module, rows, self.model.fast)
+                if predictor.in_one_pass:  # what writes would take seconds
+                    for _ in found:
+                        pass
 
     def form(self, verb: str) -> Form:
         """The form of a verb that this model answers; raises UnknownNameError for another one."""
@@ -71,12 +73,15 @@ class Served:
         check_options(options, self.limits)
         key = key_of(form.name, options)
         with self.lock:
-            if key not in self.predictors:
-                self.predictors[key] = form.predictor(self.model, options)
-                while len(self.predictors) > _PREDICTORS:
-                    self.predictors.popitem(last=False)
+            predictor = self.predictors.get(key)
+        if predictor is None:  # nobody waits for the lock meanwhile
+            predictor = form.predictor(self.model, options)
+        with self.lock:
+            self.predictors[key] = predictor
             self.predictors.move_to_end(key)
-            return key, self.predictors[key]
+            while len(self.predictors) > _PREDICTORS:
+                self.predictors.popitem(last=False)
+        return key, predictor
 
 
 class Models:
@@ -99,7 +104,7 @@ class Models:
         for each in self.served.values():
             each.worker.end()
         for each in self.served.values():
-            each.worker.thread.join(self.limits.grace)
+            each.worker.join(self.limits.grace)
         self.readers.shutdown(wait=False, cancel_futures=True)
 
     def __getitem__(self, name: str) -> Served:
@@ -139,7 +144,7 @@ class Models:
                 check_size(tokens, most, "tokens")
             return found
 
-        return await in_thread(self.readers, made)
+        return made() if _short(form, records, options) else await in_thread(self.readers, made)
 
     def check_number(self, records: Sequence[object], most: int) -> None:
         """Raise TooLargeError for a request with more records."""
@@ -197,6 +202,12 @@ def check_size(size: int, most: int, what: str) -> None:
     if size > most:
         wanted = f"all texts of this request together must have at most {most:,} {what}"
         raise TooLargeError(wanted, got="more", do="ask for fewer at once")
+
+
+def _short(form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, object]) -> bool:
+    """Whether a request is read sooner than a thread is woken: a few texts of one record that is not written on."""
+    few = len(records) == 1 and all(isinstance(each, str) for each in records[0].values())
+    return few and not form.streams and _length([records[0], options]) <= _AT_ONCE
 
 
 def _length(value: object) -> int:

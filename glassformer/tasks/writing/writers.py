@@ -21,7 +21,7 @@ from glassformer.decode.step import Step, StreamedText, Wanted
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.matrices import laid_out
-from glassformer.tasks.passes import in_threads, own_threads_are_faster
+from glassformer.tasks.passes import in_threads, own_threads, own_threads_are_faster
 from glassformer.tasks.predictor import Context, Example, Prediction, Predictor, precision
 from glassformer.tasks.writing.settings import StreamSection
 from glassformer.text.tokenizer import Tokenizer
@@ -196,13 +196,10 @@ def divided(
 
         parts = [range(first, min(first + size, len(requests))) for first in range(0, len(requests), size)]
         threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # for what is measured too: as many as each product has
-        try:
-            # Else the first thread that comes to it would do so for all of them, at any moment.
-            with laid_out(model):
-                yield from (step for _, step in in_threads(work, parts, threads))
-        finally:
-            torch.set_num_threads(threads)
+        # One for what is measured too: as many as each product has. And laid out here, else the first thread that comes
+        # to it would do so for all of them, at any moment.
+        with own_threads(1), laid_out(model):
+            yield from (step for _, step in in_threads(work, parts, threads))
 
     return answered
 
