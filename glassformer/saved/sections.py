@@ -85,6 +85,8 @@ class DistilSection(Settings):
     """With `vectors`: sentences compared in each step."""
     joined: float = Field(default=0.0, ge=0, lt=1)
     """With `vectors`: share of the sentences that are read with the one before, as passages of up to 128 tokens."""
+    alone: bool = False
+    """With `vectors`: whether words are masked in these sentences and passages, one in a row, and not in full rows."""
     fingerprint: str = ""
     """Set by the run: the checksum of the teacher."""
 

@@ -16,6 +16,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
 from glassformer.data.batches.batch import Integers, key_of, uniform
 from glassformer.data.batches.pack import BucketedRows, BucketOrder, Frame, choose_lengths
+from glassformer.data.stores.store import TokenStore
 from glassformer.models.heads import mean_of_real
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
@@ -24,6 +25,7 @@ from glassformer.scoring.score import widened
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.passes import most_tokens
 from glassformer.tasks.task import Source, Task
+from glassformer.tasks.words.corpus import MaskedRows
 from glassformer.text.tokenizer import Tokenizer
 
 VECTORS = "sentence_vectors"
@@ -80,14 +82,7 @@ class SentenceVectorsFeed(TaskFeed):
         self.weights = {name: hard * weight for name, weight in self.weights.items() if hard} | {VECTORS: share}
         self.frozen = {"teacher": teacher.module}
         self._teacher, self._tokenizer = teacher, tokenizer
-        self._rows_of = BucketedRows(
-            store,
-            _PASSAGE if joined else _LONGEST,
-            frame=Frame.encoder(tokenizer),
-            pad_id=tokenizer.pad_id or 0,
-            begins=passages(store.sentences, store.offsets[:-1], joined, seed),
-            least=_LEAST,
-        )
+        self._rows_of = _rows_of(store, tokenizer, joined, seed)
         self._sizes = choose_lengths(self._rows_of.lengths, sentences, _LENGTHS)
         bucket_of = np.searchsorted(self._sizes, self._rows_of.lengths)
         self._sentences = BucketOrder(bucket_of, sentences, fingerprint=source.fingerprint, seed=seed)
@@ -140,6 +135,27 @@ class SentenceVectorsFeed(TaskFeed):
         labels = batch.labels[VECTORS].to(own.dtype)  # [B, T]
         apart = (1 - F.cosine_similarity(own, labels, dim=-1)) * labels.any(dim=-1)  # [B]
         return {name: loss for name, loss in {**found, VECTORS: apart.sum()}.items() if name in self.weights}
+
+
+def masked_alone(source: Source, tokenizer: Tokenizer, joined: float, seed: int) -> Source:
+    """Words masked in the sentences and passages whose vectors are learned, one in a row. Masked in full rows alone, they
+    make a model that treats single sentences otherwise: what it learns of vectors there, it forgets of words.
+    """
+    if not isinstance(source, MaskedRows):
+        raise ConfigError("distil.alone is of masked words", got="a task of another kind", do="leave it out")
+    return source.in_rows(_rows_of(source.text.store, tokenizer, joined, seed), f"passages {joined}")
+
+
+def _rows_of(store: TokenStore, tokenizer: Tokenizer, joined: float, seed: int) -> BucketedRows:
+    """Sentences, or passages where a share of the sentences is joined to the one before, one in a row."""
+    return BucketedRows(
+        store,
+        _PASSAGE if joined else _LONGEST,
+        frame=Frame.encoder(tokenizer),
+        pad_id=tokenizer.pad_id or 0,
+        begins=passages(store.sentences, store.offsets[:-1], joined, seed),
+        least=_LEAST,
+    )
 
 
 def passages(begins: Integers, documents: Integers, joined: float, seed: int) -> Integers:

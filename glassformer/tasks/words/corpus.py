@@ -72,6 +72,10 @@ class MaskedRows:
     def __len__(self) -> int:
         return len(self.text)
 
+    def in_rows(self, rows: BucketedRows, cut: str) -> MaskedRows:
+        """Words masked in other rows of the same text, by the same rule."""
+        return MaskedRows(rows, self._tokenizer, self._masking, seed=self._seed, cut=cut)
+
     @property
     def lengths(self) -> Integers | int:
         return self.text.lengths
