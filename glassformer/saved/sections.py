@@ -101,6 +101,8 @@ class DistilSection(Settings):
             raise ValueError("at least one of soft, hard, cosine and vectors must be above 0")
         if self.vectors and (self.soft or self.cosine or self.layers):
             raise ValueError("with vectors the student has tokens and layers of its own: set soft and cosine to 0")
+        if self.alone and not self.vectors:
+            raise ValueError("alone is of the sentences of vectors: set vectors above 0")
         return self
 
 

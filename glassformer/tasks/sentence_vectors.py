@@ -138,11 +138,11 @@ class SentenceVectorsFeed(TaskFeed):
 
 
 def masked_alone(source: Source, tokenizer: Tokenizer, joined: float, seed: int) -> Source:
-    """Words masked in the sentences and passages whose vectors are learned, one in a row. Masked in full rows alone, they
-    make a model that treats single sentences otherwise: what it learns of vectors there, it forgets of words.
+    """Words masked in the sentences and passages whose vectors are learned, one in a row. A model that reads words in
+    full rows alone comes to treat single sentences otherwise: while it learns their vectors, it forgets their words.
     """
     if not isinstance(source, MaskedRows):
-        raise ConfigError("distil.alone is of masked words", got="a task of another kind", do="leave it out")
+        raise ConfigError("distil.alone is of the task masked-lm", got="another one", do="leave it out")
     return source.in_rows(_rows_of(source.text.store, tokenizer, joined, seed), f"passages {joined}")
 
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -102,7 +102,10 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
         ExitStack() as stack,
     ):
         _compile(run)
-        ahead = stack.enter_context(closing(Ahead(run)))
+        parts = Ahead(
+            lambda step: parts_of(feed, step, settings.accumulate, processes), thread=run.machine.device.type != "cpu"
+        )
+        stack.enter_context(closing(parts))
         keep_freed_memory()  # only now: the compiler has allocated hundreds of megabytes
         began = time.monotonic() - progress.seconds
         watching: Watching | Unseen = Unseen()
@@ -114,7 +117,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             started = time.monotonic()
             if run.tuned.begin_if_due(run.budget.fraction(progress), progress.step):
                 run.loss_and_gradient.forget_shapes()
-            loss, losses, counts, norm, tokens = _learn(run, ahead.parts(progress.step), parameters)
+            loss, losses, counts, norm, tokens = _learn(run, parts(progress.step), parameters)
             rate = settings.rate * run.schedule(progress)
             for group in state.optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
@@ -164,23 +167,19 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
 
 
 class Ahead:
-    """The batches of each step for this process. On a GPU a thread makes those of the next step while it computes."""
+    """The batches of each step. With `thread` those of the next step are made in one while a GPU computes this one."""
 
-    def __init__(self, run: Run) -> None:
-        self._run, self._next = run, dict[int, Future[list[Batch]]]()
-        self._pool = None if run.machine.device.type == "cpu" else ThreadPoolExecutor(1, "batches")
+    def __init__(self, parts: Callable[[int], list[Batch]], *, thread: bool) -> None:
+        self._parts, self._next = parts, dict[int, Future[list[Batch]]]()
+        self._pool = ThreadPoolExecutor(1, "batches") if thread else None
 
-    def parts(self, step: int) -> list[Batch]:
-        """The parts of a step."""
+    def __call__(self, step: int) -> list[Batch]:
         if self._pool is None:
             return self._parts(step)
         found = self._next.pop(step, None)
         parts = self._parts(step) if found is None else found.result()
         self._next = {step + 1: self._pool.submit(self._parts, step + 1)}
         return parts
-
-    def _parts(self, step: int) -> list[Batch]:
-        return parts_of(self._run.feed, step, self._run.settings.accumulate, self._run.processes)
 
     def close(self) -> None:
         """Wait for the thread."""

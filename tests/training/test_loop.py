@@ -2,7 +2,9 @@
 
 import json
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
@@ -20,7 +22,7 @@ from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.runtime import compiler
 from glassformer.training.checkpoint import Checkpoints, weights
-from glassformer.training.loop import fit, step_seed
+from glassformer.training.loop import Ahead, fit, parts_of, step_seed
 from glassformer.training.record import Step
 from glassformer.training.run import sampled_tokens, to_standard_error
 from tests.refusals import refused
@@ -30,6 +32,27 @@ from tests.training.toy import Toy, toy_model, toy_settings
 
 def farthest(one: dict[str, Tensor], two: dict[str, Tensor]) -> float:
     return max(float((one[name] - two[name]).abs().max()) for name in one)
+
+
+def test_batches_that_are_made_ahead_are_those_of_their_steps() -> None:
+    """As on a GPU: each is made once, all but the first in another thread, and an error comes with its own step."""
+    toy, made = Toy(), list[tuple[int, bool]]()
+
+    def parts(step: int) -> list[Batch]:
+        made.append((step, threading.current_thread() is threading.main_thread()))
+        if step == 4:
+            raise ConfigError("a step", got="4")
+        return parts_of(toy, step, 2)
+
+    with closing(Ahead(parts, thread=True)) as ahead:
+        for step in range(4):
+            for one, two in zip(ahead(step), parts_of(toy, step, 2), strict=True):
+                assert one.inputs.ids is not None
+                assert two.inputs.ids is not None
+                assert torch.equal(one.inputs.ids, two.inputs.ids)
+        with refused(ConfigError, got="4"):
+            ahead(4)
+    assert made == [(0, True), (1, False), (2, False), (3, False), (4, False)]
 
 
 def test_it_learns(tmp_path: Path) -> None:
