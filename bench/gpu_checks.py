@@ -21,8 +21,8 @@ from tests.training.toy import Toy, toy_model, toy_settings
 if TYPE_CHECKING:
     from glassformer.training.record import Step
 
-# The largest difference from float64 on the CPU, of the largest number. In bfloat16 it may be larger where the CPU's own
-# is: 1.5 times that.
+# The largest difference from float64 on the CPU, of the largest number. In bfloat16 it may be 1.5 times the CPU's own,
+# where that is more.
 TOLERANCE = {"float32": 1e-4, "bfloat16": 6e-2}
 CPU = torch.device("cpu")
 RESUMED = {"steps": 9, "checkpoint_every": 4, "optimizer": "muon"}

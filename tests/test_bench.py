@@ -116,7 +116,7 @@ def test_lengths_and_numbers_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.long
 def test_the_run_of_a_gpu_finds_nothing_wrong_on_the_cpu() -> None:
-    found = gpu.measured(torch.device("cpu"), dry=True)
+    found = gpu.measured(torch.device("cpu"), (), dry=True)
     assert found["wrong"] == []
     assert found["parity"]["models"] == len(FAMILIES)
     assert found["parity"]["worst"]["float32"]["difference"] < 1e-5
