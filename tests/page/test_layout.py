@@ -108,6 +108,8 @@ _TITLES = """async (addresses) => {
 @pytest.mark.parametrize(("width", "size"), [(1280, 28), (390, 18)])
 def test_titles_of_levels_and_scenes_have_one_size(shown: Page, width: int, size: int) -> None:
     shown.set_viewport_size({"width": width, "height": 844})
+    # The page hears of the size in the frame before this one; a picture drawn sooner has the width of before.
+    shown.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     held = f"&tensor={WEIGHTS}&cell=0,1,1,0"
     # The title of the boxes is the text itself.
     places = [f"level={level}{held}" for level in LEVELS if level not in ("scene", "block")]

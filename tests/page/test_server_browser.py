@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from glassformer.page.server.desk import Desk
 from glassformer.run.serving.listening import bound
 from tests.page.serving import ATTENTION, SENTENCES, TOKEN, desk_of
 from tests.page.watched import until, watched
+from tests.serving.servers import until_stopped
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -31,7 +33,7 @@ def serving(desk: Desk, model: str = "slides", texts: tuple[str, ...] = SENTENCE
     app = application(desk, TOKEN, Asked(model=model, texts=texts))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
     with bound(0) as listening:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread = threading.Thread(target=lambda: asyncio.run(until_stopped(server, listening)))
         thread.start()
         try:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}/{TOKEN}/"

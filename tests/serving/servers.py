@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
@@ -41,13 +42,21 @@ def listening(app: Starlette, to_take: float = 30.0) -> Iterator[str]:
             app, http=impatient(10.0, 8192, to_take), log_level="critical", ws="none", timeout_graceful_shutdown=5
         )
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[socket_])), daemon=True)
+        thread = threading.Thread(target=lambda: asyncio.run(until_stopped(server, socket_)), daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{socket_.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join(300)
+
+
+async def until_stopped(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve until it is to exit, then close what is still open: left so, it would be reported in a later test."""
+    await server.serve(sockets=[listening])
+    for connection in list(server.server_state.connections):
+        connection.transport.abort()
+    await asyncio.sleep(0)
 
 
 def answered_while_stopped(
