@@ -65,8 +65,8 @@ class Size:
 
 
 WHOLE = Size(12, 768, 12, 16_000, 512, 32, 40, 20_000, (64, 128, 128), 8_000_000, compiled=True)
-PARTS = ("parity", "decoding_parity", "resumed", "masked_words", "vectors", "gpt2", "decoding")
 DRY = Size(1, 32, 2, 300, 32, 4, 4, 24, (3, 8, 4), 60_000, compiled=False)
+PARTS = ("parity", "decoding_parity", "resumed", "masked_words", "vectors", "gpt2", "decoding")
 
 
 def waited(device: torch.device) -> float:
@@ -261,12 +261,18 @@ def wrong(found: Mapping[str, Any], device: torch.device) -> list[str]:
 
 
 def measured(device: torch.device, asked: Collection[str], *, dry: bool) -> dict[str, Any]:
-    """The parts asked for, else all; one that fails has its `error`, so that the time of a GPU is not lost."""
+    """The parts asked for, else all; one that fails has its `error`, and each is written at once, so that the time of a
+    GPU is not lost.
+    """
     size, rows, found = DRY if dry else WHOLE, FAMILIES if dry else ROWS, dict[str, Any]()
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     before = results.read("gpu") or {}
     if before.get("device") == where:
         found |= {name: before[name] for name in PARTS if name in before}
+
+    def row() -> dict[str, Any]:
+        return {"device": where, "cuda": torch.version.cuda, "size": repr(size), **found, "wrong": wrong(found, device)}
+
     with tempfile.TemporaryDirectory() as name:
         for part, done in parts(device, size, Path(name), rows):
             if asked and part not in asked:
@@ -278,7 +284,9 @@ def measured(device: torch.device, asked: Collection[str], *, dry: bool) -> dict
                 found[part] = {"error": f"{type(error).__name__}: {error}"}
             found[part]["seconds"] = waited(device) - started
             print(f"{part}: {json.dumps(found[part])}", file=sys.stderr, flush=True)
-    return {"device": where, "cuda": torch.version.cuda, "size": repr(size), **found, "wrong": wrong(found, device)}
+            if not dry:
+                results.write("gpu", "python -m bench gpu", row())
+    return row()
 
 
 def main() -> None:
@@ -290,10 +298,7 @@ def main() -> None:
     if not asked.dry_run and not torch.cuda.is_available():
         sys.exit("bench gpu needs a GPU that torch can use; this machine has none. --dry-run tries it on the CPU")
     found = measured(torch.device("cpu" if asked.dry_run else "cuda"), asked.parts, dry=asked.dry_run)
-    if asked.dry_run:
-        print(json.dumps(found, indent=2))
-    else:
-        print(results.write("gpu", "python -m bench gpu", found))
+    print(json.dumps(found, indent=2))
     if found["wrong"]:
         sys.exit("\n".join(found["wrong"]))
 

@@ -1,6 +1,5 @@
 """`glassformer serve` under load, and its answers a second, those of the verb over a file, and of a peer: onnxruntime
-served by uvicorn, batched by tokens. Each has as many threads as the machine has
-processors, with which the peer is at its best.
+served by uvicorn, batched by tokens. Each has as many threads as the machine has processors: the peer's best number.
 `python -m bench serving` writes docs/results/bench-serving.json; with --try it writes nothing.
 """
 

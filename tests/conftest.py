@@ -130,3 +130,12 @@ def data_directory() -> Path:
     if not directory.is_dir():
         pytest.skip("the real data sets are not here: set GLASSFORMER_DATA to their folder")
     return directory
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """Two threads for torch."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)

@@ -126,6 +126,19 @@ def test_the_run_of_a_gpu_finds_nothing_wrong_on_the_cpu() -> None:
     assert {"ours", "transformers, expert"} == set(found["masked_words"]["tokens_per_second"])
 
 
+def test_each_part_of_a_gpu_is_written_at_once_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    gpu.measured(torch.device("cpu"), ("decoding_parity",), dry=False)
+    before = results.read("gpu")
+    gpu.measured(torch.device("cpu"), ("resumed",), dry=False)
+    after = results.read("gpu")
+    assert before is not None
+    assert after is not None
+    assert after["decoding_parity"] == before["decoding_parity"]
+    assert "resumed" not in before
+    assert after["resumed"]["to_the_bit"]
+
+
 def test_what_a_gpu_gets_wrong_is_named() -> None:
     right = {"parity": {"too_large": []}, "decoding_parity": {"wrong": []}, "resumed": {"to_the_bit": False}}
     assert gpu.wrong(right, torch.device("cuda")) == []

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-_MARK = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective stands
+_MARK = re.compile(r"\((?:a|p|ip)\)$")  # the position of an adjective
 
 
 def meanings() -> str:
-    """A document for each meaning: its words and their definition, and each example as a sentence of its own."""
+    """A document for each meaning: its words and their definition, and each example as a separate sentence."""
     # Where Debian's package wordnet-base puts them; WordNet's own variable names another folder.
     folder = Path(os.environ.get("WNSEARCHDIR", "/usr/share/wordnet"))
     kinds = ("noun", "verb", "adj", "adv")

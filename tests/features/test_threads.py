@@ -18,15 +18,6 @@ from tests.features.test_fast import texts
 MARK: ContextVar[str] = ContextVar("mark", default="")
 
 
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    """Two threads for torch."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.long
 def test_many_texts_have_the_same_vectors(model: Model, two_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -34,15 +34,6 @@ async def items_of(
 def one(bundled: dict[str, Model], name: str = "english", **limits: Any) -> tuple[Models, Served]:
     models = models_of({name: bundled[name]}, **limits)
     return models, models[name]
-
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    """Two threads for torch."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 def met_in_threads(served: Served, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, set[int]]]:

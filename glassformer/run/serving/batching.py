@@ -106,7 +106,7 @@ class Written:
 
 
 class Worker:
-    """Answers for one model, in threads of its own. `taken` hears of each batch: its records, tokens and seconds.
+    """Answers for one model, in its own threads. `taken` is called with the records, tokens and seconds of each batch.
 
     What reads a row once is answered in as many threads as torch has, each of which takes whole batches and computes
     alone: a product of one batch is too small to be divided. What writes has one thread, and its engine divides.

@@ -25,7 +25,7 @@ from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.writers import Writer
 
 _PREDICTORS = 64
-# Tokens of a request whose answer is written in a thread of its own, and characters of one that is read there.
+# An answer of more tokens is written in a separate thread, and a request of more characters is read in one.
 _AT_ONCE = 1024
 
 
