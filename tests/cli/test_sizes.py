@@ -131,6 +131,13 @@ def test_a_step_is_asked_for_in_tokens(tmp_path: Path) -> None:
     assert resolve("masked-lm-mini", {"train.batch": 8}).train.batch == 8
 
 
+def test_rows_are_not_chosen_where_a_step_is_asked_for_in_tokens(text: Path) -> None:
+    began = asked(text, train__minutes=1.0, train__batch_tokens=64)
+    resumed = asked(text, train__minutes=2.0, train__batch_tokens=64, recorded=began)
+    assert began.train.batch_tokens == resumed.train.batch_tokens == 64
+    assert began.train.batch == resumed.train.batch == resolve("masked-lm-mini").train.batch
+
+
 @contextmanager
 def threads(count: int) -> Iterator[None]:
     """Inside, torch has so many threads, as after OMP_NUM_THREADS or taskset."""

@@ -100,10 +100,9 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
     translates = TASKS[recipe.task.name].pairs and not _is_alone(recipe.model.family)
     if recorded is not None:
         of_run = {"model.size": recorded.model.size, "tokenizer.vocabulary": recorded.tokenizer.vocabulary}
-        if not translates:
-            of_run["train.batch"] = recorded.train.batch
-        else:
-            of_run["train.batch_tokens"] = recorded.train.batch_tokens
+        tokens = recorded.train.batch_tokens
+        of_run |= {"train.batch": recorded.train.batch} if tokens is None else {"train.batch_tokens": tokens}
+        if translates:
             of_run |= {f"model.settings.{name}": value for name, value in recorded.model.settings.items()}
         return {**of_run, **changes}
     try:
@@ -122,6 +121,8 @@ def _sized(recipe: Recipe, changes: Mapping[str, object], recorded: Recipe | Non
         return dict(changes)
     given = {*changes, *("model.settings.dropout" for name in changes if name == "model.settings")}
     given |= {"train.steps" for name in ("train.minutes", "train.epochs") if name in changes}
+    if recipe.train.batch_tokens is not None:
+        given.add("train.batch")
     chosen = {name: value for name, value in choice.settings.items() if name not in given}
     if chosen:
         note(choice.sentence(chosen))
