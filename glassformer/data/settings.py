@@ -1,8 +1,8 @@
 """The `[data]` table of a recipe: which files, how they are split, how long a row is."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from glassformer.base.settings import MOST_TOKENS, Seed, Settings
 
@@ -52,6 +52,11 @@ class CorpusSection(DataSection):
     """What separates two documents."""
     pack: bool = True
     """Whether documents are joined to full rows."""
+    passages: bool = False
+    """Whether masked words are predicted in passages: single sentences, or some of one document. A row holds several,
+    kept apart as documents are."""
+    joined: float = Field(default=0.3, ge=0, lt=1)
+    """With `passages`: the share of the sentences that are in one passage with the sentence before."""
     document_mask: bool | None = None
     """Whether the documents of a row are kept apart; by default for masked words, not for language models."""
     end: float = Field(default=0.0, ge=0, lt=1)
@@ -63,6 +68,12 @@ class CorpusSection(DataSection):
     def shares(self) -> dict[str, float]:
         """With that of the end, where it is held out."""
         return {**super().shares, **({"end": self.end} if self.end else {})}
+
+    @model_validator(mode="after")
+    def _rows_of_one_kind(self) -> Self:
+        if self.passages and (not self.pack or self.document_mask is False):
+            raise ValueError("passages are packed and kept apart: leave out pack and document_mask")
+        return self
 
 
 class RecordSection(DataSection):

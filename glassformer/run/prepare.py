@@ -28,7 +28,7 @@ from glassformer.saved.sections import ModelSection
 from glassformer.tasks import TASKS, task_named, task_of
 from glassformer.tasks.feed import TaskFeed, TaughtFeed, Teaching
 from glassformer.tasks.records import RecordSource, RecordTask
-from glassformer.tasks.sentence_vectors import SentenceTeacher, SentenceVectorsFeed, masked_alone, with_vectors_head
+from glassformer.tasks.sentence_vectors import SentenceTeacher, SentenceVectorsFeed, with_vectors_head
 from glassformer.tasks.task import Preparation, Source, Task
 from glassformer.text.compatible import check_compatible
 from glassformer.text.load import load_tokenizer
@@ -214,9 +214,6 @@ def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progre
     )  # fmt: skip
     section = recipe.task.with_fixed_embedding() if fixes_embedding(recipe.tune) else recipe.task
     task, sources = vocabulary.kind.prepared(section, preparation)
-    if recipe.distil.alone:
-        joined, seed = recipe.distil.joined, recipe.train.seed
-        sources = {split: masked_alone(of, vocabulary.tokenizer, joined, seed) for split, of in sources.items()}
     return Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
 
 

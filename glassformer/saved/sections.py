@@ -85,8 +85,6 @@ class DistilSection(Settings):
     """With `vectors`: sentences compared in each step."""
     joined: float = Field(default=0.0, ge=0, lt=1)
     """With `vectors`: share of the sentences that are read with the one before, as passages of up to 128 tokens."""
-    alone: bool = False
-    """With `vectors`: whether words are masked in these sentences and passages, one in a row, and not in full rows."""
     fingerprint: str = ""
     """Set by the run: the checksum of the teacher."""
 
@@ -101,8 +99,6 @@ class DistilSection(Settings):
             raise ValueError("at least one of soft, hard, cosine and vectors must be above 0")
         if self.vectors and (self.soft or self.cosine or self.layers):
             raise ValueError("with vectors the student has tokens and layers of its own: set soft and cosine to 0")
-        if self.alone and not self.vectors:
-            raise ValueError("alone is of the sentences of vectors: set vectors above 0")
         return self
 
 

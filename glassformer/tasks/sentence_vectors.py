@@ -1,7 +1,7 @@
 """A teacher's vectors of sentences, learned in addition to masked words: by an encoder of any width and any tokenizer,
 from text without labels (Reimers & Gurevych 2020).
 
-B sentences or passages · S tokens of one · T width of the teacher · D documents · E sentences of the text
+B sentences or passages · S tokens of one · T width of the teacher
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,8 @@ from torch.nn import functional as F
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
-from glassformer.data.batches.batch import Integers, key_of, uniform
 from glassformer.data.batches.pack import BucketedRows, BucketOrder, Frame, choose_lengths
-from glassformer.data.stores.store import TokenStore
+from glassformer.data.batches.passages import passages
 from glassformer.models.heads import mean_of_real
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
@@ -25,7 +24,6 @@ from glassformer.scoring.score import widened
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.passes import most_tokens
 from glassformer.tasks.task import Source, Task
-from glassformer.tasks.words.corpus import MaskedRows
 from glassformer.text.tokenizer import Tokenizer
 
 VECTORS = "sentence_vectors"
@@ -82,7 +80,11 @@ class SentenceVectorsFeed(TaskFeed):
         self.weights = {name: hard * weight for name, weight in self.weights.items() if hard} | {VECTORS: share}
         self.frozen = {"teacher": teacher.module}
         self._teacher, self._tokenizer = teacher, tokenizer
-        self._rows_of = _rows_of(store, tokenizer, joined, seed)
+        begins, pad_id = passages(store, joined, seed), tokenizer.pad_id or 0
+        self._rows_of = BucketedRows(
+            store, _PASSAGE if joined else _LONGEST, frame=Frame.encoder(tokenizer), pad_id=pad_id,
+            begins=begins, least=_LEAST,
+        )  # fmt: skip
         self._sizes = choose_lengths(self._rows_of.lengths, sentences, _LENGTHS)
         bucket_of = np.searchsorted(self._sizes, self._rows_of.lengths)
         self._sentences = BucketOrder(bucket_of, sentences, fingerprint=source.fingerprint, seed=seed)
@@ -135,35 +137,6 @@ class SentenceVectorsFeed(TaskFeed):
         labels = batch.labels[VECTORS].to(own.dtype)  # [B, T]
         apart = (1 - F.cosine_similarity(own, labels, dim=-1)) * labels.any(dim=-1)  # [B]
         return {name: loss for name, loss in {**found, VECTORS: apart.sum()}.items() if name in self.weights}
-
-
-def masked_alone(source: Source, tokenizer: Tokenizer, joined: float, seed: int) -> Source:
-    """Words masked in the sentences and passages whose vectors are learned, one in a row. A model that reads words in
-    full rows alone comes to treat single sentences otherwise: while it learns their vectors, it forgets their words.
-    """
-    if not isinstance(source, MaskedRows):
-        raise ConfigError("distil.alone is of the task masked-lm", got="another one", do="leave it out")
-    return source.in_rows(_rows_of(source.text.store, tokenizer, joined, seed), f"passages {joined}")
-
-
-def _rows_of(store: TokenStore, tokenizer: Tokenizer, joined: float, seed: int) -> BucketedRows:
-    """Sentences, or passages where a share of the sentences is joined to the one before, one in a row."""
-    return BucketedRows(
-        store,
-        _PASSAGE if joined else _LONGEST,
-        frame=Frame.encoder(tokenizer),
-        pad_id=tokenizer.pad_id or 0,
-        begins=passages(store.sentences, store.offsets[:-1], joined, seed),
-        least=_LEAST,
-    )
-
-
-def passages(begins: Integers, documents: Integers, joined: float, seed: int) -> Integers:
-    """Where passages begin: at each document [D], and at sentences [E] but for a random share `joined`."""
-    if not joined:
-        return begins
-    alone = uniform(key_of("passages", seed), begins) >= joined  # [E]
-    return begins[alone | np.isin(begins, documents)]
 
 
 def with_vectors_head(config: ModelConfig, width: int) -> ModelConfig:

@@ -14,7 +14,6 @@ from glassformer.models.inputs import Batch, Inputs
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.recipe import resolve
 from glassformer.tasks.sentence_vectors import VECTORS, SentenceVectorsFeed
-from glassformer.tasks.words.corpus import MaskedRows
 from glassformer.training.loop import fit
 from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS
@@ -89,26 +88,14 @@ def test_passages_are_joined_sentences_of_one_document(teacher: Path, tmp_path: 
     assert {1, 2, 3} <= set(joined.tolist())
 
 
-def test_words_are_masked_in_the_same_sentences_alone(teacher: Path, tmp_path: Path) -> None:
-    made = prepare_run(resolve(recipe(teacher, tmp_path, joined=0.5, alone=True)), tmp_path / "run", NoProgress())
-    assert isinstance(made.feed, SentenceVectorsFeed)
-    source, vectors = made.feed.source, made.feed._rows_of
-    assert isinstance(source, MaskedRows)
-    assert made.held_out is not None
-    assert isinstance(made.held_out.source.lengths, np.ndarray)  # those of sentences; full rows have one
-    assert len(source) == len(vectors)
-    every = np.arange(len(source))
-    assert (source.text.rows(every, 32).ids == vectors.rows(every, 32).ids).all()
-    batch = made.feed.batch(0)
-    assert batch.inputs.masked_words is not None
-    assert batch.inputs.masked_words.any()
-
-
-def test_words_are_not_masked_alone_in_other_tasks(teacher: Path, tmp_path: Path) -> None:
-    given = recipe(teacher, tmp_path, alone=True)
-    given["task"] = {"name": "sentence-order"}
-    with refused(ConfigError, wanted="distil.alone"):
-        prepare_run(resolve(given), tmp_path / "run", NoProgress())
+def test_words_may_be_masked_in_passages_too(teacher: Path, tmp_path: Path) -> None:
+    given = recipe(teacher, tmp_path)
+    given["data"] |= {"passages": True}
+    made = prepare_run(resolve(given), tmp_path / "run", NoProgress())
+    assert made.feed.weights.keys() == {"masked_words", VECTORS}
+    found = made.feed.losses(made.module.eval(), made.feed.batch(0))
+    assert found.keys() == made.feed.weights.keys()
+    assert all(float(loss.detach()) > 0 for loss in found.values())
 
 
 def test_each_sentence_has_the_vector_that_the_teacher_embeds(teacher: Path, tmp_path: Path) -> None:

@@ -44,12 +44,14 @@ class PackedRows:
     The documents, each in its frame, form one stream. With `frame.close` a row is a slice of this stream inside its own
     frame. With `document_mask` the positions restart at each document and `Batch.documents` numbers them, so that each
     slice of a document can be computed independently of the others. A row begins with the last `overlap` tokens of the
-    row before it: with 1, each token of the stream but the first follows another one in some row.
+    row before it: with 1, each token of the stream but the first follows another one in some row. With `begins` [D],
+    each part of the store that begins at one of these tokens is a document.
     """
 
     def __init__(
-        self, store: TokenStore, length: int, *, frame: Frame, document_mask: bool, pad_id: int = 0, overlap: int = 0
-    ) -> None:
+        self, store: TokenStore, length: int, *, frame: Frame, document_mask: bool, pad_id: int = 0, overlap: int = 0,
+        begins: Integers | None = None,
+    ) -> None:  # fmt: skip
         around = len(frame.before) + len(frame.after)
         self._body = length - around if frame.close else length
         self._overlap, self._step = overlap, self._body - overlap
@@ -62,9 +64,10 @@ class PackedRows:
             document_mask,
             pad_id,
         )
-        documents = store.documents
+        self._offsets = np.asarray(store.offsets if begins is None else np.append(begins, len(store)))  # [D+1]
+        documents = len(self._offsets) - 1
         # Where each document's frame begins in the stream.
-        self._starts = np.asarray(store.offsets) + np.arange(documents + 1) * around  # [D+1]
+        self._starts = self._offsets + np.arange(documents + 1) * around  # [D+1]
         # A closed row adds its own frame: the stream begins after the first opening and ends before the last closing.
         self._skip = len(frame.before) if frame.close else 0
         self._total = max(int(self._starts[-1]) - (around if frame.close else 0), 0) if documents else 0
@@ -87,10 +90,10 @@ class PackedRows:
         # For each position of the stream: its document, its position in the framed document, its token of the text.
         document = np.searchsorted(self._starts, places, side="right") - 1  # [B, body]
         local = places - self._starts[document]
-        size = store.offsets[document + 1] - store.offsets[document]
+        size = self._offsets[document + 1] - self._offsets[document]
         token = local - len(frame.before)
         text = (token >= 0) & (token < size)
-        index = np.clip(store.offsets[document] + token, 0, len(store) - 1)
+        index = np.clip(self._offsets[document] + token, 0, len(store) - 1)
 
         ids = np.full((len(row_ids), self.length), self.pad_id, np.int64)  # [B, S]
         special = np.ones_like(ids, np.bool_)

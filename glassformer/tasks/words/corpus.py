@@ -72,10 +72,6 @@ class MaskedRows:
     def __len__(self) -> int:
         return len(self.text)
 
-    def in_rows(self, rows: BucketedRows, cut: str) -> MaskedRows:
-        """Words masked in other rows of the same text, by the same rule."""
-        return MaskedRows(rows, self._tokenizer, self._masking, seed=self._seed, cut=cut)
-
     @property
     def lengths(self) -> Integers | int:
         return self.text.lengths
@@ -199,12 +195,11 @@ class PairsTask(CorpusTask):
     @classmethod
     def check_data(cls, data: DataSection) -> None:
         assert isinstance(data, CorpusSection)
-        if not data.pack or data.document_mask is not None:
-            raise ConfigError(
-                "the rows of this task are pairs of texts, one in a row",
-                got="data.pack" if not data.pack else "data.document_mask",
-                do="leave it out",
-            )
+        given = {"pack": not data.pack, "document_mask": data.document_mask is not None, "passages": data.passages}
+        for name, is_given in given.items():
+            if is_given:
+                wanted = "the rows of this task are pairs of texts, one in a row"
+                raise ConfigError(wanted, got=f"data.{name}", do="leave it out")
 
     @classmethod
     def cut(

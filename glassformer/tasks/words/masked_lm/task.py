@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from glassformer.data.batches.corrupt import MaskingSection
 from glassformer.data.batches.pack import BucketedRows, Frame, PackedRows
+from glassformer.data.batches.passages import passages
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore
@@ -73,5 +74,6 @@ def masked_rows(
         return MaskedRows(BucketedRows(store, data.length, frame=frame, pad_id=pad_id), tokenizer, masking, seed=seed)
     # An encoder attends in both directions: without this mask it would also use other documents of the row.
     document_mask = True if data.document_mask is None else data.document_mask
-    rows = PackedRows(store, data.length, frame=frame, document_mask=document_mask, pad_id=pad_id)
-    return MaskedRows(rows, tokenizer, masking, seed=seed, document_mask=document_mask)
+    begins, cut = (passages(store, data.joined, seed), f"passages {data.joined}") if data.passages else (None, "")
+    rows = PackedRows(store, data.length, frame=frame, document_mask=document_mask, pad_id=pad_id, begins=begins)
+    return MaskedRows(rows, tokenizer, masking, seed=seed, document_mask=document_mask, cut=cut)

@@ -123,10 +123,10 @@ class LanguageModel(CorpusTask):
 
     @classmethod
     def check_data(cls, data: DataSection) -> None:
-        if isinstance(data, CorpusSection) and not data.pack:
+        if isinstance(data, CorpusSection) and (data.passages or not data.pack):
             raise ConfigError(
                 "the rows of a language model are packed",
-                got="data.pack = false",
+                got="data.passages = true" if data.passages else "data.pack = false",
                 do="leave it out; with data.document_mask = true the documents of a row do not attend to each other",
             )
 
