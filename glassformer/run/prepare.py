@@ -38,6 +38,8 @@ from glassformer.training.run import check
 from glassformer.training.settings import EpochsByData
 from glassformer.training.tune import check_without_start, fixes_embedding, rate_by_weights
 
+# A start of fewer parameters is tuned for more epochs than BERT is.
+_SMALL = 2_000_000
 # The files whose lines are paired with those of other files, where a task reads such.
 _TARGETS = {"files": "target_files", "validation_files": "validation_target_files"}
 
@@ -139,7 +141,7 @@ def _start(asked: Recipe, kind: type[Task], progress: Progress) -> Start:
         else:
             check_length(teacher.config, length)
             check_pair(teacher, model, asked.distil, pairs=kind.reads_pairs(asked.data))
-    return Start(_with_rate(recipe, model, progress), model, teacher)
+    return Start(_suited(recipe, model, progress), model, teacher)
 
 
 def _opened(path: str, section: ModelSection, length: int) -> Artefact:
@@ -154,13 +156,19 @@ def _opened(path: str, section: ModelSection, length: int) -> Artefact:
     return model
 
 
-def _with_rate(recipe: Recipe, model: Artefact | None, progress: Progress) -> Recipe:
-    """The recipe with the learning rate for the weights of a model to start from, where none is set."""
-    if model is None or recipe.train.learning_rate is not None:
+def _suited(recipe: Recipe, model: Artefact | None, progress: Progress) -> Recipe:
+    """The recipe with the epochs and, where none is set, the learning rate that suit a model to start from."""
+    if model is None:
         return recipe
-    rate = rate_by_weights(model.module)
-    progress.note(f"learning rate {rate:g}: from the size of the start model's weights; change it with --learning-rate")
-    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"learning_rate": rate})})
+    train, rule = recipe.train, recipe.train.epochs_by_data
+    if rule is not None and sum(each.numel() for each in model.module.parameters()) < _SMALL:
+        rule = rule.model_copy(update={"least": max(rule.least, rule.small)})
+    rate = train.learning_rate
+    if rate is None:
+        rate = rate_by_weights(model.module)
+        note = f"learning rate {rate:g}: from the size of the start model's weights; change it with --learning-rate"
+        progress.note(note)
+    return recipe.model_copy(update={"train": train.model_copy(update={"learning_rate": rate, "epochs_by_data": rule})})
 
 
 def _vocabulary(start: Start, kind: type[Task], size: int, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:

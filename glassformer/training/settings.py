@@ -24,6 +24,8 @@ class EpochsByData(Settings):
 
     least: int = Field(default=3, ge=1)
     """The fewest epochs."""
+    small: int = Field(default=1, ge=1)
+    """The fewest epochs with a start of fewer than two million parameters, where this is more."""
     steps: int = Field(default=150, ge=1)
     """The steps that a fine-tuning should have."""
     most: int = Field(default=20, ge=1, le=10_000)

@@ -8,7 +8,9 @@ import pytest
 import torch
 
 import glassformer as gf
-from glassformer.saved.recipe import read_saved_recipe
+from glassformer.run.prepare import prepare_run
+from glassformer.saved.recipe import read_saved_recipe, resolve
+from glassformer.training.progress import NoProgress
 from glassformer.training.settings import EpochsByData
 from tests.cli.conftest import Run
 from tests.run.heads import TEXTS, model_for
@@ -40,6 +42,20 @@ def test_few_records_are_gone_through_more_often_unless_the_user_says_how_often(
     assert "--epochs" not in few.err
     rule = run("plan", *asked, "--set", "train.epochs_by_data.steps=40", "--json")
     assert 40 <= rule.records[0]["steps"] < 40 + found["steps"] / 20 + 1
+
+
+@pytest.mark.parametrize(
+    ("task", "start", "fewest"), [("regress", "start", 10), ("regress", "sentences", 3), ("classify", "start", 3)]
+)
+def test_numbers_are_learned_from_a_small_start_in_more_epochs(
+    asked: list[str], tmp_path: Path, task: str, start: str, fewest: int
+) -> None:
+    changes = {"data.files": [asked[1]], "model.start": str(tmp_path / start) if start == "start" else start}
+    recipe = resolve(task, {**changes, "data.length": 24, "train.threads": 1})
+    made = prepare_run(recipe, tmp_path / "run", NoProgress()).recipe.train.epochs_by_data
+    assert made is not None
+    assert made.least == fewest
+    assert recipe.train.epochs_by_data == made.model_copy(update={"least": 3})
 
 
 def test_a_run_does_the_steps_that_were_reported_and_keeps_the_rule(run: Run, asked: list[str], tmp_path: Path) -> None:
