@@ -47,11 +47,12 @@ class SentenceHeadConfig(Settings):
     """From one vector for the sentence to `labels` scores; without labels the vector itself is the output. `pooling`:
     `first` takes the state of the first token, `mean` the mean of the states, `max` the largest number of each channel;
     `pooler` and `mean_pooler` apply a dense layer, an activation and, where there is one, a norm to the first or the
-    mean (BERT: tanh, no norm).
+    mean (BERT: tanh, no norm). `pair` compares the texts of a pair: their means, the absolute difference and the
+    product of these (Conneau et al. 2017).
     """
 
     labels: int = Field(default=2, ge=0)
-    pooling: Literal["first", "pooler", "mean", "mean_pooler", "max"] = "pooler"
+    pooling: Literal["first", "pooler", "mean", "mean_pooler", "max", "pair"] = "pooler"
     activation: Activation = "tanh"
     pooler_bias: bool = True
     norm: NormConfig | None = None
@@ -66,6 +67,11 @@ class SentenceHeadConfig(Settings):
     @property
     def has_pooler(self) -> bool:
         return self.pooling in ("pooler", "mean_pooler")
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors of the states' width enter the last layer, one after the other."""
+        return 4 if self.pooling == "pair" else 1
 
     @model_validator(mode="after")
     def _belongs_to_the_pooler(self) -> Self:

@@ -61,20 +61,21 @@ class VocabularyHead(nn.Module):
 class SentenceHead(nn.Module):
     """From one vector for the sentence to label scores, through a pooler or directly. The vector is the state of the
     first token that is not padding, or of all such tokens the mean of the states, or the largest number of each
-    channel.
+    channel. For a pair of texts u and v there are four: their means, |u − v| and u · v (Conneau et al. 2017, §3.1).
     """
 
     def __init__(self, config: SentenceHeadConfig, width: int) -> None:
         super().__init__()
-        self.vector = VECTORS[config.pooling]
+        self.vector = VECTORS.get(config.pooling)
         self.reads_first_alone = self.vector is first_real
         self.vector_name = {"pooler": "first", "mean_pooler": "mean"}.get(config.pooling, config.pooling)
         self.pooler = nn.Linear(width, width, bias=config.pooler_bias) if config.has_pooler else None
         self.activation = ACTIVATIONS[config.activation]
         self.norm = build_norm(config.norm, width)
         self.dropout = Dropout(config.dropout)
-        self.output = nn.Linear(width, config.labels) if config.labels else None
+        self.output = nn.Linear(config.vectors * width, config.labels) if config.labels else None
         self.taps = (
+            *(TEXTS if self.vector is None else ()),
             self.vector_name,
             *(("pooled",) if config.has_pooler else ()),
             *(("logits",) if config.labels else ()),
@@ -82,11 +83,25 @@ class SentenceHead(nn.Module):
         )
         self.several = config.several
 
-    def forward(self, states: Tensor, real: Tensor | None, dropout_key: DropoutKey | None) -> Tensor:
-        """States [B, S, W] to label scores [B, L], or to the pooled vector [B, W] without labels."""
+    def pooled(self, states: Tensor, real: Tensor | None, segments: Tensor | None) -> Tensor:
+        """States [B, S, W] to what enters the last layer: [B, W], or [B, 4·W] of pairs, whose texts are the segments 0
+        and 1.
+        """
+        if self.vector is None:
+            of_texts = zip(TEXTS, texts_of(states.shape[:2], real, segments, states.device), strict=True)
+            first, second = (tap(self, name, mean_of_real(states, each)) for name, each in of_texts)  # [B, W]
+            vectors = (first, second, (first - second).abs(), first * second)
+            return tap(self, self.vector_name, torch.cat(vectors, dim=1))  # [B, 4·W]
         pooled = tap(self, self.vector_name, self.vector(states, real))  # [B, W]
         if self.pooler is not None:
             pooled = self.norm(tap(self, "pooled", self.activation(self.pooler(pooled))))
+        return pooled
+
+    def forward(
+        self, states: Tensor, real: Tensor | None, dropout_key: DropoutKey | None, segments: Tensor | None = None
+    ) -> Tensor:
+        """States [B, S, W] to label scores [B, L], or to the pooled vector [B, W] without labels."""
+        pooled = self.pooled(states, real, segments)  # [B, W], or [B, 4·W]
         if self.output is None:
             return pooled
         logits = tap(self, "logits", self.output(self.dropout(pooled, dropout_key)))  # [B, L]
@@ -163,6 +178,14 @@ def mean_of_real(states: Tensor, real: Tensor | None) -> Tensor:
     return (states * weights[..., None]).sum(dim=1) / weights.sum(dim=1, keepdim=True).clamp(min=1)  # [B, W]
 
 
+def texts_of(
+    shape: tuple[int, ...], real: Tensor | None, segments: Tensor | None, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Which tokens are of the first text of each pair, and which of the second: segments 0 and 1, no padding. [B, S]"""
+    second = torch.zeros(shape, dtype=torch.bool, device=device) if segments is None else segments == 1  # [B, S]
+    return (~second, second) if real is None else (~second & real, second & real)  # [B, S]
+
+
 def max_of_real(states: Tensor, real: Tensor | None) -> Tensor:
     """The largest number of each channel in a sentence's states, without padding: [B, S, W] and [B, S] to [B, W]."""
     if real is not None:
@@ -170,6 +193,7 @@ def max_of_real(states: Tensor, real: Tensor | None) -> Tensor:
     return states.amax(dim=1)  # [B, W]
 
 
+TEXTS = ("first_text", "second_text")
 VECTORS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
     "first": first_real,
     "pooler": first_real,

@@ -112,7 +112,8 @@ class Transformer(nn.Module):
             logits = self.head(chosen, self.word_table)
         answer = None
         if self.sentence_head is not None and (heads is None or "sentence_head" in heads):
-            answer = self.sentence_head(states, answering.real if asked is None else None, dropout_key)  # [B, L]
+            real = answering.real if asked is None else None
+            answer = self.sentence_head(states, real, dropout_key, answering.segments)  # [B, L]
         tags = None
         if self.token_head is not None and (heads is None or "token_head" in heads):
             labelled = answering.real if answering.labelled is None else answering.labelled

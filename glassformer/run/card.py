@@ -55,6 +55,7 @@ _POOLING = {
     "pooler": "the state of the first token, through a dense layer and its activation (`pooler`)",
     "mean": "the mean of the tokens' states (`mean`)",
     "mean_pooler": "the mean of the tokens' states, through a dense layer and its activation (`mean_pooler`)",
+    "pair": "the means of both texts' states, their absolute difference and their product (`pair`)",
     "max": "the largest number of each channel of the tokens' states (`max`)",
 }
 _CARD = """\

@@ -101,7 +101,8 @@ def read_states(
     found: list[list[Tensor]] = [[] for _ in heads]
     labels: dict[str, list[Tensor]] = {}
     weights: list[Tensor] = []
-    most = min(rows, _NUMBERS // max(len(heads) * start.config.output_stack.width, _outputs(feed.task, start)))
+    entering = sum(head.output.in_features for head in heads)
+    most = min(rows, _NUMBERS // max(entering, _outputs(feed.task, start)))
     with evaluating(start), machine.context():
         for batch in map(feed.batch, range(math.ceil(feed.steps_per_epoch))):
             states = start(batch.inputs, heads=()).states  # [B, S, F]
@@ -111,7 +112,8 @@ def read_states(
             if of_tokens:
                 counted = counted[:, None] & (next(iter(batch.labels.values())) != IGNORED)  # [B, S]
             for head, its in zip(heads, found, strict=True):
-                its.append((states if of_tokens else _pooled(head, states, batch))[counted].float())  # [r, F]
+                of = states if of_tokens else head.pooled(states, batch.inputs.real, batch.inputs.segments)
+                its.append(of[counted].float())  # [r, F]
             for name, of in batch.labels.items():
                 labels.setdefault(name, []).append(of[counted])
             weights.append(torch.ones(0) if of_tokens else batch.weights[counted])
@@ -123,12 +125,6 @@ def read_states(
         joined = {name: of[None] for name, of in joined.items()}  # [1, R]
     batch = replace(batch, labels=joined, weights=torch.ones(1) if of_tokens else torch.cat(weights))
     return Read([torch.cat(its) for its in found], batch, of_tokens, groups)
-
-
-def _pooled(head: SentenceHead, states: Tensor, batch: Batch) -> Tensor:
-    """What enters the last layer: [B, S, W] to [B, W]."""
-    pooled = head.vector(states, batch.inputs.real)  # [B, W]
-    return pooled if head.pooler is None else head.norm(head.activation(head.pooler(pooled)))
 
 
 def solutions(

@@ -35,6 +35,7 @@ from glassformer.saved.recipe import Recipe
 from glassformer.scoring.score import Scores
 from glassformer.scoring.verdict import FROZEN
 from glassformer.tasks.feed import TaskFeed
+from glassformer.tasks.records import sources_of
 from glassformer.tasks.task import Source, Task
 from glassformer.training.budget import FEW
 from glassformer.training.settings import TrainSection
@@ -156,17 +157,19 @@ def probe(
     began, tasks = time.monotonic(), task.probes(start)
     if not tasks:
         return None
-    print_of, start = fingerprint(start), widened(start, task.model(start.config))
+    widest = tasks[-1]  # that of pairs, where there is one, whose rows number their texts
+    print_of, start = fingerprint(start), widened(start, widest.model(start.config))
     heads = [head_of(each, start) for each in tasks]
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
     log(f"linear probe: reading training records for at most {most:.0f} s")
     machine = choose_machine(train.device, train.precision, train.threads)
+    sources = sources_of(widest, sources)
     source, held_out = task.names(sources["train"]), sources.get("validation")
     crossed = held_out is None or len(held_out) < FEW
     each_seconds = _FITTING * most / ((5 if crossed else 1) * (len(tasks) + len(STRENGTHS)) + 1)
 
     def read(of: Source, rows: int, seconds: float) -> Read:
-        return read_states(start, heads, TaskFeed(task, of), machine, rows, seconds)
+        return read_states(start, heads, TaskFeed(widest, of), machine, rows, seconds)
 
     def parted(learned: Read, rows: int, seconds: float) -> list[tuple[Read, Read]]:
         if held_out is None or crossed:

@@ -28,7 +28,7 @@ from glassformer.scoring.score import Scores
 from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating, predict
 from glassformer.tasks.rows import Row, Shape, collate, count_of
 from glassformer.tasks.tables import Record, TableTask
-from glassformer.tasks.task import Preparation, Source, drawn_examples
+from glassformer.tasks.task import Preparation, Source, Task, drawn_examples
 
 if TYPE_CHECKING:
     from glassformer.models.inputs import Batch
@@ -197,6 +197,16 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
         values = baseline.guess([lesson for _, lesson in labelled])
         pairs = ((example, self.guessed(example, each)) for (example, _), each in zip(labelled, values, strict=True))
         return scores.with_baseline(TFIDF, self.scores_of_stream(pairs))
+
+
+def sources_of(task: Task, sources: Mapping[Split, Source]) -> dict[Split, Source]:
+    """The same examples of records as those of a task with other settings."""
+    found: dict[Split, Source] = {}
+    for split, source in sources.items():
+        assert isinstance(source, RecordSource)
+        assert isinstance(task, RecordTask)
+        found[split] = source.of(task)
+    return found
 
 
 def _measured(source: RecordSource[Example], limit: int | None) -> Sequence[Example]:

@@ -283,15 +283,23 @@ _POOLED: dict[str, Step] = {
 
 
 def _sentence(take: Weights, config: SentenceHeadConfig, width: int) -> Callable[[Reals, Row], Reals]:
-    pooled = _POOLED[{"pooler": "first", "mean_pooler": "mean"}.get(config.pooling, config.pooling)]
+    pooled = _POOLED.get({"pooler": "first", "mean_pooler": "mean"}.get(config.pooling, config.pooling))
     dense: Step = lambda x: x  # noqa: E731 - a step like the others
     if config.has_pooler:
         linear = _dense(take, "sentence_head.pooler", width, width, bias=config.pooler_bias)
         norm, activation = _norm(take, "sentence_head.norm", config.norm, width), _activation(config.activation)
         dense = lambda x: norm(activation(linear(x)))  # noqa: E731
     _need(config.labels > 0, "a head without labels")
-    output = _dense(take, "sentence_head.output", width, config.labels, bias=True)
+    output = _dense(take, "sentence_head.output", config.vectors * width, config.labels, bias=True)
+    if pooled is None:
+        return lambda states, row: output(_pair(states, np.array(row.segments or [0] * len(states))))
     return lambda states, row: output(dense(pooled(states)))
+
+
+def _pair(states: Reals, segments: npt.NDArray[np.integer]) -> Reals:
+    """The means of the states of both texts, their absolute difference and their product: [S, W] to [4·W]."""
+    first, second = (states[segments == each].sum(axis=0) / max((segments == each).sum(), 1) for each in (0, 1))  # [W]
+    return np.concatenate([first, second, abs(first - second), first * second]).astype(np.float32)  # [4·W]
 
 
 def _tokens(take: Weights, config: TokenHeadConfig, width: int) -> Callable[[Reals, Row], Reals]:

@@ -13,11 +13,12 @@ from glassformer.config import (
 )
 from glassformer.look.formulas.named import Operand
 from glassformer.look.formulas.rules import softmax_and_norms as rules
-from glassformer.look.formulas.rules.activations import Activation
+from glassformer.look.formulas.rules.activations import Activation, Compared
 from glassformer.look.formulas.rules.chains import BestPath, ChainBest, ChainBestEnd, ChainEnd, ChainSum, Difference
 from glassformer.look.formulas.rules.evaluator import Formula, Rule
 from glassformer.look.formulas.rules.masks import FillSet
 from glassformer.look.formulas.rules.sums import ActivatedLinear, DotProduct, Linear
+from glassformer.models.heads import TEXTS
 
 STREAM = "sentence token channel"
 
@@ -102,8 +103,15 @@ class Writer:
         self.add("choice.probabilities", axes, rules.Softmax(scores, "candidate"))
 
     def vector(self, config: SentenceHeadConfig, states: Operand) -> str:
+        rule: Rule
+        if config.pooling == "pair":
+            for text in TEXTS:
+                rule = DotProduct(Operand(f"{self.side}.{text}", "sentence token"), states, over="token")
+                self.add(f"sentence_head.{text}", "sentence channel", rule)
+            first, second = (Operand(f"sentence_head.{text}", "sentence channel") for text in TEXTS)
+            return self.add("sentence_head.pair", "sentence channel", Compared(first, second))
         if config.pooling == "max":
-            rule: Rule = rules.Largest(states, over="token", real=self.fact("real", "sentence token"))
+            rule = rules.Largest(states, over="token", real=self.fact("real", "sentence token"))
             return self.add("sentence_head.max", "sentence channel", rule)
         vector = "mean" if config.pooling in ("mean", "mean_pooler") else "first"
         rule = DotProduct(Operand(f"{self.side}.{vector}", "sentence token"), states, over="token")

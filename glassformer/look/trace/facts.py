@@ -5,18 +5,20 @@ B sentences · S tokens · N positions where the vocabulary is scored
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, ShapeError
 from glassformer.config import ModelConfig, StackConfig
+from glassformer.models.heads import TEXTS, texts_of
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 
 GIVEN = ("ids", "vectors", "real", "masked_words", "documents", "may_look", "labelled")
 
-PER_TOKEN = ("ids", "real", "masked_words", "documents", "positions", "segments", "labelled", "first", "mean")
+PER_TOKEN = ("ids", "real", "masked_words", "documents", "positions", "segments", "labelled", "first", "mean", *TEXTS)
 FACT_AXES = dict.fromkeys(PER_TOKEN, "sentence token") | {
     "vectors": "sentence token channel",
     "may_look": "sentence query key",
@@ -33,7 +35,12 @@ def facts(config: ModelConfig, inputs: Inputs, decoder_inputs: Inputs | None) ->
         found |= side_facts("decoder_inputs", decoder_inputs, config.decoder)
         if config.encoder is not None:
             side, answering = "decoder_inputs", decoder_inputs
-    if config.sentence_head is not None and config.sentence_head.pooling != "max":
+    if config.sentence_head is not None and config.sentence_head.pooling == "pair":
+        for name, each in zip(
+            TEXTS, texts_of(answering.shape, answering.real, answering.segments, answering.device), strict=True
+        ):
+            found[f"{side}.{name}"] = each_real(replace(answering, real=each))
+    elif config.sentence_head is not None and config.sentence_head.pooling != "max":
         averages = config.sentence_head.pooling in ("mean", "mean_pooler")
         found[f"{side}.{'mean' if averages else 'first'}"] = (each_real if averages else first_real)(answering)
     tags = config.token_head

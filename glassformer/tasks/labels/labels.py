@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.config import ModelConfig
 from glassformer.scoring.score import Reals, widened
@@ -196,9 +196,17 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
     def __init__(
         self, section: Any, tokenizer: Tokenizer, *, length: int | None, segments: bool, pairs: bool | None = None
     ) -> None:
-        self.section, self.tokenizer, self.length, self.segments = section, tokenizer, length, segments
+        self.section, self.tokenizer, self.length, self._segments = section, tokenizer, length, segments
         self.pairs = pairs  # whether it was trained on pairs, None where that is not known
+        if section.pooling == "pair" and pairs is False:
+            wanted, do = "the pooling pair compares two texts", "name the column of the second one: --pair-column"
+            raise ConfigError(wanted, got="single texts", do=do)
         self.read_ahead = min(self.read_ahead, max(_NUMBERS // self.outputs, 1))
+
+    @property
+    def segments(self) -> bool:
+        """Whether rows number the texts of a pair."""
+        return self._segments or self.section.pooling == "pair"
 
     @property
     def outputs(self) -> int:
@@ -221,8 +229,11 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
             yield Row(ids=ids, segments=segments if self.segments else None, labels=labels, weight=weight / len(cut))
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        from glassformer.models.families.heads import sentence_head_of  # not at the top: answers need no torch
+        # not at the top: answers need no torch
+        from glassformer.models.families.heads import sentence_head_of, with_segments
 
+        if self.section.pooling == "pair":
+            body = with_segments(body, 2)
         head = sentence_head_of(
             body,
             labels=self.outputs,
@@ -233,7 +244,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         return body.model_copy(update={"sentence_head": head, "head": None})
 
     def probes(self, start: Transformer) -> Sequence[Self]:
-        return pooled_probes(self, start)
+        return pooled_probes(self, start, *(("pair",) if self.pairs else ()))
 
     def logits(self, model: Transformer, batch: Batch) -> Tensor:
         """The outputs of the sentence head, of at least float32. [B, L]"""
@@ -247,13 +258,14 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
         return answers.astype(np.float64)  # [L]
 
 
-def pooled_probes(task: AnyTask, start: Transformer) -> list[AnyTask]:
-    """A task with each pooling that needs no untrained layer, or with the one that its settings name."""
+def pooled_probes(task: AnyTask, start: Transformer, *more: str) -> list[AnyTask]:
+    """A task with each pooling that needs no untrained layer, and `more`; or with the one that its settings name."""
     from glassformer.models.heads import VECTORS
 
     named, own = task.section.chosen.get("pooling"), start.config.sentence_head
     trained = [own.pooling] if own is not None and own.has_pooler else []
-    allowed = ["first", "mean", *trained] if named is None else [named] if named in (*trained, *VECTORS) else []
+    known = (*trained, *VECTORS, *more)
+    allowed = ["first", "mean", *trained, *more] if named is None else [named] if named in known else []
     return [task.with_settings(pooling=each) for each in allowed if each in trained or not each.endswith("pooler")]
 
 

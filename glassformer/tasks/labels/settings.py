@@ -19,12 +19,13 @@ class TextPairData(RecordSection):
 
 class TextPairSection(TaskSection):
     """`pooling` makes one vector of a text's states: that of the first token, this through the family's dense layer
-    (`pooler`), their mean, this through that layer (`mean_pooler`), or the largest number of each channel. By default
-    the linear probe chooses it; without a model to start from it is `pooler`.
+    (`pooler`), their mean, this through that layer (`mean_pooler`), or the largest number of each channel; of a `pair`
+    the means of both texts, the absolute difference and the product of these. By default the linear probe chooses it;
+    without a model to start from it is `pooler`.
     """
 
     probed: ClassVar[tuple[str, ...]] = ("pooling",)
-    pooling: Literal["first", "pooler", "mean", "mean_pooler", "max"] | None = None
+    pooling: Literal["first", "pooler", "mean", "mean_pooler", "max", "pair"] | None = None
     """How the states of a text become one vector; by default the linear probe chooses."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""

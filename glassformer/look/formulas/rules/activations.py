@@ -1,4 +1,4 @@
-"""Rules of one number: activations and gates."""
+"""Rules of one number: activations, gates, and what compares two texts."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from glassformer.look.formulas.explanation import Explanation, Limits, number
 from glassformer.look.formulas.named import Cell, Operand
-from glassformer.look.formulas.rules.evaluator import Evaluator, Rule, Term, Working
+from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working, total
 from glassformer.look.formulas.rules.notation import Expression, Title, function, read, row, sign
 
 
@@ -100,3 +100,34 @@ class Gate(Rule):
         return row(function(self.kind, read(self.gate), "{} of {}"), sign("·", ", times "), read(self.x))
 
     arithmetic = Activation.arithmetic
+
+
+@dataclass(frozen=True)
+class Compared(Rule):
+    """Two vectors, their absolute difference and their product, one after the other: four times as many channels."""
+
+    first: Operand
+    second: Operand
+
+    def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
+        first, second = tensors.aligned(self.first), tensors.aligned(self.second)
+        product = first * second
+        found = torch.cat([first, second, (first - second).abs(), product], dim=-1)
+        return found, torch.cat([first.abs(), second.abs(), first.abs() + second.abs(), product.abs()], dim=-1)
+
+    def at(self, tensors: Evaluator, cell: Cell) -> Working:
+        part, channel = divmod(cell["channel"], tensors.size(self.first, "channel"))
+        both = [tensors.factor(each, {**cell, "channel": channel}) for each in (self.first, self.second)]
+        if part < 2:
+            return total([Term(("first text", "second text")[part], (both[part],), both[part].value)])
+        if part == 3:
+            return total([Term("product", tuple(both), both[0].value * both[1].value)])
+        less, more = sorted(both, key=lambda each: each.value)
+        return total(
+            [Term("larger", (more,), more.value), Term("smaller", (Factor(None, (), -1.0), less), -less.value)]
+        )
+
+    def expression(self) -> Expression:
+        first, second = read(self.first), read(self.second)
+        difference = row(sign("|"), first, sign("−"), second, sign("|"), words=f"|{first.words} − {second.words}|")
+        return row(first, sign(";"), second, sign(";"), difference, sign(";"), first, sign("·"), second)

@@ -151,6 +151,7 @@ class Classify(TextPairTask[Labelled, Any]):
             preparation.tokenizer,
             length=data.length,
             segments=two_segments(preparation.body),
+            pairs=data.pair is not None,
             frequencies=frequencies,
             records=int(preparation.facts.get("labelled_records") or count),
             separator=data.separator,

@@ -199,7 +199,10 @@ class Regress(TextPairTask[Rated, Number]):
                 f"standard deviation {deviation:.4g}"
             )
         segments = two_segments(preparation.body)
-        return cls(section, preparation.tokenizer, length=preparation.data.length, segments=segments)
+        data = preparation.data
+        assert isinstance(data, TextPairData)
+        pairs = data.pair is not None
+        return cls(section, preparation.tokenizer, length=data.length, segments=segments, pairs=pairs)
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         return {"number": squared_error(output.sentence_logits, batch.labels["number"], batch.weights)}
