@@ -157,16 +157,10 @@ def _opened(path: str, section: ModelSection, length: int) -> Artefact:
 
 
 def _suited(recipe: Recipe, model: Artefact | None, progress: Progress) -> Recipe:
-    """The recipe with the optimizer, the epochs and, where none is set, the learning rate that suit a start model."""
-    train, rule = recipe.train, recipe.train.epochs_by_data
-    if train.optimizer == "auto":
-        train = train.model_copy(update={"optimizer": "muon" if _learned_with_muon(model, recipe) else "adamw"})
-        if train.optimizer == "muon":
-            progress.note(
-                "optimizer muon, as in the start model's own training; change it with --set train.optimizer=adamw"
-            )
+    """The recipe with the epochs and, where none is set, the learning rate that suit a model to start from."""
     if model is None:
-        return recipe.model_copy(update={"train": train})
+        return recipe
+    train, rule = recipe.train, recipe.train.epochs_by_data
     if rule is not None and sum(each.numel() for each in model.module.parameters()) < _SMALL:
         rule = rule.model_copy(update={"least": max(rule.least, rule.small)})
     rate = train.learning_rate
@@ -175,18 +169,6 @@ def _suited(recipe: Recipe, model: Artefact | None, progress: Progress) -> Recip
         note = f"learning rate {rate:g}: from the size of the start model's weights; change it with --learning-rate"
         progress.note(note)
     return recipe.model_copy(update={"train": train.model_copy(update={"learning_rate": rate, "epochs_by_data": rule})})
-
-
-def _learned_with_muon(model: Artefact | None, recipe: Recipe) -> bool:
-    """Whether the start model did, and matrices that Muon is for are tuned; of no start, and of one without a recipe
-    that can be read, False.
-    """
-    if model is None or recipe.tune.freeze or recipe.tune.adapters is not None:
-        return False
-    try:
-        return model.recipe is not None and model.recipe.train.optimizer == "muon"
-    except ConfigError:
-        return False
 
 
 def _vocabulary(start: Start, kind: type[Task], size: int, earlier: Tokenizer | None, progress: Progress) -> Vocabulary:

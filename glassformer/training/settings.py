@@ -78,10 +78,8 @@ class TrainSection(Settings):
     """Tokens of a step, padding included; then `batch` is not used."""
     accumulate: int = Field(default=1, ge=1)
     """Parts into which a step is cut, to save memory. The gradient is that of the whole step."""
-    optimizer: Literal["adamw", "bert-adam", "muon", "auto"] = "adamw"
-    """AdamW; AdamW as BERT's authors wrote it, without bias correction; Muon for matrices; or auto: Muon with a start
-    model that learned with Muon, else AdamW.
-    """
+    optimizer: Literal["adamw", "bert-adam", "muon"] = "adamw"
+    """AdamW; AdamW as BERT's authors wrote it, without bias correction; or Muon for matrices."""
     learning_rate: float | None = Field(default=None, gt=0)
     """The highest learning rate of AdamW."""
     matrix_learning_rate: float = Field(default=0.02, gt=0)

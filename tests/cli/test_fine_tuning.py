@@ -58,38 +58,6 @@ def test_numbers_are_learned_from_a_small_start_in_more_epochs(
     assert recipe.train.epochs_by_data == made.model_copy(update={"least": 3})
 
 
-@pytest.mark.parametrize(
-    ("start", "changes", "optimizer"),
-    [
-        ("muon", {}, "muon"),
-        ("muon", {"tune.adapters.rank": 2}, "adamw"),
-        ("muon", {"train.optimizer": "adamw"}, "adamw"),
-        ("muon", {"task.name": "regress"}, "adamw"),
-        ("adamw", {}, "adamw"),
-        ("damaged", {}, "adamw"),
-        ("unknown", {}, "adamw"),
-        ("none", {"data.text": "text"}, "adamw"),
-    ],
-)
-def test_labels_are_learned_with_muon_where_the_start_learned_with_it(
-    asked: list[str], tmp_path: Path, start: str, changes: dict[str, object], optimizer: str
-) -> None:
-    folder = tmp_path / "start"
-    if start not in ("unknown", "none"):
-        model = gf.load(folder)
-        learned = {"data.files": ["a.txt"], "train.optimizer": "adamw" if start == "adamw" else "muon"}
-        model.recipe = resolve("masked-lm-mini", learned)
-        model.save(folder)
-    if start == "damaged":
-        (folder / "recipe.toml").write_text((folder / "recipe.toml").read_text().replace("muon", "moon"))
-    task = changes.pop("task.name", "classify")
-    given = {"data.files": [asked[1]], "data.length": 24, "train.threads": 1, **changes}
-    recipe = resolve(str(task), given if start == "none" else {**given, "model.start": str(folder)})
-    found = prepare_run(recipe, tmp_path / "run", NoProgress()).recipe.train
-    assert found.optimizer == optimizer
-    assert task == "regress" or found.matrix_learning_rate == 0.005  # a quarter of that of pre-training
-
-
 def test_a_run_does_the_steps_that_were_reported_and_keeps_the_rule(run: Run, asked: list[str], tmp_path: Path) -> None:
     out = tmp_path / "run"
     rule = ("--set", "train.epochs_by_data={least = 1, steps = 9, most = 5}")

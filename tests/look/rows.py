@@ -109,6 +109,7 @@ MORE = (
     Row("bert, window", "bert", change=with_window(1)),
     Row("bert, straight sentence head", "bert", change=with_straight_sentence_head),
     Row("bert, largest of the states", "bert", change=with_labels(labels=3, pooling="max")),
+    Row("bert, a pair", "bert", change=with_labels(labels=3, pooling="pair")),
     Row("bert, several labels", "bert", change=with_labels(labels=3, several=True)),
     Row("bert, a number", "bert", change=with_labels(labels=1, pooling="mean")),
     Row("bert, tags", "bert", change=with_tags()),

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
-from glassformer.look.formulas.rules.activations import Activation
+from glassformer.look.formulas.rules.activations import Activation, Compared
 from glassformer.look.formulas.rules.softmax_and_norms import Largest, LayerNorm, RMSNorm
 from glassformer.look.formulas.rules.sums import ActivatedLinear, Add, DotProduct, Linear
 from glassformer.look.summaries.attributions import HEADS, goal_of
@@ -54,7 +54,8 @@ def contributions(trace: Tensors, goal: str | None = None) -> Contributions:
 
     The stream is a sum, and a head reads it through norms and linear layers. With the deviation of each norm, and the
     ratio of output to input of each activation of the head, held at their values in this run, a logit is a sum over the
-    embedding and over what each sublayer added. What a sublayer did by way of later blocks counts as theirs. `goal` is
+    embedding and over what each sublayer added. Where a head compares two texts, the sign of their difference is held,
+    and each text has half of their product. What a sublayer did by way of later blocks counts as theirs. `goal` is
     a cell in words, a logit of a head; by default the largest of the first place. Raises ConfigError for another number
     or a run without weights, and UnknownNameError.
     """
@@ -132,6 +133,8 @@ class _Walk:
             self.back(rule.right.name, self.read(rule.left.name)[:, None] * weight)
         elif isinstance(rule, Largest) and rule.over == "token":
             self.largest(rule, name, weight)
+        elif isinstance(rule, Compared):
+            self.compared(rule, weight)
         else:
             self.leaf(name, weight, formula.tokens)
 
@@ -174,6 +177,16 @@ class _Walk:
         there = (x == found) & (real[:, None] != 0)
         first = there.double().argmax(0)  # [C]
         self.back(rule.x.name, torch.zeros_like(x).scatter(0, first[None], weight[None]))
+
+    def compared(self, rule: Compared, weight: Tensor) -> None:
+        """Both texts are means of the same states."""
+        first, second = self.read(rule.first.name), self.read(rule.second.name)  # [C]
+        one, two, apart, product = weight.chunk(4)
+        apart = apart * (first - second).sign()
+        weights = one + apart + product * second / 2, two - apart + product * first / 2
+        means = [self.trace.statement.formulas[each.name].rule for each in (rule.first, rule.second)]
+        whole = [self.read(mean.operands["left"].name)[:, None] * of for mean, of in zip(means, weights, strict=True)]
+        self.back(means[0].operands["right"].name, whole[0] + whole[1])  # [S, C]
 
     def attention(self, name: str, weight: Tensor) -> None:
         """The output of an attention by heads and by the tokens whose values they took."""

@@ -70,6 +70,12 @@ def with_segments(body: ModelConfig, segments: int) -> ModelConfig:
     return body.model_copy(update={"encoder": body.encoder.model_copy(update={"embed": embed})})
 
 
+def with_sentence_head(body: ModelConfig, head: SentenceHeadConfig) -> ModelConfig:
+    """The body with this head alone; where it compares the texts of a pair, with the segments that tell them apart."""
+    body = with_segments(body, 2) if head.pooling == "pair" else body
+    return body.model_copy(update={"sentence_head": head, "head": None})
+
+
 def with_label_heads(
     body: ModelConfig,
     sentence_labels: int | None,

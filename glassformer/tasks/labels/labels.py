@@ -230,10 +230,8 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         # not at the top: answers need no torch
-        from glassformer.models.families.heads import sentence_head_of, with_segments
+        from glassformer.models.families.heads import sentence_head_of, with_sentence_head
 
-        if self.section.pooling == "pair":
-            body = with_segments(body, 2)
         head = sentence_head_of(
             body,
             labels=self.outputs,
@@ -241,7 +239,7 @@ class TextPairTask(RecordTask[AnyTexts, Prediction]):
             dropout=self.section.dropout,
             several=self.section.head_outputs.several,
         )
-        return body.model_copy(update={"sentence_head": head, "head": None})
+        return with_sentence_head(body, head)
 
     def probes(self, start: Transformer) -> Sequence[Self]:
         return pooled_probes(self, start, *(("pair",) if self.pairs else ()))

@@ -7,8 +7,9 @@ from glassformer.tasks.settings import HeadOutputs, TaskSection
 
 
 class ChooseSection(TaskSection):
-    """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score. By
-    default the linear probe chooses it; without a model to start from it is `pooler`.
+    """`pooling` makes one vector of the states of a text with a candidate, of which the head makes one score; `pair`
+    compares the two by their means, the absolute difference and the product of these. By default the linear probe
+    chooses it; without a model to start from it is `pooler`.
     """
 
     kept_by: ClassVar[str] = "accuracy"
@@ -19,7 +20,7 @@ class ChooseSection(TaskSection):
         code="print(logits[:, 0].argmax())",
     )
     name: Literal["choose"] = "choose"
-    pooling: Literal["first", "pooler", "mean"] | None = None
+    pooling: Literal["first", "pooler", "mean", "pair"] | None = None
     """How the states of a text with a candidate become one vector; by default the linear probe chooses."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""

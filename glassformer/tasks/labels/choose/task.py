@@ -82,9 +82,14 @@ class Choose(RecordTask[Question, Choice]):
         segments: bool,
         places: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        self.section, self.tokenizer, self.length, self.segments = section, tokenizer, length, segments
+        self.section, self.tokenizer, self.length, self._segments = section, tokenizer, length, segments
         # By the number of candidates, how often the right one has each place in the training records.
         self.places = {count: tuple(of) for count, of in (places or {}).items()}
+
+    @property
+    def segments(self) -> bool:
+        """Whether rows number the text and its candidate."""
+        return self._segments or self.section.pooling == "pair"
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -167,13 +172,13 @@ class Choose(RecordTask[Question, Choice]):
         return task
 
     def probes(self, start: Transformer) -> Sequence[Self]:
-        return pooled_probes(self, start)
+        return pooled_probes(self, start, "pair")
 
     def model(self, body: ModelConfig) -> ModelConfig:
-        from glassformer.models.families.heads import sentence_head_of
+        from glassformer.models.families.heads import sentence_head_of, with_sentence_head
 
         head = sentence_head_of(body, labels=1, pooling=self.section.pooling or "pooler", dropout=self.section.dropout)
-        return body.model_copy(update={"sentence_head": head, "head": None})
+        return with_sentence_head(body, head)
 
     @property
     def baseline_loss(self) -> float:

@@ -18,7 +18,7 @@ from glassformer.data.batches.batch import Integers
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.stores.split import Split
-from glassformer.models.families.heads import sentence_head_of
+from glassformer.models.families.heads import sentence_head_of, with_sentence_head
 from glassformer.models.inputs import Batch, Inputs, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared, cross_entropy
@@ -99,7 +99,7 @@ class SentenceOrder(PairsTask):
 
     def model(self, body: ModelConfig) -> ModelConfig:
         head = sentence_head_of(body, labels=2, pooling=self.section.pooling, dropout=self.section.dropout)
-        return body.model_copy(update={"sentence_head": head, "head": None})
+        return with_sentence_head(body, head)
 
     @property
     def baseline_loss(self) -> float:

@@ -46,4 +46,28 @@ const gate: Compute = (rule, tensors, cell) => {
   };
 };
 
-export const OF_ONE: Readonly<Record<string, Compute>> = { activation, gate };
+/** Two vectors, their absolute difference and their product, one after the other. */
+const compared: Compute = (rule, tensors, cell) => {
+  const width = tensors.size(rule.operand("first"), "channel");
+  const channel = cell["channel"] ?? 0;
+  const part = Math.floor(channel / width);
+  const here = { ...cell, channel: channel % width };
+  const first = tensors.factor(rule.operand("first"), here);
+  const second = tensors.factor(rule.operand("second"), here);
+  if (part === 3) {
+    const value = first.value * second.value;
+    return { terms: [{ what: "product", factors: [first, second], value }], result: value, quantities: {} };
+  }
+  const own = part === 0 ? first : second;
+  const taken = { what: part === 0 ? "first text" : "second text", factors: [own], value: own.value };
+  if (part < 2) return { terms: [taken], result: own.value, quantities: {} };
+  const [less, more] = first.value < second.value ? [first, second] : [second, first];
+  const minus = { name: null, index: [], value: -1 };
+  const terms = [
+    { what: "larger", factors: [more], value: more.value },
+    { what: "smaller", factors: [minus, less], value: -less.value },
+  ];
+  return { terms, result: more.value - less.value, quantities: {} };
+};
+
+export const OF_ONE: Readonly<Record<string, Compute>> = { activation, gate, compared };

@@ -20,9 +20,9 @@ export function wayOf(s: Scout): Way | null {
   return secondFrom(s) === null ? "one" : "pair";
 }
 
-/** What of the vectors a head for the whole text reads: the first, their mean, or the largest number of each channel. */
-export function poolingOf(s: Scout): "first" | "mean" | "max" {
-  return (["mean", "max"] as const).find((each) => s.has(`sentence_head.${each}`)) ?? "first";
+/** What of the vectors a head for the whole text reads: the first, the mean, the largest numbers, or both texts'. */
+export function poolingOf(s: Scout): "first" | "mean" | "max" | "pair" {
+  return (["mean", "max", "pair"] as const).find((each) => s.has(`sentence_head.${each}`)) ?? "first";
 }
 
 /** What a fact says of a token of the sentence in front; undefined where the run has no such fact. */

@@ -26,6 +26,7 @@ export const POOLED = {
   first: say`the first vector`,
   mean: say`the mean of all vectors`,
   max: say`the largest of each channel`,
+  pair: say`the means of both texts, their difference and their product`,
 };
 
 /** The labels of the text, the likeliest first, each with its probability; none where the model has none for a text. */

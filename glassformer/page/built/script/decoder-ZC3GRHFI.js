@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-CXZAFNHB.js";import"./chunk-TDYMLLA7.js";import"./chunk-3FXD7V57.js";import"./chunk-WOLSMF7C.js";import"./chunk-VEMS4SNB.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
