@@ -220,7 +220,8 @@ def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progre
         shares=vocabulary.shares, seed=recipe.train.seed, log=progress.note, stage=progress.reading,
         templates=None if start.model is None else start.model.templates,
     )  # fmt: skip
-    section = recipe.task.with_fixed_embedding() if fixes_embedding(recipe.tune) else recipe.task
+    section = recipe.task if start.model is not None else recipe.task.from_random(recipe.data)
+    section = section.with_fixed_embedding() if fixes_embedding(recipe.tune) else section
     task, sources = vocabulary.kind.prepared(section, preparation)
     return Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
 

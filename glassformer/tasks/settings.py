@@ -4,6 +4,7 @@ from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 from glassformer.base.settings import Settings
 from glassformer.config import SentenceHeadConfig, TokenHeadConfig
+from glassformer.data.settings import DataSection
 
 
 class CardWords(NamedTuple):
@@ -110,6 +111,10 @@ class TaskSection(Settings):
 
     def as_saved(self) -> Self:
         """The section of a run or a model: a setting that its version did not have is as it was then."""
+        return self
+
+    def from_random(self, data: DataSection) -> Self:
+        """The section of a run without a model to start from."""
         return self
 
     def with_fixed_embedding(self) -> Self:

@@ -127,7 +127,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "a table of the head": {"head": {"tied": False, "bias": False, "scaled": True, "transform": False, "norm": "none"}},
     **{
         pooling: {"sentence_head": {"labels": 3, "pooling": pooling, "dropout": 0.0}}
-        for pooling in ("first", "mean", "max", "pooler", "mean_pooler")
+        for pooling in ("first", "mean", "max", "pooler", "mean_pooler", "pair")
     },
     "labels of tokens": {"token_head": {"labels": 2, "transform": True, "activation": "relu", "norm": RMS}},
 }

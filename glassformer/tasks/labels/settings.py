@@ -1,10 +1,10 @@
 """What the settings of several tasks of labels share."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from glassformer.data.settings import RecordSection
+from glassformer.data.settings import DataSection, RecordSection
 from glassformer.tasks.settings import TaskSection
 
 
@@ -21,7 +21,7 @@ class TextPairSection(TaskSection):
     """`pooling` makes one vector of a text's states: that of the first token, this through the family's dense layer
     (`pooler`), their mean, this through that layer (`mean_pooler`), or the largest number of each channel; of a `pair`
     the means of both texts, the absolute difference and the product of these. By default the linear probe chooses it;
-    without a model to start from it is `pooler`.
+    without a model to start from it is `pair` for pairs, else `pooler`.
     """
 
     probed: ClassVar[tuple[str, ...]] = ("pooling",)
@@ -29,6 +29,13 @@ class TextPairSection(TaskSection):
     """How the states of a text become one vector; by default the linear probe chooses."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
+
+    def as_saved(self) -> Self:
+        return self.model_copy(update={"pooling": self.pooling or "pooler"})
+
+    def from_random(self, data: DataSection) -> Self:
+        pair = self.pooling is None and isinstance(data, TextPairData) and data.pair is not None
+        return self.model_copy(update={"pooling": "pair"}) if pair else self
 
     @classmethod
     def of_teacher(cls) -> tuple[str, ...]:
