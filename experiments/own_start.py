@@ -31,9 +31,9 @@ SETS: dict[str, tuple[str, ...]] = {
     ),
     "rare entities, wnut17": ("tag", "f1", *(f"wnut17/{part}" for part in POSTS)),
 }
-TEXT = f"""`train masked-lm` with its defaults over `text_books` and `text_state_union`, {MINUTES:g} minutes of two cores,
-then `train` of six sets with its defaults, one thread, with this start and without one. In percent on the test part,
-the mean of three seeds, lowest and highest; the pre-training was run once.
+TEXT = f"""`train masked-lm` with its defaults over `text_books` and `text_state_union`, {MINUTES:g} minutes of two
+cores, then `train` of six sets with its defaults, one thread, with this start and without one. In percent on the test
+part, the mean of three seeds, lowest and highest; the pre-training was run once.
 """
 
 
