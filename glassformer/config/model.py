@@ -69,6 +69,11 @@ class SentenceHeadConfig(Settings):
         return self.pooling in ("pooler", "mean_pooler")
 
     @property
+    def vector(self) -> Literal["first", "mean", "max", "pair"]:
+        """What of the states it reads."""
+        return "first" if self.pooling == "pooler" else "mean" if self.pooling == "mean_pooler" else self.pooling
+
+    @property
     def vectors(self) -> int:
         """How many vectors of the states' width enter the last layer, one after the other."""
         return 4 if self.pooling == "pair" else 1

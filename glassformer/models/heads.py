@@ -66,9 +66,8 @@ class SentenceHead(nn.Module):
 
     def __init__(self, config: SentenceHeadConfig, width: int) -> None:
         super().__init__()
-        self.vector = VECTORS.get(config.pooling)
+        self.vector_name, self.vector = config.vector, VECTORS.get(config.vector)
         self.reads_first_alone = self.vector is first_real
-        self.vector_name = {"pooler": "first", "mean_pooler": "mean"}.get(config.pooling, config.pooling)
         self.pooler = nn.Linear(width, width, bias=config.pooler_bias) if config.has_pooler else None
         self.activation = ACTIVATIONS[config.activation]
         self.norm = build_norm(config.norm, width)
@@ -196,8 +195,6 @@ def max_of_real(states: Tensor, real: Tensor | None) -> Tensor:
 TEXTS = ("first_text", "second_text")
 VECTORS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
     "first": first_real,
-    "pooler": first_real,
     "mean": mean_of_real,
-    "mean_pooler": mean_of_real,
     "max": max_of_real,
 }

@@ -283,7 +283,7 @@ _POOLED: dict[str, Step] = {
 
 
 def _sentence(take: Weights, config: SentenceHeadConfig, width: int) -> Callable[[Reals, Row], Reals]:
-    pooled = _POOLED.get({"pooler": "first", "mean_pooler": "mean"}.get(config.pooling, config.pooling))
+    pooled = _POOLED.get(config.vector)
     dense: Step = lambda x: x  # noqa: E731 - a step like the others
     if config.has_pooler:
         linear = _dense(take, "sentence_head.pooler", width, width, bias=config.pooler_bias)

@@ -104,18 +104,17 @@ class Writer:
 
     def vector(self, config: SentenceHeadConfig, states: Operand) -> str:
         rule: Rule
-        if config.pooling == "pair":
+        if config.vector == "pair":
             for text in TEXTS:
                 rule = DotProduct(Operand(f"{self.side}.{text}", "sentence token"), states, over="token")
                 self.add(f"sentence_head.{text}", "sentence channel", rule)
             first, second = (Operand(f"sentence_head.{text}", "sentence channel") for text in TEXTS)
             return self.add("sentence_head.pair", "sentence channel", Compared(first, second))
-        if config.pooling == "max":
+        if config.vector == "max":
             rule = rules.Largest(states, over="token", real=self.fact("real", "sentence token"))
             return self.add("sentence_head.max", "sentence channel", rule)
-        vector = "mean" if config.pooling in ("mean", "mean_pooler") else "first"
-        rule = DotProduct(Operand(f"{self.side}.{vector}", "sentence token"), states, over="token")
-        return self.add(f"sentence_head.{vector}", "sentence channel", rule)
+        rule = DotProduct(Operand(f"{self.side}.{config.vector}", "sentence token"), states, over="token")
+        return self.add(f"sentence_head.{config.vector}", "sentence channel", rule)
 
     def transform(self, path: str, x: Operand, config: TransformConfig, rows: str) -> Operand:
         layer = self.weighted(x, f"{path}.dense", "channel", config.transform_bias)

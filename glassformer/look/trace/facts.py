@@ -35,14 +35,13 @@ def facts(config: ModelConfig, inputs: Inputs, decoder_inputs: Inputs | None) ->
         found |= side_facts("decoder_inputs", decoder_inputs, config.decoder)
         if config.encoder is not None:
             side, answering = "decoder_inputs", decoder_inputs
-    if config.sentence_head is not None and config.sentence_head.pooling == "pair":
-        for name, each in zip(
-            TEXTS, texts_of(answering.shape, answering.real, answering.segments, answering.device), strict=True
-        ):
-            found[f"{side}.{name}"] = each_real(replace(answering, real=each))
-    elif config.sentence_head is not None and config.sentence_head.pooling != "max":
-        averages = config.sentence_head.pooling in ("mean", "mean_pooler")
-        found[f"{side}.{'mean' if averages else 'first'}"] = (each_real if averages else first_real)(answering)
+    vector = None if config.sentence_head is None else config.sentence_head.vector
+    if vector in ("first", "mean"):
+        found[f"{side}.{vector}"] = (each_real if vector == "mean" else first_real)(answering)
+    elif vector == "pair":
+        both = texts_of(answering.shape, answering.real, answering.segments, answering.device)
+        for text, real in zip(TEXTS, both, strict=True):
+            found[f"{side}.{text}"] = each_real(replace(answering, real=real))
     tags = config.token_head
     if tags is not None and (tags.crf or tags.spans) and answering.labelled is None:
         every = torch.ones(answering.shape, dtype=torch.bool, device=answering.device)

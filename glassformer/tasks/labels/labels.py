@@ -261,10 +261,9 @@ def pooled_probes(task: AnyTask, start: Transformer, *more: str) -> list[AnyTask
     from glassformer.models.heads import VECTORS
 
     named, own = task.section.chosen.get("pooling"), start.config.sentence_head
-    trained = [own.pooling] if own is not None and own.has_pooler else []
-    known = (*trained, *VECTORS, *more)
-    allowed = ["first", "mean", *trained, *more] if named is None else [named] if named in known else []
-    return [task.with_settings(pooling=each) for each in allowed if each in trained or not each.endswith("pooler")]
+    more = (own.pooling, *more) if own is not None and own.has_pooler else more
+    allowed = ("first", "mean", *more) if named is None else [named] if named in (*VECTORS, *more) else []
+    return [task.with_settings(pooling=each) for each in allowed]
 
 
 def of_texts(task: Any, both: Both) -> Tensor:
