@@ -11,7 +11,7 @@ from torch import Tensor
 from glassformer.look.formulas.explanation import Explanation, Limits, number
 from glassformer.look.formulas.named import Cell, Operand
 from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working, total
-from glassformer.look.formulas.rules.notation import Expression, Title, function, read, row, sign
+from glassformer.look.formulas.rules.notation import Expression, Title, function, read, row, sign, symbol
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -128,6 +128,8 @@ class Compared(Rule):
         )
 
     def expression(self) -> Expression:
-        first, second = read(self.first), read(self.second)
-        difference = row(sign("|"), first, sign("−"), second, sign("|"), words=f"|{first.words} − {second.words}|")
-        return row(first, sign(";"), second, sign(";"), difference, sign(";"), first, sign("·"), second)
+        u, v = symbol("u"), symbol("v")
+        difference = row(sign("|", "|"), u, sign("−"), v, sign("|", "|"))
+        four = row(u, sign(";", "; "), v, sign(";", "; "), difference, sign(";", "; "), u, sign("·"), v)
+        first, second = row(u, sign("="), read(self.first)), row(v, sign("="), read(self.second))
+        return row(four, sign(",", " with "), first, sign(",", " and "), second)

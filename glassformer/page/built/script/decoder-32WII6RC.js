@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-WJELE56T.js";import"./chunk-OP7RZL3C.js";import"./chunk-5KUECEXM.js";import"./chunk-HFCAAKWK.js";import"./chunk-56N7QCRR.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
