@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-6FD3FTBK.js";import"./chunk-IX2ORTGX.js";import"./chunk-XMSN7F54.js";import"./chunk-ZAIQMFVJ.js";import"./chunk-4OZ6DDKT.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
