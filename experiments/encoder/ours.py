@@ -38,6 +38,7 @@ def train(
         "train.seed": seed,
         **({"task.several": True} if plan.kind == "several" else {}),
         **({"task.case": False} if plan.kind == "tag" else {}),  # the peer's models read no case
+        **({"task.words": False} if plan.kind in ("classify", "several") else {}),  # and words have no scores there
         **plan.variants.get(side, {}),
         **(settings or {}),
     }

@@ -4,6 +4,7 @@ A parent does not repeat its child's settings. All rules are checked before any 
 JSON next to the weights and is enough to rebuild the model.
 """
 
+from glassformer.config.model import NEIGHBOURS as NEIGHBOURS
 from glassformer.config.model import BlockConfig as BlockConfig
 from glassformer.config.model import HeadUse as HeadUse
 from glassformer.config.model import InitialConfig as InitialConfig

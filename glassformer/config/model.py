@@ -43,12 +43,17 @@ class VocabularyHeadConfig(TransformConfig):
     scaled: bool = False
 
 
+# Two neighbouring tokens have the row of a table that these multiples of their ids sum to, modulo its rows.
+NEIGHBOURS = (1_000_003, 7)
+
+
 class SentenceHeadConfig(Settings):
     """From one vector for the sentence to `labels` scores; without labels the vector itself is the output. `pooling`:
     `first` takes the state of the first token, `mean` the mean of the states, `max` the largest number of each channel;
     `pooler` and `mean_pooler` apply a dense layer, an activation and, where there is one, a norm to the first or the
     mean (BERT: tanh, no norm). `pair` compares the texts of a pair: their means, the absolute difference and the
-    product of these (Conneau et al. 2017).
+    product of these (Conneau et al. 2017). With `words` each token and each pair of neighbours adds scores of its own,
+    the pairs from a table with so many rows.
     """
 
     labels: int = Field(default=2, ge=0)
@@ -57,6 +62,7 @@ class SentenceHeadConfig(Settings):
     pooler_bias: bool = True
     norm: NormConfig | None = None
     dropout: float = Field(default=0.0, ge=0, lt=1)
+    words: int = Field(default=0, ge=0)
     several: bool = False  # each label has a probability of its own, by the sigmoid of its score
 
     @property

@@ -59,8 +59,8 @@ def table_of_source(family: Family, values: Mapping[str, Any], stored: Collectio
 
 def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
     """The table to write a model by: that of a class that gives labels where `use` says what its head answers, where
-    its labels have names, or where the family has no other class with labels. Raises ConfigError for a pooling that
-    this class does not compute.
+    its labels have names, or where the family has no other class with labels. Raises ConfigError for a pooling or
+    scores of words that this class does not compute.
     """
     answers = _answers(family, config, use)
     table = family if answers is None else family.label_heads.get(answers, family)
@@ -71,6 +71,12 @@ def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
             f"{name} must compute a text's vector as this model does",
             got=f"the pooling {head.pooling!r}",
             do=f"train the task with pooling = {' or '.join(map(repr, table.poolings))}, which this class has",
+        )
+    if head is not None and head.words:
+        raise ConfigError(
+            "the head must be one that transformers has",
+            got="scores of tokens and their neighbours in addition",
+            do="train the task with words = false",
         )
     return table
 

@@ -11,6 +11,8 @@ from torch.nn import functional as F
 
 from glassformer.config import SentenceHeadConfig, TokenHeadConfig, VocabularyHeadConfig
 from glassformer.models.crf import Crf
+from glassformer.models.inputs import Inputs
+from glassformer.models.words import WordScores
 from glassformer.parts.dropout import Dropout, DropoutKey
 from glassformer.parts.feed_forward import ACTIVATIONS
 from glassformer.parts.norm import build_norm
@@ -64,7 +66,7 @@ class SentenceHead(nn.Module):
     channel. For a pair of texts u and v there are four: their means, |u − v| and u · v (Conneau et al. 2017, §3.1).
     """
 
-    def __init__(self, config: SentenceHeadConfig, width: int) -> None:
+    def __init__(self, config: SentenceHeadConfig, width: int, vocabulary: int = 0) -> None:
         super().__init__()
         self.vector_name, self.vector = config.vector, VECTORS.get(config.vector)
         self.reads_first_alone = self.vector is first_real
@@ -73,10 +75,12 @@ class SentenceHead(nn.Module):
         self.norm = build_norm(config.norm, width)
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(config.vectors * width, config.labels) if config.labels else None
+        self.words = WordScores(vocabulary, config.words, config.labels) if config.words else None
         self.taps = (
             *(TEXTS if self.vector is None else ()),
             self.vector_name,
             *(("pooled",) if config.has_pooler else ()),
+            *(("encoded",) if config.words else ()),
             *(("logits",) if config.labels else ()),
             *(("log_probabilities", "probabilities") if config.probabilities else ()),
         )
@@ -96,14 +100,17 @@ class SentenceHead(nn.Module):
             pooled = self.norm(tap(self, "pooled", self.activation(self.pooler(pooled))))
         return pooled
 
-    def forward(
-        self, states: Tensor, real: Tensor | None, dropout_key: DropoutKey | None, segments: Tensor | None = None
-    ) -> Tensor:
-        """States [B, S, W] to label scores [B, L], or to the pooled vector [B, W] without labels."""
-        pooled = self.pooled(states, real, segments)  # [B, W], or [B, 4·W]
+    def forward(self, states: Tensor, inputs: Inputs, *, first_alone: bool = False) -> Tensor:
+        """States [B, S, W], or [B, 1, W] of the `first_alone`, to label scores [B, L]; to the pooled vector [B, W]
+        without labels.
+        """
+        pooled = self.pooled(states, None if first_alone else inputs.real, inputs.segments)  # [B, W], or [B, 4·W]
         if self.output is None:
             return pooled
-        logits = tap(self, "logits", self.output(self.dropout(pooled, dropout_key)))  # [B, L]
+        logits = self.output(self.dropout(pooled, inputs.dropout_key))  # [B, L]
+        if self.words is not None:
+            logits = tap(self, "encoded", logits) + self.words(inputs)  # [B, L]
+        logits = tap(self, "logits", logits)
         if wanted(self, "log_probabilities", "probabilities"):
             logarithms = F.logsigmoid(logits) if self.several else logits.log_softmax(dim=-1)  # [B, L]
             tap(self, "probabilities", tap(self, "log_probabilities", logarithms).exp())

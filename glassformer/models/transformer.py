@@ -47,7 +47,8 @@ class Transformer(nn.Module):
             self.decoder.embed.word = self.encoder.embed.word
         stack = config.output_stack
         self.head = None if config.head is None else VocabularyHead(config.head, stack.width, stack.embed.vocabulary)
-        self.sentence_head = None if config.sentence_head is None else SentenceHead(config.sentence_head, stack.width)
+        head = config.sentence_head
+        self.sentence_head = None if head is None else SentenceHead(head, stack.width, stack.embed.vocabulary)
         self.token_head = None if config.token_head is None else TokenHead(config.token_head, stack.width)
         for site, module in enumerate(module for module in self.modules() if isinstance(module, Dropout)):
             module.site = site
@@ -112,8 +113,8 @@ class Transformer(nn.Module):
             logits = self.head(chosen, self.word_table)
         answer = None
         if self.sentence_head is not None and (heads is None or "sentence_head" in heads):
-            real = answering.real if asked is None else None
-            answer = self.sentence_head(states, real, dropout_key, answering.segments)  # [B, L]
+            given = replace(answering, dropout_key=dropout_key)
+            answer = self.sentence_head(states, given, first_alone=asked is not None)  # [B, L]
         tags = None
         if self.token_head is not None and (heads is None or "token_head" in heads):
             labelled = answering.real if answering.labelled is None else answering.labelled

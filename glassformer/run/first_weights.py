@@ -124,7 +124,7 @@ def spread(count: int, wanted: int) -> list[int]:
 
 
 # Parameters with a row for each label.
-LABEL_ROWS = ("sentence_head.output.", "token_head.output.", "token_head.crf.")
+LABEL_ROWS = ("sentence_head.output.", "sentence_head.words.", "token_head.output.", "token_head.crf.")
 
 _SEGMENT = "encoder.embed.segment.weight"
 """If it has more rows than the start's, all are the first of these, or zero: the model computes what the start does."""

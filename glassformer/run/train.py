@@ -61,6 +61,7 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
     is_held_out, feed = prepared.held_out is not None, prepared.held_out or prepared.feed
     source, best = feed.source, feed.best
     if is_held_out:
+        module = prepared.task.completed(module, prepared.feed.source, source, log)
         task = prepared.task.fitted(module, source, log)
         final = str(next(module.parameters()).dtype).removeprefix("torch.")
         there = len(source)

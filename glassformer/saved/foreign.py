@@ -23,6 +23,7 @@ from glassformer.text.tokenizer import TARGET_FILE
 
 Kind = TypeVar("Kind", bound=Artefact)
 LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
+WORDS = "sentence_head.words."
 
 
 def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
@@ -156,10 +157,13 @@ def _written(model: Artefact) -> Searched:
 
 
 def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The last layer of the head, with the temperature of its probabilities, or the scale and shift of its numbers."""
+    """The last layer of the head, with the temperature of its probabilities, or the scale and shift of its numbers;
+    where words have scores, these too.
+    """
     outputs = HeadOutputs() if section is None else section.head_outputs
     by, more = outputs.scale / outputs.temperature, outputs.shift
     if (by, more) == (1.0, 0.0) or LAST not in state:
         return {}
-    weight, bias = state[LAST].double(), state[LAST_BIAS].double()
-    return {LAST: (weight * by).to(state[LAST].dtype), LAST_BIAS: (bias * by + more).to(state[LAST_BIAS].dtype)}
+    names = [LAST, LAST_BIAS, *(name for name in state if name.startswith(WORDS))]
+    added = {LAST_BIAS: more}
+    return {name: (state[name].double() * by + added.get(name, 0.0)).to(state[name].dtype) for name in names}

@@ -262,6 +262,10 @@ class Task(ABC):
         """The names of labels as texts, of which a linear probe learns too; None where there are enough examples."""
         return None
 
+    def completed(self, model: Transformer, train: Any, held_out: Any, log: Callable[[str], None]) -> Transformer:
+        """The model with what is fitted after its training, on data of which the second were not learned from."""
+        return model
+
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """The task with what validation data choose, such as a temperature; logs why it may be doubtful."""
         return self

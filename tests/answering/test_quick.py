@@ -129,6 +129,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         pooling: {"sentence_head": {"labels": 3, "pooling": pooling, "dropout": 0.0}}
         for pooling in ("first", "mean", "max", "pooler", "mean_pooler", "pair")
     },
+    "words": {"sentence_head": {"labels": 3, "pooling": "mean", "dropout": 0.0, "words": 11}},
     "labels of tokens": {"token_head": {"labels": 2, "transform": True, "activation": "relu", "norm": RMS}},
 }
 REFUSED: dict[str, dict[str, Any]] = {

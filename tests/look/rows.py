@@ -110,6 +110,7 @@ MORE = (
     Row("bert, straight sentence head", "bert", change=with_straight_sentence_head),
     Row("bert, largest of the states", "bert", change=with_labels(labels=3, pooling="max")),
     Row("bert, a pair", "bert", change=with_labels(labels=3, pooling="pair")),
+    Row("bert, words", "bert", change=with_labels(labels=3, words=11)),
     Row("bert, several labels", "bert", change=with_labels(labels=3, several=True)),
     Row("bert, a number", "bert", change=with_labels(labels=1, pooling="mean")),
     Row("bert, tags", "bert", change=with_tags()),

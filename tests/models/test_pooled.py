@@ -6,6 +6,7 @@ import torch
 
 from glassformer.config import SentenceHeadConfig
 from glassformer.models.heads import VECTORS, SentenceHead
+from glassformer.models.inputs import Inputs
 
 REAL = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 0, 1, 1], [0, 1, 0, 1, 0]], dtype=torch.bool)
 
@@ -33,6 +34,6 @@ def test_a_pair_is_compared_by_means_difference_and_product(second: torch.Tensor
     for row, real, of, vector in zip(states.numpy(), REAL.numpy(), segments.numpy(), found.numpy(), strict=True):
         u, v = (row[real & (of == each)].sum(axis=0) / max((real & (of == each)).sum(), 1) for each in (0, 1))
         np.testing.assert_allclose(vector, np.concatenate([u, v, abs(u - v), u * v]), rtol=1e-14)
-    logits = head(states, REAL, None, second)
+    logits = head(states, Inputs(vectors=states, real=REAL, segments=second))
     assert head.output is not None
     torch.testing.assert_close(logits, found @ head.output.weight.T + head.output.bias, rtol=1e-14, atol=0)

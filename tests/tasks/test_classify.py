@@ -157,6 +157,7 @@ def test_independence_is_measured_at_every_head(monkeypatch: pytest.MonkeyPatch,
     head = model.module.sentence_head
     assert head is not None
     usual = head.vector
+    assert usual is not None
     monkeypatch.setattr(head, "vector", lambda states, real: usual(states, real) + states[-1, -1, -1])
     assert not independence(model, "w1 w2 w3").holds
 

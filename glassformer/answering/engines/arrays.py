@@ -16,6 +16,7 @@ from safetensors import SafetensorError, deserialize
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.json_text import file_checksum
 from glassformer.config import (
+    NEIGHBOURS,
     AttentionConfig,
     BlockConfig,
     EmbedConfig,
@@ -94,7 +95,7 @@ class ArrayModel:
         if config.head is not None:
             self.heads["head"] = _vocabulary(take, config.head, width, self.word)
         if config.sentence_head is not None:
-            self.heads["sentence_head"] = _sentence(take, config.sentence_head, width)
+            self.heads["sentence_head"] = _sentence(take, config.sentence_head, width, stack.embed.vocabulary)
         if config.token_head is not None:
             self.heads["token_head"] = _tokens(take, config.token_head, width)
         if take.left:
@@ -282,7 +283,7 @@ _POOLED: dict[str, Step] = {
 }
 
 
-def _sentence(take: Weights, config: SentenceHeadConfig, width: int) -> Callable[[Reals, Row], Reals]:
+def _sentence(take: Weights, config: SentenceHeadConfig, width: int, vocabulary: int) -> Callable[[Reals, Row], Reals]:
     pooled = _POOLED.get(config.vector)
     dense: Step = lambda x: x  # noqa: E731 - a step like the others
     if config.has_pooler:
@@ -291,9 +292,26 @@ def _sentence(take: Weights, config: SentenceHeadConfig, width: int) -> Callable
         dense = lambda x: norm(activation(linear(x)))  # noqa: E731
     _need(config.labels > 0, "a head without labels")
     output = _dense(take, "sentence_head.output", config.vectors * width, config.labels, bias=True)
+    words = _words(take, config, vocabulary)
     if pooled is None:
-        return lambda states, row: output(_pair(states, np.array(row.segments or [0] * len(states))))
-    return lambda states, row: output(dense(pooled(states)))
+        return lambda states, row: output(_pair(states, np.array(row.segments or [0] * len(states)))) + words(row)
+    return lambda states, row: output(dense(pooled(states))) + words(row)
+
+
+def _words(take: Weights, config: SentenceHeadConfig, vocabulary: int) -> Callable[[Row], Reals]:
+    """What tokens and pairs of neighbours add to the scores: as `glassformer.models.words`."""
+    if not config.words:
+        return lambda row: np.zeros(1, np.float32)
+    token = take("sentence_head.words.token.weight", vocabulary, config.labels)
+    neighbours = take("sentence_head.words.neighbours.weight", config.words, config.labels)
+
+    def scores(row: Row) -> Reals:
+        ids = np.array(row.ids, np.int64)
+        before = np.concatenate([ids[:1], ids[:-1]])
+        pairs = (before * NEIGHBOURS[0] + ids * NEIGHBOURS[1]) % config.words
+        return ((token[ids] + neighbours[pairs]).sum(axis=0) / np.sqrt(2 * len(ids))).astype(np.float32)  # [L]
+
+    return scores
 
 
 def _pair(states: Reals, segments: npt.NDArray[np.integer]) -> Reals:

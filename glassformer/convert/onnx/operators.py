@@ -98,6 +98,7 @@ def _two(kind: str) -> Operator:
 
 
 operator.update({"mul": _two("Mul"), "div": _two("Div"), "maximum": _two("Max"), "minimum": _two("Min")})
+operator["remainder"] = _two("Mod")  # of whole numbers, by a positive one
 operator.update({name: _two("And") for name in ("bitwise_and", "__and__", "logical_and")})
 operator.update({name: _two("Or") for name in ("bitwise_or", "__or__", "logical_or")})
 

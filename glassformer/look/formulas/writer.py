@@ -17,7 +17,7 @@ from glassformer.look.formulas.rules.activations import Activation, Compared
 from glassformer.look.formulas.rules.chains import BestPath, ChainBest, ChainBestEnd, ChainEnd, ChainSum, Difference
 from glassformer.look.formulas.rules.evaluator import Formula, Rule
 from glassformer.look.formulas.rules.masks import FillSet
-from glassformer.look.formulas.rules.sums import ActivatedLinear, DotProduct, Linear
+from glassformer.look.formulas.rules.sums import ActivatedLinear, Add, DotProduct, Linear, LookUp
 from glassformer.models.heads import TEXTS
 
 STREAM = "sentence token channel"
@@ -85,7 +85,9 @@ class Writer:
             x = Operand(name, "sentence input")
         if config.labels:
             rule = self.weighted(x, "sentence_head.output", "label", bias=True)
-            self.add("sentence_head.logits", "sentence label", rule)
+            self.add("sentence_head.encoded" if config.words else "sentence_head.logits", "sentence label", rule)
+        if config.words:
+            self.words("sentence_head.words")
         if config.probabilities == "softmax":
             self.probabilities("sentence_head", "sentence label", "label")
         elif config.probabilities == "sigmoid":
@@ -95,6 +97,19 @@ class Writer:
 
         if "candidates" in self.given:
             self.choice(Operand("sentence_head.logits", "candidate label"))
+
+    def words(self, path: str) -> None:
+        """What tokens and pairs of neighbours add to the scores by themselves."""
+        axes = "sentence token label"
+        for name, fact in (("token", "ids"), ("neighbours", "neighbours")):
+            index = Operand(f"{self.side}.{fact}", "sentence token")
+            self.add(f"{path}.{name}", axes, LookUp(index, weight(f"{path}.{name}.weight", "row label")))
+        both = {name: Operand(f"{path}.{name}", axes) for name in ("token", "neighbours")}
+        added = Operand(self.add(f"{path}.both", axes, Add(both)), axes)
+        share = Operand(f"{self.side}.share", "sentence token")
+        scores = self.add(f"{path}.scores", "sentence label", DotProduct(share, added, over="token"))
+        terms = {name.rpartition(".")[2]: Operand(name, "sentence label") for name in ("sentence_head.encoded", scores)}
+        self.add("sentence_head.logits", "sentence label", Add(terms))
 
     def choice(self, scores: Operand) -> None:
         """Each sentence is a text with one of its candidates: their scores as probabilities that sum to 1."""

@@ -15,11 +15,13 @@ from glassformer.config import ModelConfig, StackConfig
 from glassformer.models.heads import TEXTS, texts_of
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.models.words import neighbours, shares
 
 GIVEN = ("ids", "vectors", "real", "masked_words", "documents", "may_look", "labelled")
 
 PER_TOKEN = ("ids", "real", "masked_words", "documents", "positions", "segments", "labelled", "first", "mean", *TEXTS)
-FACT_AXES = dict.fromkeys(PER_TOKEN, "sentence token") | {
+OF_WORDS = ("neighbours", "share")
+FACT_AXES = dict.fromkeys((*PER_TOKEN, *OF_WORDS), "sentence token") | {
     "vectors": "sentence token channel",
     "may_look": "sentence query key",
 }
@@ -42,6 +44,9 @@ def facts(config: ModelConfig, inputs: Inputs, decoder_inputs: Inputs | None) ->
         both = texts_of(answering.shape, answering.real, answering.segments, answering.device)
         for text, real in zip(TEXTS, both, strict=True):
             found[f"{side}.{text}"] = each_real(replace(answering, real=real))
+    if config.sentence_head is not None and config.sentence_head.words and answering.ids is not None:
+        found[f"{side}.neighbours"] = neighbours(answering.ids, answering.real, config.sentence_head.words)
+        found[f"{side}.share"] = shares(answering.ids, answering.real)
     tags = config.token_head
     if tags is not None and (tags.crf or tags.spans) and answering.labelled is None:
         every = torch.ones(answering.shape, dtype=torch.bool, device=answering.device)

@@ -91,8 +91,8 @@ class Replay:
                 self.model.head(chosen, self.model.word_table)
             elif unit == "sentence_head":
                 assert self.model.sentence_head is not None
-                states, own = kept(self.statement.entering["sentence_head"]), self.answering
-                self.model.sentence_head(states, own.real, None, own.segments)
+                states = kept(self.statement.entering["sentence_head"])
+                self.model.sentence_head(states, replace(self.answering, dropout_key=None))
             elif unit == "token_head":
                 assert self.model.token_head is not None
                 labelled = self.answering.real if self.answering.labelled is None else self.answering.labelled

@@ -38,13 +38,13 @@ class LookUp(Rule):
     offset: int = 0
 
     def whole(self, tensors: Evaluator) -> tuple[Tensor, Tensor]:
-        """[index axes, channel]."""
+        """[index axes, channel] or another axis of the table."""
         rows = tensors.raw(self.index).long() + self.offset
         if int(rows.max()) >= tensors.size(self.table, "row") or int(rows.min()) < 0:
             got = f"{int(rows.max())}"
             raise FormulaError(f"{tensors.formula.name} must look up rows of {self.table.name}", got=got)
-        found = tensors.aligned(self.table, ("row", "channel"))[rows] * self.scale
-        found = align(found, (*self.index.names, "channel"), tensors.axes, tensors.formula.name)
+        found = tensors.aligned(self.table, self.table.names)[rows] * self.scale
+        found = align(found, (*self.index.names, self.table.names[1]), tensors.axes, tensors.formula.name)
         found = tensors.zeroed(found, self.masked_words)
         return found, found.abs()
 

@@ -17,6 +17,8 @@ class ClassifySection(TextPairSection):
     """With `several`: a label with at least this probability is chosen."""
     class_weights: Literal["none", "balanced"] | dict[str, float] = "none"
     """A factor for the loss of each label."""
+    words: bool = True
+    """Add scores of tokens and of pairs of neighbours to those of single texts, where held-out records prefer it."""
     temperature: float = Field(default=1.0, gt=0)
     """What the scores are divided by; fitted on held-out records."""
 

@@ -191,12 +191,25 @@ class Classify(TextPairTask[Labelled, Any]):
 
     scores_of_stream = scores
 
+    def completed(self, model: Transformer, train: Any, held_out: Any, log: Callable[[str], None]) -> Transformer:
+        """With scores of words, of single texts, where they pay."""
+        from glassformer.tasks.labels.classify.words import with_words  # not at the top: answers need no torch
+
+        if not self.section.words or self.pairs:
+            return model
+        examples, logits = self._measured(model, held_out)
+        temperature = self.fitted(model, held_out, lambda note: None).section.temperature
+        return with_words(self, model, train.examples, examples, logits, temperature, log)
+
+    def _measured(self, model: Transformer, source: Any) -> tuple[Sequence[Labelled], list[Reals]]:
+        """Some examples, always the same ones, and the logits [W, L] of each."""
+        examples = drawn_examples(source, min(len(source.examples), _FITTED, max(_LOGITS // self.outputs, 1)))
+        with evaluating(model):
+            return examples, list(predict(self, model, examples, merge=lambda _, found: np.stack(found)))
+
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """With the temperature of the least log loss plus `log_prior`; 1 where all are right: there is no minimum."""
-        limit = min(len(source.examples), _FITTED, max(_LOGITS // self.outputs, 1))
-        examples = drawn_examples(source, limit)
-        with evaluating(model):
-            logits = list(predict(self, model, examples, merge=lambda _, found: np.stack(found)))  # [W, L] each
+        examples, logits = self._measured(model, source)
         known = [(each, example.numbers) for each, example in zip(logits, examples, strict=True)]
 
         def log_loss(temperature: float) -> float:
