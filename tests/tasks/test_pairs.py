@@ -78,14 +78,14 @@ def _real(inputs: gf.Inputs) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     ("changes", "pooling"),
-    [({}, "pair"), ({"task.pooling": "mean"}, "mean"), ({"data.pair": None}, None)],
+    [({}, "pair"), ({"task.pooling": "mean"}, "mean"), ({"data.pair": None}, "pooler")],
 )
-def test_without_a_start_model_pairs_are_compared(changes: dict[str, Any], pooling: str | None, tmp_path: Path) -> None:
+def test_without_a_start_model_pairs_are_compared(changes: dict[str, Any], pooling: str, tmp_path: Path) -> None:
     sizes = {"model.family": "modernbert", "model.size": "tiny", "tokenizer.vocabulary": 120, "train.epochs": 1}
     made = prepared(tmp_path, {**sizes, **changes}, count=40)
     assert made.task.section.model_dump()["pooling"] == pooling
     assert made.module.config.sentence_head is not None
-    assert made.module.config.sentence_head.pooling == (pooling or "pooler")
+    assert made.module.config.sentence_head.pooling == pooling
 
 
 def test_a_run_of_a_version_without_it_goes_on_as_it_was() -> None:

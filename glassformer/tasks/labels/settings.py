@@ -34,8 +34,8 @@ class TextPairSection(TaskSection):
         return self.model_copy(update={"pooling": self.pooling or "pooler"})
 
     def from_random(self, data: DataSection) -> Self:
-        pair = self.pooling is None and isinstance(data, TextPairData) and data.pair is not None
-        return self.model_copy(update={"pooling": "pair"}) if pair else self
+        pairs = isinstance(data, TextPairData) and data.pair is not None
+        return self.model_copy(update={"pooling": self.pooling or ("pair" if pairs else "pooler")})
 
     @classmethod
     def of_teacher(cls) -> tuple[str, ...]:

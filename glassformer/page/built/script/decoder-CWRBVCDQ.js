@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-XCBTUMK3.js";import"./chunk-OYOTMMC3.js";import"./chunk-4XP5VJM5.js";import"./chunk-UFJF65MR.js";import"./chunk-ZDD3I4Q2.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
