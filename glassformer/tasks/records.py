@@ -63,7 +63,8 @@ class RecordSource(Generic[Example]):
 
     @cached_property
     def fingerprint(self) -> str:
-        digest = hashlib.sha256(repr([self._task.section.model_dump(mode="json"), self._length]).encode())
+        section = self._task.section
+        digest = hashlib.sha256(repr([section.model_dump(mode="json", exclude=section.after), self._length]).encode())
         for group in self._groups:
             for row in group:
                 labels = {name: list(of) if isinstance(of, array) else of for name, of in row.labels.items()}

@@ -46,6 +46,8 @@ class TaskSection(Settings):
 
     # Settings that a run determines itself where the recipe leaves them at their default.
     found: ClassVar[tuple[str, ...]] = ()
+    # Settings of what follows the training: the order of its records does not depend on them.
+    after: ClassVar[set[str]] = set()
     # Settings that the linear probe chooses where the recipe leaves them at their default.
     probed: ClassVar[tuple[str, ...]] = ()
     # Its models answer pairs with one of two `labels`, besides what else they learn.

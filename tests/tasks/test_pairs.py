@@ -17,7 +17,6 @@ from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.saved.recipe import resolve
 from glassformer.tasks.labels.choose.settings import ChooseSection
 from glassformer.tasks.labels.choose.task import Choose
-from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.rows import collate
 from glassformer.training.progress import NoProgress
 from tests.refusals import refused
@@ -78,19 +77,14 @@ def _real(inputs: gf.Inputs) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     ("changes", "pooling"),
-    [({}, "pair"), ({"task.pooling": "mean"}, "mean"), ({"data.pair": None}, "pooler")],
+    [({}, "pair"), ({"task.pooling": "mean"}, "mean"), ({"data.pair": None}, None)],
 )
-def test_without_a_start_model_pairs_are_compared(changes: dict[str, Any], pooling: str, tmp_path: Path) -> None:
+def test_without_a_start_model_pairs_are_compared(changes: dict[str, Any], pooling: str | None, tmp_path: Path) -> None:
     sizes = {"model.family": "modernbert", "model.size": "tiny", "tokenizer.vocabulary": 120, "train.epochs": 1}
     made = prepared(tmp_path, {**sizes, **changes}, count=40)
     assert made.task.section.model_dump()["pooling"] == pooling
     assert made.module.config.sentence_head is not None
-    assert made.module.config.sentence_head.pooling == pooling
-
-
-def test_a_run_of_a_version_without_it_goes_on_as_it_was() -> None:
-    assert ClassifySection().as_saved().pooling == "pooler"
-    assert ClassifySection(pooling="pair").as_saved().pooling == "pair"
+    assert made.module.config.sentence_head.pooling == (pooling or "pooler")
 
 
 def test_a_model_of_pairs_from_training_to_answers_and_exports(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ class Ruler:
             # Kullback-Leibler divergence of the labels' probabilities from those of the whole model, in nats.
             head = self.model.sentence_head
             assert head is not None
-            logs = head(states, self.answering.real, None).double().log_softmax(-1).cpu()  # [B, L]
+            logs = head(states, replace(self.answering, dropout_key=None)).double().log_softmax(-1).cpu()  # [B, L]
             if self.whole is None:
                 self.whole = logs
             return (self.whole.exp() * (self.whole - logs)).sum(-1)

@@ -30,12 +30,9 @@ class TextPairSection(TaskSection):
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
 
-    def as_saved(self) -> Self:
-        return self.model_copy(update={"pooling": self.pooling or "pooler"})
-
     def from_random(self, data: DataSection) -> Self:
-        pairs = isinstance(data, TextPairData) and data.pair is not None
-        return self.model_copy(update={"pooling": self.pooling or ("pair" if pairs else "pooler")})
+        pairs = self.pooling is None and isinstance(data, TextPairData) and data.pair is not None
+        return self.model_copy(update={"pooling": "pair"}) if pairs else self
 
     @classmethod
     def of_teacher(cls) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from glassformer.tasks.settings import LARGEST, CardWords, HeadOutputs
 
 class ClassifySection(TextPairSection):
     found: ClassVar[tuple[str, ...]] = ("labels", "temperature")
+    after: ClassVar[set[str]] = {"words"}
     name: Literal["classify"] = "classify"
     labels: tuple[str, ...] = ()
     """The labels; by default those of the training records."""
