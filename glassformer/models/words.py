@@ -25,7 +25,7 @@ class WordScores(nn.Module):
         for each in self.parameters():
             nn.init.zeros_(each)
             each.requires_grad_(False)
-        self.taps = ("token", "neighbours", "both", "scores")
+        self.taps = ("token", "neighbours", "both", "added")
 
     def forward(self, inputs: Inputs) -> Tensor:
         """The scores [B, L] of tokens by their ids; raises ShapeError without these."""
@@ -35,7 +35,7 @@ class WordScores(nn.Module):
         rows = neighbours(inputs.ids, inputs.real, self.neighbours.num_embeddings)
         both = tap(self, "both", token + tap(self, "neighbours", self.neighbours(rows)))  # [B, S, L]
         share = shares(inputs.ids, inputs.real).to(both.dtype)[..., None]  # [B, S, 1]
-        return tap(self, "scores", (share * both).sum(dim=1))  # [B, L]
+        return tap(self, "added", (share * both).sum(dim=1))  # [B, L]
 
 
 def neighbours(ids: Tensor, real: Tensor | None, rows: int) -> Tensor:

@@ -150,7 +150,7 @@ def test_a_run_with_words_is_saved_traced_and_started_from(tmp_path: Path) -> No
     assert again.classify("Bob likes Paris").probabilities == model.classify("Bob likes Paris").probabilities
     trace = model.trace("Bob likes Paris")
     assert trace.verify().holds
-    added = trace["sentence_head.encoded"] + trace["sentence_head.words.scores"]
+    added = trace["sentence_head.encoded"] + trace["sentence_head.words.added"]
     torch.testing.assert_close(trace["sentence_head.logits"], added, rtol=0, atol=0)
     with refused(ConfigError):
         model.export(tmp_path / "theirs", "huggingface")

@@ -107,7 +107,7 @@ class Writer:
         both = {name: Operand(f"{path}.{name}", axes) for name in ("token", "neighbours")}
         added = Operand(self.add(f"{path}.both", axes, Add(both)), axes)
         share = Operand(f"{self.side}.share", "sentence token")
-        scores = self.add(f"{path}.scores", "sentence label", DotProduct(share, added, over="token"))
+        scores = self.add(f"{path}.added", "sentence label", DotProduct(share, added, over="token"))
         terms = {name.rpartition(".")[2]: Operand(name, "sentence label") for name in ("sentence_head.encoded", scores)}
         self.add("sentence_head.logits", "sentence label", Add(terms))
 
