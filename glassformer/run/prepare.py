@@ -140,7 +140,8 @@ def _start(asked: Recipe, kind: type[Task], progress: Progress) -> Start:
             progress.note(which)
         else:
             check_length(teacher.config, length)
-            check_pair(teacher, model, asked.distil, pairs=kind.reads_pairs(asked.data))
+            segments = recipe.task.chosen.get("pooling") == "pair"  # which a student without them gets
+            check_pair(teacher, model, asked.distil, pairs=kind.reads_pairs(asked.data) and not segments)
     return Start(_suited(recipe, model, progress), model, teacher)
 
 
