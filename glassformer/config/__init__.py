@@ -5,6 +5,7 @@ JSON next to the weights and is enough to rebuild the model.
 """
 
 from glassformer.config.model import NEIGHBOURS as NEIGHBOURS
+from glassformer.config.model import TEXTS as TEXTS
 from glassformer.config.model import BlockConfig as BlockConfig
 from glassformer.config.model import HeadUse as HeadUse
 from glassformer.config.model import InitialConfig as InitialConfig

@@ -43,6 +43,8 @@ class VocabularyHeadConfig(TransformConfig):
     scaled: bool = False
 
 
+# The texts of a pair that is compared, as their means are named.
+TEXTS = ("first_text", "second_text")
 # Two neighbouring tokens have the row of a table that these multiples of their ids sum to, modulo its rows.
 NEIGHBOURS = (1_000_003, 7)
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glassformer.config import SentenceHeadConfig, TokenHeadConfig, VocabularyHeadConfig
+from glassformer.config import TEXTS, SentenceHeadConfig, TokenHeadConfig, VocabularyHeadConfig
 from glassformer.models.crf import Crf
 from glassformer.models.inputs import Inputs
 from glassformer.models.words import WordScores
@@ -199,7 +199,6 @@ def max_of_real(states: Tensor, real: Tensor | None) -> Tensor:
     return states.amax(dim=1)  # [B, W]
 
 
-TEXTS = ("first_text", "second_text")
 VECTORS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
     "first": first_real,
     "mean": mean_of_real,

@@ -22,6 +22,7 @@ class WordScores(nn.Module):
     def __init__(self, vocabulary: int, pairs: int, labels: int) -> None:
         super().__init__()
         self.token, self.neighbours = nn.Embedding(vocabulary, labels), nn.Embedding(pairs, labels)
+        self.bias = nn.Parameter(torch.empty(labels))
         for each in self.parameters():
             nn.init.zeros_(each)
             each.requires_grad_(False)
@@ -35,7 +36,7 @@ class WordScores(nn.Module):
         rows = neighbours(inputs.ids, inputs.real, self.neighbours.num_embeddings)
         both = tap(self, "both", token + tap(self, "neighbours", self.neighbours(rows)))  # [B, S, L]
         share = shares(inputs.ids, inputs.real).to(both.dtype)[..., None]  # [B, S, 1]
-        return tap(self, "added", (share * both).sum(dim=1))  # [B, L]
+        return tap(self, "added", (share * both).sum(dim=1)) + self.bias  # [B, L]
 
 
 def neighbours(ids: Tensor, real: Tensor | None, rows: int) -> Tensor:

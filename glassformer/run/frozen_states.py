@@ -40,7 +40,8 @@ def head_of(task: Task, start: Transformer) -> SentenceHead | TokenHead:
     head = SentenceHead(config.sentence_head, width)
     if head.pooler is not None and start.sentence_head is not None:
         known = start.sentence_head.state_dict()
-        head.load_state_dict({**head.state_dict(), **{k: v for k, v in known.items() if not k.startswith("output.")}})
+        own = {name: of for name, of in known.items() if not name.startswith(("output.", "words."))}
+        head.load_state_dict({**head.state_dict(), **own})
     return head.eval()
 
 

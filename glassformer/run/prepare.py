@@ -224,7 +224,22 @@ def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progre
     section = recipe.task if start.model is not None else recipe.task.from_random(recipe.data)
     section = section.with_fixed_embedding() if fixes_embedding(recipe.tune) else section
     task, sources = vocabulary.kind.prepared(section, preparation)
-    return Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
+    lesson = Lesson(recipe.model_copy(update={"task": task.section}), task, sources)
+    return lesson if start.model is None else _as_chosen_by(start.model, lesson)
+
+
+def _as_chosen_by(start: Artefact, lesson: Lesson) -> Lesson:
+    """With what the probe of the start model chose, where its head with the same labels is trained further."""
+    section, known = lesson.task.section, start.task
+    if type(known) is not type(section) or not _same_labels(start, lesson.recipe):
+        return lesson
+    missing = {name for name, value in section.chosen.items() if value is None}
+    taken = {name: value for name, value in known.chosen.items() if name in missing and value is not None}
+    if not taken:
+        return lesson
+    task = lesson.task.with_settings(**taken)
+    recipe = lesson.recipe.model_copy(update={"task": task.section})
+    return Lesson(recipe, task, sources_of(task, lesson.sources))
 
 
 def _probed(start: Start, lesson: Lesson, folder: Path, goes_on: bool, progress: Progress) -> Probe | None:

@@ -59,9 +59,10 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
     recipe = prepared.recipe
     module = without_vectors_head(prepared.module.eval()) if recipe.distil.vectors else prepared.module.eval()
     is_held_out, feed = prepared.held_out is not None, prepared.held_out or prepared.feed
-    source, best = feed.source, feed.best
+    source, best, facts = feed.source, feed.best, fitted.facts
     if is_held_out:
-        module = prepared.task.completed(module, prepared.feed.source, source, log)
+        whole = prepared.task.completed(module, prepared.feed.source, source, log)
+        facts, module = {**facts, **({"words": True} if whole is not module else {})}, whole
         task = prepared.task.fitted(module, source, log)
         final = str(next(module.parameters()).dtype).removeprefix("torch.")
         there = len(source)
@@ -82,7 +83,7 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
         found = with_frozen_probe(
             found, out, recipe, task, lambda its, of: its.evaluate(of.to(device), source, limit=rows), log
         )
-    scores, judged = found.flat(), verdict(found, best, fitted.facts)
+    scores, judged = found.flat(), verdict(found, best, facts)
     if said := not_above_a_baseline(best, scores, task.baseline_names) if judged is None else judged.sentence:
         log(said)
     metrics: dict[str, Any] = {
@@ -91,7 +92,7 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
         "scores": scores,
         "intervals": intervals_by_flat_name(found),
         "verdict": "" if judged is None else judged.sentence,
-        **fitted.facts,
+        **facts,
     }
     if prepared.teacher is not None and not recipe.distil.vectors:
         by = taught_by(prepared.teacher, prepared.task, source, held_out=is_held_out, limit=rows)

@@ -187,8 +187,9 @@ def mean_difference(pairs: Sequence[tuple[Measure, Measure]], score: str, *, sam
 @dataclass(frozen=True)
 class Verdict:
     """How a model compares with its best baseline, on `count` examples: of tags these are sentences. `facts` are those
-    of its training: `steps`, and `best_step`, after which it did best on held-out text. `kept`: says that the
-    model is the linear probe that its training began with, which is compared with other baselines.
+    of its training: `steps`, `best_step`, after which it did best on held-out text, and whether `words` were added.
+    `kept`: says that the model is the linear probe that its training began with, which is compared with other
+    baselines.
     """
 
     baseline: str
@@ -210,7 +211,7 @@ class Verdict:
     @property
     def _advice(self) -> str:
         """What to try where the model is not better, by what its training measured."""
-        best = self.facts.get("best_step")
+        best = _best_step(self.facts)
         if self.difference.verdict == "better" or best is None:
             return ""
         if best == self.facts.get("steps"):
@@ -226,7 +227,7 @@ def verdict(scores: Scores, best: str, facts: Mapping[str, Any] | None = None) -
     name = best.removeprefix("-")
     measured = {system: measure.values() for system, measure in scores.measures.items() if len(measure) > 1}
     # The probe compared with itself has no difference.
-    probe = FROZEN in measured and (facts or {}).get("best_step") == 0
+    probe = FROZEN in measured and _best_step(facts or {}) == 0
     left_out = (THIS_MODEL, FROZEN) if probe else (THIS_MODEL,)
     others = {system: values[name] for system, values in measured.items() if system not in left_out and name in values}
     if not others or name not in measured.get(THIS_MODEL, {}):
@@ -240,6 +241,11 @@ def verdict(scores: Scores, best: str, facts: Mapping[str, Any] | None = None) -
         before = "" if math.isclose(mine, its, rel_tol=1e-4) else ", measured here before calibration"
         kept = f"the model kept is the linear probe ({FROZEN}{before}); "
     return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]), facts or {}, kept)
+
+
+def _best_step(facts: Mapping[str, Any]) -> int | None:
+    """The step after which the model did best; None where it has more than its training gave it."""
+    return None if facts.get("words") else facts.get("best_step")
 
 
 def systems(scores: Scores) -> Iterator[tuple[str, Mapping[str, Interval]]]:

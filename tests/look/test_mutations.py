@@ -31,6 +31,7 @@ WRONG_RULE = {
     "concatenate": "add",
     "activation": "scale",
     "gate": "add",
+    "compared": "add",
     "softmax": "log_softmax",
     "log_softmax": "softmax",
     "layer_norm": "rms_norm",
@@ -180,6 +181,11 @@ def with_all_heads(config: ModelConfig) -> ModelConfig:
     return config.model_copy(update={"sentence_head": sentence, "token_head": TokenHeadConfig(labels=4, crf=True)})
 
 
+def with_a_pair_and_words(config: ModelConfig) -> ModelConfig:
+    """Besides scores for the vocabulary, labels of a pair, to which words add."""
+    return config.model_copy(update={"sentence_head": SentenceHeadConfig(labels=3, pooling="pair", words=11)})
+
+
 MODELS = (
     row_named("slides"),
     row_named("slides, zeroed after the position"),
@@ -199,6 +205,7 @@ MODELS = (
     row_named("bart"),
     row_named("t5, gated and untied"),
     Row("bert, all heads", "bert", change=with_all_heads),
+    Row("bert, a pair and words", "bert", change=with_a_pair_and_words),
 )
 
 

@@ -19,8 +19,10 @@ from glassformer.config import NEIGHBOURS
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.saved.foreign import rescaled
+from glassformer.tasks.labels.classify import words
 from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify, Labelled
+from glassformer.tasks.labels.classify.words import with_words
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import collate
 from glassformer.training.progress import NoProgress
@@ -37,12 +39,12 @@ def texts(count: int, seed: int, *, order: bool = False) -> list[Labelled]:
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(count):
-        words = list(rng.choice(WORDS, 5))
-        label = 0 if "May" in words else 2 if "Paris" in words else 1
+        chosen = list(rng.choice(WORDS, 5))
+        label = 0 if "May" in chosen else 2 if "Paris" in chosen else 1
         if order:
             label = int(rng.integers(3))
-            words[2:4] = [["Bob", "Paris"], ["Paris", "Bob"], ["Paris", "Paris"]][label]
-        found.append(Labelled(" ".join(words), None, label if rng.random() > 0.1 else int(rng.integers(3))))
+            chosen[2:4] = [["Bob", "Paris"], ["Paris", "Bob"], ["Paris", "Paris"]][label]
+        found.append(Labelled(" ".join(chosen), None, label if rng.random() > 0.1 else int(rng.integers(3))))
     return found
 
 
@@ -90,17 +92,17 @@ def test_the_tables_are_the_regression_of_scikit_learn(order: bool) -> None:
     learned = table(train)
     rareness = np.log((1 + len(train)) / (1 + (learned > 0).sum(axis=0))) + 1  # [F]
     model = LogisticRegression(C=0.3, max_iter=100, tol=1e-3).fit(learned * rareness, [each.label for each in train])
-    words = model.decision_function(table(held_out) * rareness)  # [texts, L]
+    theirs = model.decision_function(table(held_out) * rareness)  # [texts, L]
     logits = []
     for module in (before, after):
         batch = collate([row for text in held_out for row in task.rows(text)], pad_id=0)
         with torch.no_grad():
             logits.append(module.eval()(batch.inputs).sentence_logits.double().numpy())
-    added = logits[1] - logits[0]  # [texts, L]
-    added, words = (each - each.mean(axis=1, keepdims=True) for each in (added, words))  # a softmax knows differences
-    factor = float((added * words).sum() / (words * words).sum())  # temperature times weight
-    assert factor > 0
-    np.testing.assert_allclose(added, factor * words, atol=1e-4 * factor)  # a fit of float64 sums in another order
+    before_, after_, theirs = (each - each.mean(axis=1, keepdims=True) for each in (*logits, theirs))  # as softmax does
+    (heat, share), *_ = np.linalg.lstsq(np.stack([before_.ravel(), theirs.ravel()], axis=1), after_.ravel(), rcond=None)
+    assert share > 0
+    # A fit of float64 sums in another order.
+    np.testing.assert_allclose(after_, heat * before_ + share * theirs, atol=1e-4 * share)
     right = np.array([each.label for each in held_out])
     assert (logits[1].argmax(axis=1) == right).mean() > (logits[0].argmax(axis=1) == right).mean() + 0.2
 
@@ -150,7 +152,8 @@ def test_a_run_with_words_is_saved_traced_and_started_from(tmp_path: Path) -> No
     assert again.classify("Bob likes Paris").probabilities == model.classify("Bob likes Paris").probabilities
     trace = model.trace("Bob likes Paris")
     assert trace.verify().holds
-    added = trace["sentence_head.encoded"] + trace["sentence_head.words.added"]
+    bias = trace.tensor("parameters.sentence_head.words.bias")
+    added = trace["sentence_head.encoded"] + (trace["sentence_head.words.added"] + bias)
     torch.testing.assert_close(trace["sentence_head.logits"], added, rtol=0, atol=0)
     with refused(ConfigError):
         model.export(tmp_path / "theirs", "huggingface")
@@ -160,6 +163,65 @@ def test_a_run_with_words_is_saved_traced_and_started_from(tmp_path: Path) -> No
     plain = gf.train("classify", set=without, out=tmp_path / "plain", progress=NoProgress())
     assert plain.config.sentence_head is not None
     assert plain.config.sentence_head.words == 0
+    # The head is trained further: of what the words had learned nothing is left in it.
+    assert plain.config.sentence_head.pooling == model.config.sentence_head.pooling
+    others = {
+        **given,
+        **fast,
+        "model.start": str(tmp_path / "run"),
+        "data.validation": 0.0,
+        "task.labels": [*LABELS, "more"],
+    }
+    assert gf.train("classify", set=others, out=tmp_path / "other", progress=NoProgress()).labels == (*LABELS, "more")
+
+
+@pytest.mark.parametrize("pooling", ["mean", "pooler", "pair"])
+def test_a_head_with_the_same_labels_is_trained_further(pooling: str, tmp_path: Path) -> None:
+    """After no step that moves anything, the answers are those of the start, with the pooling that it had."""
+    pair = "Bob" if pooling == "pair" else None
+    records = [{"text": each.text, "pair": pair, "label": LABELS[each.label or 0]} for each in texts(60, 0)]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+    start = model_for("classify", {"labels": LABELS, "pooling": pooling})
+    start.save(tmp_path / "start")
+    given = {"data.files": [str(tmp_path / "rows.jsonl")], "model.start": str(tmp_path / "start"), "train.steps": 1}
+    tiny = {"train.learning_rate": 1e-12, "data.validation": 0.0, "train.compile": "off", "data.length": 32}
+    more = {"data.pair": "pair"} if pair else {}
+    model = gf.train(
+        "classify", set={**given, **tiny, **more, "train.threads": 1}, out=tmp_path / "run", progress=NoProgress()
+    )
+    assert model.config.sentence_head is not None
+    assert model.config.sentence_head.pooling == pooling
+    one, two = (each.classify(TEXTS[0], pair).probabilities for each in (start, model))
+    assert two == pytest.approx(one, rel=1e-5)
+
+
+def test_nothing_is_added_where_nothing_can_be_gained() -> None:
+    """All is right already, with a held-out loss of 0."""
+    train, held_out = texts(240, 0), texts(150, 1)
+    task, before, _, _ = completed(train, held_out)
+    right = [np.eye(3)[[each.label or 0]] * 1000 for each in held_out]
+    assert with_words(task, task.labelling, before, train, held_out, right, 1.0, print) is before
+
+
+def test_labels_of_a_sorted_table_are_all_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only a part of the rows is read, it is drawn."""
+    monkeypatch.setattr(words, "_ROWS", 120)
+    train = sorted(texts(400, 0), key=lambda each: each.label or 0)
+    _, _, after, _ = completed(train, texts(150, 1))
+    assert after.sentence_head is not None
+    assert after.sentence_head.words is not None
+    assert (after.sentence_head.words.token.weight.abs().sum(dim=0) > 0).all()  # [L]
+
+
+def test_a_label_that_all_texts_have_stays_likely() -> None:
+    def several(of: list[Labelled]) -> list[Labelled]:
+        return [each._replace(label=None, several=(0, *(() if each.label == 0 else (1,)))) for each in of]
+
+    _, _, after, _ = completed(several(texts(240, 0)), several(texts(150, 1)), several=True)
+    assert after.sentence_head is not None
+    assert after.sentence_head.words is not None
+    bias = after.sentence_head.words.bias  # [L]
+    assert bias[0] > 0 > bias[2]
 
 
 def test_the_temperature_of_an_export_is_in_the_tables_too() -> None:

@@ -304,12 +304,13 @@ def _words(take: Weights, config: SentenceHeadConfig, vocabulary: int) -> Callab
         return lambda row: np.zeros(1, np.float32)
     token = take("sentence_head.words.token.weight", vocabulary, config.labels)
     neighbours = take("sentence_head.words.neighbours.weight", config.words, config.labels)
+    bias = take("sentence_head.words.bias", config.labels)
 
     def scores(row: Row) -> Reals:
         ids = np.array(row.ids, np.int64)
         before = np.concatenate([ids[:1], ids[:-1]])
         pairs = (before * NEIGHBOURS[0] + ids * NEIGHBOURS[1]) % config.words
-        return ((token[ids] + neighbours[pairs]).sum(axis=0) / np.sqrt(2 * len(ids))).astype(np.float32)  # [L]
+        return ((token[ids] + neighbours[pairs]).sum(axis=0) / np.sqrt(2 * len(ids)) + bias).astype(np.float32)  # [L]
 
     return scores
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from glassformer.config import (
+    TEXTS,
     ModelConfig,
     NormConfig,
     SentenceHeadConfig,
@@ -18,7 +19,6 @@ from glassformer.look.formulas.rules.chains import BestPath, ChainBest, ChainBes
 from glassformer.look.formulas.rules.evaluator import Formula, Rule
 from glassformer.look.formulas.rules.masks import FillSet
 from glassformer.look.formulas.rules.sums import ActivatedLinear, Add, DotProduct, Linear, LookUp
-from glassformer.models.heads import TEXTS
 
 STREAM = "sentence token channel"
 
@@ -107,9 +107,10 @@ class Writer:
         both = {name: Operand(f"{path}.{name}", axes) for name in ("token", "neighbours")}
         added = Operand(self.add(f"{path}.both", axes, Add(both)), axes)
         share = Operand(f"{self.side}.share", "sentence token")
-        scores = self.add(f"{path}.added", "sentence label", DotProduct(share, added, over="token"))
-        terms = {name.rpartition(".")[2]: Operand(name, "sentence label") for name in ("sentence_head.encoded", scores)}
-        self.add("sentence_head.logits", "sentence label", Add(terms))
+        words = self.add(f"{path}.added", "sentence label", DotProduct(share, added, over="token"))
+        terms = {"encoded": "sentence_head.encoded", "words": words}
+        operands = {role: Operand(name, "sentence label") for role, name in terms.items()}
+        self.add("sentence_head.logits", "sentence label", Add(operands | {"bias": weight(f"{path}.bias", "label")}))
 
     def choice(self, scores: Operand) -> None:
         """Each sentence is a text with one of its candidates: their scores as probabilities that sum to 1."""

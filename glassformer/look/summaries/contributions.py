@@ -114,6 +114,9 @@ class _Walk:
 
     def back(self, name: str, weight: Tensor) -> None:
         """Share out a weighted tensor among what it is the sum of."""
+        if name.startswith("parameters."):  # a bias that is added
+            self.constant += float((weight * self.read(name)).sum())
+            return
         formula = self.trace.statement.formulas[name]
         rule = formula.rule
         if name.endswith("attention.output"):

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, ShapeError
-from glassformer.config import ModelConfig, StackConfig
-from glassformer.models.heads import TEXTS, texts_of
+from glassformer.config import TEXTS, ModelConfig, StackConfig
+from glassformer.models.heads import texts_of
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.models.words import neighbours, shares

@@ -199,7 +199,7 @@ class Classify(TextPairTask[Labelled, Any]):
             return model
         examples, logits = self._measured(model, held_out)
         temperature = self.fitted(model, held_out, lambda note: None).section.temperature
-        return with_words(self, model, train.examples, examples, logits, temperature, log)
+        return with_words(self, self.labelling, model, train.examples, examples, logits, temperature, log)
 
     def _measured(self, model: Transformer, source: Any) -> tuple[Sequence[Labelled], list[Reals]]:
         """Some examples, always the same ones, and the logits [W, L] of each."""

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-TZQ7BSU7.js";import"./chunk-E2KIA4EC.js";import"./chunk-HM2D6AOR.js";import"./chunk-U6VYRWLO.js";import"./chunk-BTNH2TSD.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
