@@ -64,7 +64,9 @@ def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
         return read_foreign(path, kind)[0]
     do = "name a folder that train or import wrote"
     if (path / RECIPE).is_file():
+        of_seeds = next((each for each in sorted(path.glob("seed-*")) if store.is_ours(each)), None)
         do = f"its training is unfinished: continue with glassformer train --resume --out {path}"
+        do = do if of_seeds is None else f"it holds a run for each seed: name one of them, such as {of_seeds}"
     raise CheckpointError(f"{path} is not a saved model: it has neither {store.SETTINGS} nor config.json", do=do)
 
 

@@ -7,7 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import glassformer as gf
+from glassformer.base.errors import CheckpointError
 from glassformer.run.seeds import Seeds
+from tests.refusals import refused
+from tests.run.heads import model_for
 
 RUNS = {
     0: {"loss": 0.75, "accuracy": 0.5, "targets": 8, "baseline_loss": 1.0},
@@ -37,3 +41,12 @@ def test_mean_and_deviation_are_those_of_a_sample() -> None:
         values = [scores[name] for scores in RUNS.values()]
         assert math.isclose(its["mean"], np.mean(values))
         assert math.isclose(its["deviation"], np.std(values, ddof=1))
+
+
+def test_the_folder_of_several_runs_names_one_of_them(tmp_path: Path) -> None:
+    model = model_for("masked-lm", {})
+    (tmp_path / "recipe.toml").write_text("", encoding="utf-8")
+    for number in range(2):
+        with refused(CheckpointError, do="--resume" if number == 0 else str(tmp_path / "seed-0")):
+            gf.load(tmp_path)
+        model.save(tmp_path / "seed-0")
