@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
@@ -157,6 +158,10 @@ def test_a_run_with_words_is_saved_traced_and_started_from(tmp_path: Path) -> No
     torch.testing.assert_close(trace["sentence_head.logits"], added, rtol=0, atol=0)
     with refused(ConfigError):
         model.export(tmp_path / "theirs", "huggingface")
+    model.export(tmp_path / "graph", "onnx", int8=True)
+    kept = {each.name: each for each in onnx.load(tmp_path / "graph" / "model_int8.onnx").graph.initializer}
+    assert kept["sentence_head.words.token.weight"].data_type == onnx.TensorProto.FLOAT
+    assert "encoder.embed.word.weight" not in kept
     with refused(ShapeError, got="vectors"):
         model.module(Inputs(vectors=torch.zeros(1, 3, 24)))
     without = {**given, **fast, "model.start": str(tmp_path / "run"), "task.words": False}

@@ -100,10 +100,15 @@ class OnnxTransformer(Transformer):
         return Output(states=output.states, logits=chosen, sentence_logits=output.sentence_logits)
 
 
+# The look-ups of scores of words: one scale for a whole table of them rounds most to nothing.
+_EXACT = [f"sentence_head.words.{table}/Gather" for table in ("token", "neighbours")]
+
+
 def write_int8(graph: Path, out: Path, *, whole: bool = False) -> None:
-    """Write the graph with its matrices and tables rounded to 8 bits, a scale for each column; what is multiplied with
-    them is rounded when the graph runs. Matrices keep 7 bits unless all 8 are to be used (`whole`): on processors
-    without VNNI two products are added in 16 bits, and larger ones overflow there (decisions/2026-11-23-onnx.md).
+    """Write the graph with its matrices and tables rounded to 8 bits, a scale for each column, but for scores of words;
+    what is multiplied with them is rounded when the graph runs. Matrices keep 7 bits unless all 8 are to be used
+    (`whole`): on processors without VNNI two products are added in 16 bits, and larger ones overflow there
+    (decisions/2026-11-23-onnx.md).
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -111,6 +116,9 @@ def write_int8(graph: Path, out: Path, *, whole: bool = False) -> None:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        quantize_dynamic(str(graph), str(out), weight_type=QuantType.QInt8, per_channel=True, reduce_range=not whole)
+        quantize_dynamic(
+            str(graph), str(out), weight_type=QuantType.QInt8, per_channel=True, reduce_range=not whole,
+            nodes_to_exclude=_EXACT,
+        )  # fmt: skip
     finally:
         logger.setLevel(level)
