@@ -95,9 +95,7 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
         return say`Channel ${channel} of ${word}, mixed of all heads, back in the width of the model.`;
       return say`Channel ${channel} of ${word}, back in the width of the model.`;
     case "pair":
-      return [
-        say`Channel ${channel} of what compares two texts: the mean of each, how far these are apart, their product.`,
-      ];
+      return [say`Channel ${channel} of two texts compared: their means, difference and product.`];
     case "logits":
       if ("vocabulary" in found.cell)
         return say`The score of ${label("vocabulary")} at the place of ${placeOf(found, names)}; the softmax makes a probability of it.`;

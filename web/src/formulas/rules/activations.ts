@@ -1,7 +1,7 @@
 /** Rules of one number: see `look/formulas/rules/activations.py`. */
 
 import { erfc } from "../../numbers/arithmetic.ts";
-import type { Compute } from "../evaluator.ts";
+import type { Compute, Factor } from "../evaluator.ts";
 
 type Activation = (x: number) => number;
 
@@ -50,24 +50,22 @@ const gate: Compute = (rule, tensors, cell) => {
 const compared: Compute = (rule, tensors, cell) => {
   const width = tensors.size(rule.operand("first"), "channel");
   const channel = cell["channel"] ?? 0;
-  const part = Math.floor(channel / width);
-  const here = { ...cell, channel: channel % width };
-  const first = tensors.factor(rule.operand("first"), here);
-  const second = tensors.factor(rule.operand("second"), here);
-  if (part === 3) {
-    const value = first.value * second.value;
-    return { terms: [{ what: "product", factors: [first, second], value }], result: value, quantities: {} };
-  }
-  const own = part === 0 ? first : second;
-  const taken = { what: part === 0 ? "first text" : "second text", factors: [own], value: own.value };
-  if (part < 2) return { terms: [taken], result: own.value, quantities: {} };
-  const [less, more] = first.value < second.value ? [first, second] : [second, first];
-  const minus = { name: null, index: [], value: -1 };
-  const terms = [
-    { what: "larger", factors: [more], value: more.value },
-    { what: "smaller", factors: [minus, less], value: -less.value },
+  const read = (side: string): Factor => tensors.factor(rule.operand(side), { ...cell, channel: channel % width });
+  const [u, v] = [read("first"), read("second")];
+  const [less, more] = u.value < v.value ? [u, v] : [v, u];
+  const term = (what: string, ...factors: Factor[]) => ({
+    what,
+    factors,
+    value: factors.reduce((x, y) => x * y.value, 1),
+  });
+  const parts = [
+    [term("first text", u)],
+    [term("second text", v)],
+    [term("larger", more), term("smaller", { name: null, index: [], value: -1 }, less)],
+    [term("product", u, v)],
   ];
-  return { terms, result: more.value - less.value, quantities: {} };
+  const terms = parts[Math.floor(channel / width)] ?? [];
+  return { terms, result: terms.reduce((sum, { value }) => sum + value, 0), quantities: {} };
 };
 
 export const OF_ONE: Readonly<Record<string, Compute>> = { activation, gate, compared };

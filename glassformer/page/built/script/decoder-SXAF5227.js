@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-L3RARYNF.js";import"./chunk-E5ASUZNI.js";import"./chunk-UJVU5T4H.js";import"./chunk-LFIUSC5I.js";import"./chunk-HHDRTUI2.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
