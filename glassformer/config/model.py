@@ -54,8 +54,8 @@ class SentenceHeadConfig(Settings):
     `first` takes the state of the first token, `mean` the mean of the states, `max` the largest number of each channel;
     `pooler` and `mean_pooler` apply a dense layer, an activation and, where there is one, a norm to the first or the
     mean (BERT: tanh, no norm). `pair` compares the texts of a pair: their means, the absolute difference and the
-    product of these (Conneau et al. 2017). With `words` each token and each pair of neighbours adds scores of its own,
-    the pairs from a table with so many rows.
+    product of these (Conneau et al. 2017). With `words` each token and each pair of neighbours adds to the scores, the
+    pairs from a table with so many rows.
     """
 
     labels: int = Field(default=2, ge=0)

@@ -16,7 +16,7 @@ class WordScores(nn.Module):
     """A linear model of the tokens of a text and of its pairs of neighbours (Wang & Manning 2012; hashed pairs: Joulin
     et al. 2017, §2.2). It is fitted, not trained by steps: its tables have no gradient.
 
-    The scores of the texts with n tokens are divided by √(2n).
+    The sum over a text of n tokens is divided by √(2n).
     """
 
     def __init__(self, vocabulary: int, pairs: int, labels: int) -> None:
@@ -35,7 +35,7 @@ class WordScores(nn.Module):
         token = tap(self, "token", self.token(inputs.ids))  # [B, S, L]
         rows = neighbours(inputs.ids, inputs.real, self.neighbours.num_embeddings)
         both = tap(self, "both", token + tap(self, "neighbours", self.neighbours(rows)))  # [B, S, L]
-        share = shares(inputs.ids, inputs.real).to(both.dtype)[..., None]  # [B, S, 1]
+        share = shares(inputs.ids, inputs.real, both.dtype)[..., None]  # [B, S, 1]
         return tap(self, "added", (share * both).sum(dim=1)) + self.bias  # [B, L]
 
 
@@ -48,8 +48,8 @@ def neighbours(ids: Tensor, real: Tensor | None, rows: int) -> Tensor:
     return (before * NEIGHBOURS[0] + ids * NEIGHBOURS[1]) % rows  # [B, S]
 
 
-def shares(ids: Tensor, real: Tensor | None) -> Tensor:
-    """How much each token counts: 1 / √(2n) for n tokens that are no padding, 0 for padding. [B, S] float64."""
+def shares(ids: Tensor, real: Tensor | None, dtype: torch.dtype = torch.float64) -> Tensor:
+    """How much each token counts: 1 / √(2n) for n tokens that are no padding, 0 for padding. [B, S]"""
     real = torch.ones_like(ids, dtype=torch.bool) if real is None else real
     counts = real.sum(dim=1, keepdim=True).clamp(min=1)  # [B, 1]
-    return real.double() / (2 * counts).double().sqrt()  # [B, S]
+    return real.to(dtype) / (2 * counts).to(dtype).sqrt()  # [B, S]

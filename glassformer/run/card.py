@@ -183,7 +183,7 @@ def _answers(model: Artefact) -> Iterator[str]:
     yield ""
     yield f"* Sentence vector: {_POOLING[model.config.sentence_head.pooling]}"
     if model.config.sentence_head.words:
-        yield "* Each token, and each pair of neighbours, adds scores of its own to those of the encoder (`words`)"
+        yield "* Each token, and each pair of neighbours, adds to the scores of the encoder (`words`)"
     temperature = model.task.head_outputs.temperature
     if temperature != 1.0:
         limit = limit_of(temperature)

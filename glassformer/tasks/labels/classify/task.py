@@ -198,7 +198,7 @@ class Classify(TextPairTask[Labelled, Any]):
         if not self.section.words or self.pairs:
             return model
         examples, logits = self._measured(model, held_out)
-        temperature = self.fitted(model, held_out, lambda note: None).section.temperature
+        temperature = self._temperature(examples, logits)
         return with_words(self, self.labelling, model, train.examples, examples, logits, temperature, log)
 
     def _measured(self, model: Transformer, source: Any) -> tuple[Sequence[Labelled], list[Reals]]:
@@ -210,6 +210,12 @@ class Classify(TextPairTask[Labelled, Any]):
     def fitted(self, model: Transformer, source: Any, log: Callable[[str], None]) -> Self:
         """With the temperature of the least log loss plus `log_prior`; 1 where all are right: there is no minimum."""
         examples, logits = self._measured(model, source)
+        temperature = self._temperature(examples, logits)
+        if doubt := limit_of(temperature):
+            log(f"temperature {temperature:g}, fitted on {len(examples):,} validation records, is {doubt}")
+        return self.with_settings(temperature=temperature)
+
+    def _temperature(self, examples: Sequence[Labelled], logits: Sequence[Reals]) -> float:
         known = [(each, example.numbers) for each, example in zip(logits, examples, strict=True)]
 
         def log_loss(temperature: float) -> float:
@@ -218,10 +224,7 @@ class Classify(TextPairTask[Labelled, Any]):
 
         guesses = (self.labelling.guessed(self.labelling.logarithms(each, 1.0)) for each in logits)
         wrong = any(set(guess) != set(right or ()) for guess, (_, right) in zip(guesses, known, strict=True))
-        temperature = fitted_temperature(log_loss) if wrong else 1.0
-        if doubt := limit_of(temperature):
-            log(f"temperature {temperature:g}, fitted on {len(known):,} validation records, is {doubt}")
-        return self.with_settings(temperature=temperature)
+        return fitted_temperature(log_loss) if wrong else 1.0
 
 
 def _labels_in(record: Record, section: ClassifySection, data: ClassifyData) -> set[str]:
