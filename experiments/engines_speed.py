@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.engines import LENGTHS
+from bench.engines import AVX2, LENGTHS
 from experiments import results
 from experiments.page import NOT_YET, made_by, table
 
@@ -36,17 +36,26 @@ def summary() -> str:
     rows = [line for name in ENGINES for line in _engines(name)]
     rows += [line for name, what in _TRAINED.items() for line in _training(name, what)]
     rows += [*_start(), *_gpu()]
-    limits = [_limits(name, row) for name in ENGINES if (row := results.read(f"bench-engines-{name}")) is not None]
+    limits = [_limits(name, row) for name in ENGINES for row in _measured(name)]
     return "\n\n".join([_TEXT, table(_HEAD, rows, numbers=False), *(["\n".join(limits)] if limits else [])])
 
 
+def _measured(name: str) -> list[dict[str, Any]]:
+    """With AVX-512, and without."""
+    return [row for of in ("", AVX2) if (row := results.read(f"bench-engines-{name}{of}")) is not None]
+
+
 def _engines(name: str) -> Iterator[list[str]]:
-    row = results.read(f"bench-engines-{name}")
-    if row is None:
+    rows = _measured(name)
+    for row in rows:
+        yield from _lines(row, " (AVX2)" if len(rows) > 1 and row is rows[-1] else "")
+    if not rows:
         yield [ENGINES[name], "", NOT_YET, "", "", ""]
-        return
+
+
+def _lines(row: Mapping[str, Any], of_vectors: str) -> Iterator[list[str]]:
     for case, of in row["cases"].items():
-        what = row["title"] if len(row["cases"]) == 1 else f"{row['title']}, {case}"
+        what = (row["title"] if len(row["cases"]) == 1 else f"{row['title']}, {case}") + of_vectors
         for system, peers in of["times"].items():
             each = (f"{peer} **{ratio[0]:.2f}** ({ratio[1]:.2f} … {ratio[2]:.2f})" for peer, ratio in peers.items())
             shown = "" if row["vnni"] or "int8" not in system else " (no VNNI here)"
@@ -117,8 +126,7 @@ def section() -> str:
     """Each row with all its systems."""
     parts = []
     for name, title in ENGINES.items():
-        row = results.read(f"bench-engines-{name}")
-        parts += [f"### {title}", NOT_YET if row is None else _systems(row)]
+        parts += [f"### {title}", *([_systems(row) for row in _measured(name)] or [NOT_YET])]
     return "\n\n".join([*parts, "### Lengths and numbers of texts", _lengths()])
 
 

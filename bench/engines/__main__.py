@@ -2,16 +2,16 @@
 
     python -m bench.engines translation       # or vectors, query, tasks, generation: `--help` says how long
 
-Each writes docs/results/bench-engines-NAME.json. A run that was stopped goes on; --try runs one short turn and writes
-nothing. Needs `pip install 'glassformer[bench,test,fast]'`. All systems have as many threads as torch:
-OMP_NUM_THREADS.
+Each writes docs/results/bench-engines-NAME.json, on a processor without AVX-512 …-NAME-avx2.json. A run that was
+stopped goes on; --try runs one short turn and writes nothing. Needs `pip install 'glassformer[bench,test,fast]'`. All
+systems have as many threads as torch: OMP_NUM_THREADS.
 """
 
 import argparse
 import json
 import os
 
-from bench.engines import LENGTHS
+from bench.engines import AVX2, LENGTHS
 from bench.engines.row import forget, measured
 from experiments import results
 
@@ -30,7 +30,8 @@ def main() -> None:
         print(json.dumps(found, indent=2))
         return
     name = f"engines-{asked.row}"
-    print(results.write(f"bench-{name}", f"python -m bench {name}", {**found, "load_before": load}))
+    of = "" if "AVX-512" in results.processor() else AVX2
+    print(results.write(f"bench-{name}{of}", f"python -m bench {name}", {**found, "load_before": load}))
     forget(asked.row)
 
 

@@ -18,6 +18,9 @@ FAST_BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 VNNI = frozenset({"avx512_vnni", "avx_vnni"})
 """Features with which products of 8 bits are added in 32 bits; without them x86 adds two in 16 bits, which overflow."""
 
+# One name may stand for processors that differ in this, as "AMD EPYC" does, and so in the rate of their products.
+_WIDTHS = {"avx512f": "AVX-512", "avx2": "AVX2"}
+
 
 def features() -> frozenset[str] | None:
     """The processor's features as Linux reports them (x86 `flags`, ARM `Features`); None on other systems."""
@@ -26,11 +29,12 @@ def features() -> frozenset[str] | None:
 
 
 def processor() -> str:
-    """The processor's name and how many cores this process may use."""
+    """The processor's name, its widest vectors where it is an x86, and how many cores this process may use."""
     names = [line.split(":", 1)[1].strip() for line in _cpuinfo() if "model name" in line]
     name = names[0] if names else platform.processor() or platform.machine()
+    widest = next((f" ({shown})" for feature, shown in _WIDTHS.items() if feature in (features() or ())), "")
     count = cores()
-    return f"{name}, {count} core{'s' * (count != 1)}"
+    return f"{name}{widest}, {count} core{'s' * (count != 1)}"
 
 
 def cores() -> int:

@@ -162,8 +162,11 @@ def _suited(recipe: Recipe, model: Artefact | None, progress: Progress) -> Recip
     if model is None:
         return recipe
     train, rule = recipe.train, recipe.train.epochs_by_data
-    if rule is not None and sum(each.numel() for each in model.module.parameters()) < _SMALL:
-        rule = rule.model_copy(update={"least": max(rule.least, rule.small)})
+    few = sum(each.numel() for each in model.module.parameters()) < _SMALL
+    if rule is not None and few and rule.small > rule.least:
+        rule = rule.model_copy(update={"least": rule.small})
+        if train.fitted_epochs is not None:
+            progress.note(f"the start has fewer than {_SMALL:,} parameters, which need {rule.small} epochs or more")
     rate = train.learning_rate
     if rate is None:
         rate = rate_by_weights(model.module)
