@@ -7,8 +7,8 @@ from typing import Any
 from experiments import results
 from experiments.page import NOT_YET, made_by, shown, table
 
-OURS, PEER, PACKAGE = "ours", "peer", "package"
-LABELS = {OURS: "glassformer", PEER: "transformers' MarianMTModel", PACKAGE: "`en-fr` of the package"}
+OURS, PEER = "ours", "peer"
+LABELS = {OURS: "glassformer", PEER: "transformers' MarianMTModel"}
 TOKENS = "bleu of tokens, lower case"
 # Of the rows that have been run for several times, the one that is judged, and the others that are shown.
 MINUTES = (60, 30)
@@ -51,7 +51,6 @@ def section() -> list[str]:
         "peer none. Brackets are 95 % bootstrap intervals, signatures of sacreBLEU are in the rows.",
         "",
         *_multi30k(),
-        *_tatoeba(),
         *_layers(),
         *_scaling(),
     ]
@@ -68,6 +67,8 @@ def _multi30k() -> list[str]:
         [f"difference, {pair}", *(shown(found[test]["bleu"], signed=True) for test in tests)]
         for pair, found in row["against"].items()
     ]
+    if today := results.read("translation-multi30k-today"):
+        cells.append(["glassformer, two cores, the recipe of today", *(shown(today["bleu"][test]) for test in tests)])
     cells.append(["copied sources", *(f"{row['copied'][test]['bleu']['value']:.1f}" for test in tests)])
     cells.append([f"{GENERAL}, a large general model (quoted)", *(quoted(GENERAL)[test] for test in tests)])
     lower = [[LABELS[side], *(shown(its["scores"][test][TOKENS]) for test in tests)] for side, its in sides.items()]
@@ -80,6 +81,7 @@ def _multi30k() -> list[str]:
         *lines,
         table(["sacreBLEU, cased, whole texts", *tests], cells),
         "",
+        *([f"Two cores: {made_by(today)}; {today['steps']:,} steps, {today['shared']}.", ""] if today else []),
         "BLEU as most papers on multi30k have it, of tokens in lower case:",
         "",
         table(["", *tests], lower),
@@ -109,49 +111,6 @@ def _curve(sides: Mapping[str, Row]) -> list[str]:
         table(["minutes", *(LABELS[side] for side in curves)], rows),
         "",
     ]
-
-
-def _tatoeba() -> list[str]:
-    row = row_of("tatoeba")
-    lines = ["### Tatoeba", ""]
-    if row is None:
-        return [*lines, NOT_YET, ""]
-    (test,) = row["tested_on"]
-    scores = ("bleu", "chrf", "ter")
-    rows = [
-        [LABELS[side], *(shown(its["scores"][test][score]) for score in scores)] for side, its in row["sides"].items()
-    ]
-    rows += [
-        [f"difference, {pair}", *(shown(found[test][score], signed=True) for score in scores)]
-        for pair, found in row["against"].items()
-    ]
-    rows.append(["copied sources", *(f"{row['copied'][test][score]['value']:.1f}" for score in scores)])
-    samples = [
-        [_cut(each["source"]), _cut(each["translation"]), " / ".join(map(_cut, each["references"][:2]))]
-        for each in row["samples"]
-    ]
-    return [
-        *lines,
-        f"{row['tested_on'][test]:,} sentences, each with all its translations ({row['references'][test]:,}).",
-        "`en-fr` has the weights of this run, rounded to bfloat16.",
-        "",
-        table(["", "BLEU", "chrF", "TER"], rows),
-        "",
-        *_drawn(samples),
-        *made(row),
-    ]
-
-
-def _drawn(samples: list[list[str]]) -> list[str]:
-    """The sentences that were drawn; none before ours has been trained."""
-    if not samples:
-        return []
-    sentence = f"{len(samples)} sentences drawn at random, with up to two of their translations:"
-    return [sentence, "", table(["source", "ours", "people"], samples), ""]
-
-
-def _cut(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def made(row: Row) -> list[str]:
