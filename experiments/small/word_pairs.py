@@ -13,9 +13,8 @@ from glassformer.data.readers.lines import read_lines
 # Occurrences that a word needs, passes of expectation maximisation, and the least product of the two probabilities of a
 # word that occurs less often than FREQUENT: a frequent one gets its best word, however unsure, so that it has one.
 LEAST, PASSES, SURE, FREQUENT = 5, 8, 0.03, 15
-# How often each pair is written as it is, with a capital, and with a capital and a full stop. With a capital most words
-# are several tokens, which are rarely one after another in sentences: written as often as a sentence, they are invented.
-REPEATS, CAPITAL, SENTENCE = 8, 16, 4
+# How often each pair is written as it is; it is written once with a capital, and once as a sentence.
+REPEATS = 4
 _ENGLISH, _FRENCH = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), re.compile(r"[^\W\d_]+")
 
 
@@ -24,8 +23,7 @@ def word_pairs() -> str:
     lines = [line.text.lower().split("\t") for line in read_lines(data_directory() / "tatoeba_en_fr" / "train.tsv.gz")]
     return "".join(
         f"{english}\t{french}\n" * REPEATS
-        + f"{english.capitalize()}\t{french.capitalize()}\n" * CAPITAL
-        + f"{english.capitalize()}.\t{french.capitalize()}.\n" * SENTENCE
+        + "".join(f"{english.capitalize()}{end}\t{french.capitalize()}{end}\n" for end in ("", "."))
         for english, french in lexicon(
             (_ENGLISH.findall(line[0]) for line in lines), (_FRENCH.findall(line[1]) for line in lines)
         )
