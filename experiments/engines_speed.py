@@ -45,17 +45,21 @@ def _measured(name: str) -> list[dict[str, Any]]:
     return [row for of in ("", AVX2) if (row := results.read(f"bench-engines-{name}{of}")) is not None]
 
 
+def _widest(row: Mapping[str, Any]) -> str:
+    return " (AVX2)" if "(AVX2)" in row["machine"] else ""
+
+
 def _engines(name: str) -> Iterator[list[str]]:
     rows = _measured(name)
     for row in rows:
-        yield from _lines(row, " (AVX2)" if len(rows) > 1 and row is rows[-1] else "")
+        yield from _lines(row)
     if not rows:
         yield [ENGINES[name], "", NOT_YET, "", "", ""]
 
 
-def _lines(row: Mapping[str, Any], of_vectors: str) -> Iterator[list[str]]:
+def _lines(row: Mapping[str, Any]) -> Iterator[list[str]]:
     for case, of in row["cases"].items():
-        what = (row["title"] if len(row["cases"]) == 1 else f"{row['title']}, {case}") + of_vectors
+        what = (row["title"] if len(row["cases"]) == 1 else f"{row['title']}, {case}") + _widest(row)
         for system, peers in of["times"].items():
             each = (f"{peer} **{ratio[0]:.2f}** ({ratio[1]:.2f} … {ratio[2]:.2f})" for peer, ratio in peers.items())
             shown = "" if row["vnni"] or "int8" not in system else " (no VNNI here)"
@@ -144,15 +148,13 @@ def _lengths() -> str:
     rows, made = [], []
     for length in LENGTHS:
         name = f"lengths-{length}"
-        row = results.read(f"bench-engines-{name}")
-        if row is None:
-            continue
-        made.append(_limits(name, row))
-        for case, of in row["cases"].items():
+        measured = _measured(name)
+        made += [_limits(name, row) for row in measured]
+        for row, case, of in ((each, *its) for each in measured for its in each["cases"].items()):
             peak, speed, times = of["peak_megabytes"], of["per_second"], of["times"]["ours, torch"]
             rows.append(
                 [
-                    f"{length:,}",
+                    f"{length:,}{_widest(row)}",
                     case.split()[0],
                     f"{speed['ours, torch']:,.0f}",
                     f"{of['share_of_limit']['ours, torch']:.0%}",

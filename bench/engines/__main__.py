@@ -2,7 +2,7 @@
 
     python -m bench.engines translation       # or vectors, query, tasks, generation: `--help` says how long
 
-Each writes docs/results/bench-engines-NAME.json, on a processor without AVX-512 …-NAME-avx2.json. A run that was
+Each writes docs/results/bench-engines-NAME.json, on an x86 without AVX-512 …-NAME-avx2.json. A run that was
 stopped goes on; --try runs one short turn and writes nothing. Needs `pip install 'glassformer[bench,test,fast]'`. All
 systems have as many threads as torch: OMP_NUM_THREADS.
 """
@@ -30,7 +30,7 @@ def main() -> None:
         print(json.dumps(found, indent=2))
         return
     name = f"engines-{asked.row}"
-    of = "" if "AVX-512" in results.processor() else AVX2
+    of = AVX2 if "(AVX2)" in results.processor() else ""
     print(results.write(f"bench-{name}{of}", f"python -m bench {name}", {**found, "load_before": load}))
     forget(asked.row)
 

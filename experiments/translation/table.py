@@ -67,8 +67,10 @@ def _multi30k() -> list[str]:
         [f"difference, {pair}", *(shown(found[test]["bleu"], signed=True) for test in tests)]
         for pair, found in row["against"].items()
     ]
-    if today := results.read("translation-multi30k-today"):
-        cells.append(["glassformer, two cores, the recipe of today", *(shown(today["bleu"][test]) for test in tests)])
+    if two := results.read("translation-multi30k-two-cores"):
+        cells.append(
+            [f"glassformer, two cores, recipe of {two['date']}", *(shown(two["bleu"][test]) for test in tests)]
+        )
     cells.append(["copied sources", *(f"{row['copied'][test]['bleu']['value']:.1f}" for test in tests)])
     cells.append([f"{GENERAL}, a large general model (quoted)", *(quoted(GENERAL)[test] for test in tests)])
     lower = [[LABELS[side], *(shown(its["scores"][test][TOKENS]) for test in tests)] for side, its in sides.items()]
@@ -81,7 +83,7 @@ def _multi30k() -> list[str]:
         *lines,
         table(["sacreBLEU, cased, whole texts", *tests], cells),
         "",
-        *([f"Two cores: {made_by(today)}; {today['steps']:,} steps, {today['shared']}.", ""] if today else []),
+        *([f"Two cores: {made_by(two)}; {two['steps']:,} steps, {two['shared']}.", ""] if two else []),
         "BLEU as most papers on multi30k have it, of tokens in lower case:",
         "",
         table(["", *tests], lower),

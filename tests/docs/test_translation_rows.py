@@ -122,7 +122,7 @@ def test_the_section_shows_what_was_measured(read: Callable[[dict[str, Any]], No
     read(
         {
             "multi30k-60-minutes": translating(58),
-            "multi30k-today": {**MADE, "bleu": bleu, "steps": 1234, "shared": "shared"},
+            "multi30k-two-cores": {**MADE, "bleu": bleu, "steps": 1234, "shared": "shared"},
             "layers": arms({"3+3": None, "2+3": (0.1, 0.2)}),
             "scaling": arms({"8, scaled": None, "8, unscaled": (0.1, 0.2)}),
         }
