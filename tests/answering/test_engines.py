@@ -90,10 +90,17 @@ def conversions(cache: Path) -> list[Path]:
     "options",
     [
         {"beams": 1},
-        {"beams": 1, "alignment": True, "max_tokens": 5},
+        pytest.param({"beams": 1, "alignment": True, "max_tokens": 5}, marks=pytest.mark.long),
         pytest.param({"beams": 5}, marks=pytest.mark.long),
         {"beams": 4, "n_best": 3, "alignment": True, "max_tokens": 20},
-        {"search": DecodeSettings(method="beam", beams=3, length_penalty=1.0, early_stopping="full", max_tokens=60)},
+        pytest.param(
+            {
+                "search": DecodeSettings(
+                    method="beam", beams=3, length_penalty=1.0, early_stopping="full", max_tokens=60
+                )
+            },
+            marks=pytest.mark.long,
+        ),
     ],
     ids=str,
 )
@@ -243,6 +250,7 @@ def enlarged(folder: Path) -> str:
     return str(model.save(folder / "enlarged"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["", pytest.param("english", marks=pytest.mark.long)])
 def test_an_encoder_of_eight_bits_says_how_far_its_numbers_are(name: str, tmp_path: Path) -> None:
     name = name or enlarged(tmp_path)
@@ -259,6 +267,7 @@ def test_an_encoder_of_eight_bits_says_how_far_its_numbers_are(name: str, tmp_pa
     assert not np.allclose(ours, found, atol=TOLERANCE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "floor"),
     [
@@ -301,6 +310,7 @@ ANSWERED: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("task", "family"), [*((task, "bert") for task in ANSWERED), ("classify", "roberta"), ("tag", "modernbert")]
 )
@@ -361,6 +371,7 @@ def test_vectors_are_those_of_torch() -> None:
     assert len(said) == 1
 
 
+@pytest.mark.long
 def test_other_layers_are_those_of_torch(two_layers: str) -> None:
     model, said = opened(two_layers, "onnxruntime")
     found = model.embed(SENTENCES[:5], strategy="sum-all")
@@ -385,6 +396,7 @@ def test_auto_takes_an_engine_for_many_rows(translator: str, cache: Path, monkey
     assert equal(ours, found)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("faster", [True, False])
 def test_auto_takes_an_encoder_that_is_faster(
     faster: bool, encoder: str, vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
@@ -430,6 +442,7 @@ def test_rows_are_compared_once_for_a_machine_and_what_is_asked(
     assert len(compared) == 8
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cache")
 def test_auto_counts_the_rows_of_all_calls(encoder: str, vectors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "timed", lambda work: (work(), 1.0))
@@ -442,7 +455,7 @@ def test_auto_counts_the_rows_of_all_calls(encoder: str, vectors: Any, monkeypat
     assert ": 5 rows" in said[0]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("pooling", ["mean", "max", "first", "last-token"])
 def test_a_text_alone_is_answered_without_torch(pooling: str, encoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = opened(encoder, "onnxruntime")
@@ -485,6 +498,7 @@ def test_pages_are_joined_once_for_many_tokens(monkeypatch: pytest.MonkeyPatch) 
     assert counts == [0, 1, 1]
 
 
+@pytest.mark.long
 def test_one_row_and_many_are_different_questions(
     encoder: str, vectors: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def trained(row: Row, folder: Path) -> gf.Model:
     return gf.train(recipe, out=folder / "run", progress=NoProgress())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "row",
     [pytest.param(row, id=row.name, marks=pytest.mark.long if row.name in LONG else ()) for row in ROWS],

@@ -167,6 +167,7 @@ def test_a_classifier_learns_and_answers_as_the_commands_do(folder: Path) -> Non
         gf.TextClassifier(folder).fit(TEXTS, LABELS[:23])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("labels", [[0, 1], [False, True], [0.5, 1.5], ["a ", "a"]])
 def test_labels_of_any_kind_come_back_as_they_were(folder: Path, labels: list[Any]) -> None:
     given = np.array(labels)[np.arange(24) % 2]

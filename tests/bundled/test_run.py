@@ -35,6 +35,7 @@ def test_the_demo_shows_what_it_promises(tmp_path: Path, capsys: pytest.CaptureF
     is_whole(shown, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("short")
 def test_a_broken_promise_is_said_and_ends_with_1_and_the_demo_can_be_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -124,6 +125,7 @@ def test_the_promised_reply_is_that_of_the_guide(reply: str, kept: bool) -> None
     assert demo.promise_of_reply(reply).kept is kept
 
 
+@pytest.mark.long
 def test_the_models_that_write_are_shown() -> None:
     console = Console(record=True, width=80, file=io.StringIO())
     demo.show_story(console)

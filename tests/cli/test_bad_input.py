@@ -106,6 +106,7 @@ def test_a_text_without_a_mask(run: Run, trained: Path, tmp_path: Path) -> None:
     refused(run("fill", trained), "a text is needed")
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

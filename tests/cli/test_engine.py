@@ -27,6 +27,7 @@ def sentences(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("words", "name"),
     [

@@ -72,6 +72,7 @@ def test_so_does_a_process_of_its_own(text_file: Path, tmp_path: Path, wish: sig
     is_saved_and_says_how_to_go_on(Done(started.returncode, out, err), code, tmp_path / "runs" / "masked-lm")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "moment",
     [

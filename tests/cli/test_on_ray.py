@@ -69,6 +69,7 @@ def test_the_bytes_are_those_of_the_command_without_ray(
     assert [json.loads(line)["line"] for line in rejected.splitlines()] == [number + 1 for number in BAD]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("begun", "at"), [((), 30), ((), 63), ((), 100), (("--ray",), 63)])
 @pytest.mark.usefixtures("here")
 def test_a_stopped_command_goes_on_with_each_row_once(

@@ -19,6 +19,7 @@ FILLED = (
 )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "words",
     [

@@ -116,6 +116,7 @@ def test_type_checkers_see_the_same_names() -> None:
     assert sorted(seen) == sorted(glassformer.__all__)
 
 
+@pytest.mark.long
 def test_train_is_still_the_function_after_importing_the_package_and_scikit_learn_waits() -> None:
     seen = modules_after("import glassformer.training.loop, glassformer as gf\nassert callable(gf.train)")
     assert "glassformer.training.loop" in seen

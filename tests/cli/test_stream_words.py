@@ -26,6 +26,7 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return translating(double=False).save(tmp_path_factory.mktemp("models") / "en-fr")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "words",
     [("--beams", "1"), ("--beams", "3"), ("--sample", "--seed", "2"), ("--paragraphs",), ("--stop", "is")],
@@ -104,6 +105,7 @@ def test_where_no_answer_is_found_the_line_ends_and_an_error_says_so(run: Run, t
     assert (nothing.code, nothing.out) == (2, "")
 
 
+@pytest.mark.long
 def test_a_reader_that_leaves_ends_it_quietly(translator: Path) -> None:
     command = [sys.executable, "-m", "glassformer", "translate", str(translator), "-", "--stream", *FEW]
     command += ["--beams", "1", "--quiet"]  # an answer that is cut off is not noted

@@ -74,6 +74,7 @@ def screens(folder: Path) -> Screens:
     return dict(zip(cases, results, strict=True))
 
 
+@pytest.mark.long
 def test_a_model_that_knows_no_data_reads_turns_from_a_file(run: Run, folder: Path, screens: Screens) -> None:
     (folder / "asked.jsonl").write_text('{"turns": ["Hi"]}\n{"turns": ["Hi", "Hello", "And?"]}\n', encoding="utf-8")
     done = run("chat", folder / "talker", "--file", folder / "asked.jsonl", "--max-tokens", "2", "--json")

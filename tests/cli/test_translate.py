@@ -263,6 +263,7 @@ def test_a_target_of_a_model_with_one_stack_is_refused(run: Run) -> None:
     assert "--target" in done.err
 
 
+@pytest.mark.long
 def test_the_walk_ends_with_how_the_translation_is_written(run: Run, translator: Path) -> None:
     walk = run("explain", translator, "She likes").out
     found = load(translator).translate("She likes", beams=1)

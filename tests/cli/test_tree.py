@@ -51,6 +51,7 @@ def test_a_text_without_words_is_refused_in_a_sentence(run: Run, translator: Pat
     assert "one sentence" in done.err
 
 
+@pytest.mark.long
 def test_a_page_carries_the_search_of_each_text(run: Run, translator: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = run("explain", translator, *ENGLISH[:2], "--html", page)

@@ -79,6 +79,7 @@ def test_one_number_is_followed_into_its_stack(run: Run, translator: Path, cell:
     assert end in done.out
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("verb", ["explain", "verify"])
 def test_without_a_target_its_own_translation_is_read(run: Run, translator: Path, verb: str) -> None:
     done = run(verb, translator, SOURCE)

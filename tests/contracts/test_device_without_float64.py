@@ -34,7 +34,7 @@ class Poor(TorchDispatchMode):
         return found
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("row", FAMILIES, ids=str)
 def test_no_float64_reaches_the_device(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(position, "WITHOUT_FLOAT64", ("meta",))

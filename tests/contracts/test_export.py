@@ -16,6 +16,7 @@ from tests.contracts.tasks import TASKS
 WRITING = [row for row in TASKS if row.verb == "translate"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("row", WRITING, ids=[row.name for row in WRITING])
 def test_an_export_writes_what_the_model_writes(row: Any, tmp_path: Path) -> None:
     model = gf.train(row.recipe(tmp_path), out=tmp_path / "run", progress=NoProgress())

@@ -69,7 +69,7 @@ def float64(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs.in_float64(monkeypatch)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(10)
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("row", COMPARED, ids=str)
 def test_answers_and_gradients_are_the_references(row: Row, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def gradients(model: Transformer) -> dict[str, torch.Tensor]:
     return {name: parameter.grad.clone() for name, parameter in model.named_parameters() if parameter.grad is not None}
 
 
+@pytest.mark.sampled(9)
 @EVERY
 def test_what_was_learned_is_known_again_when_it_is_measured(row: Row, made: Made) -> None:
     prepared = made(row)
@@ -130,6 +131,7 @@ def _first(count: int) -> tuple[Any, Any]:
     return np.arange(count), np.zeros(count, np.int64)
 
 
+@pytest.mark.sampled(9)
 @EVERY
 def test_an_evaluation_has_the_mean_loss_of_the_examples(row: Row, made: Made) -> None:
     prepared = made(row)
@@ -145,7 +147,7 @@ def test_an_evaluation_has_the_mean_loss_of_the_examples(row: Row, made: Made) -
     assert found == pytest.approx(sum(prepared.feed.weights[name] * mean for name, mean in means.items()), abs=ORDER)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @EVERY
 def test_the_loss_of_a_step_is_the_weighted_sum_of_its_losses(row: Row, tmp_path: Path) -> None:
     prepared = prepared_for(row, tmp_path)
@@ -156,7 +158,7 @@ def test_the_loss_of_a_step_is_the_weighted_sum_of_its_losses(row: Row, tmp_path
         assert all(count > 0 for count in step.counts.values())
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @EVERY
 def test_killed_and_resumed_it_ends_with_the_same_bits(row: Row, tmp_path: Path) -> None:
     def train(out: Path, stop_after: int | None = None, *, resume: bool = False) -> Transformer:
@@ -271,7 +273,7 @@ def asked(row: Row, model: gf.Model, records: Any) -> list[Any]:
     return [plain(found) for found in answer(model, row.verb, ((each, "") for each in records), {})]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_an_answer_is_the_same_alone_and_among_others_in_any_order(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     exact = gf.Model(
@@ -290,7 +292,7 @@ def test_an_answer_is_the_same_alone_and_among_others_in_any_order(trained: tupl
         assert_same(found, other)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     if row.verb == "chat":  # of a long turn the end is read
@@ -325,6 +327,7 @@ def test_a_long_text_is_answered_through_its_windows(trained: tuple[Row, gf.Mode
             row.whole(record, found)
 
 
+@pytest.mark.sampled(9)
 def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     if row.verb != "classify":
@@ -353,6 +356,7 @@ def test_the_name_of_the_score_that_keeps_a_model_says_which_of_two_is_better(ro
     assert kept.startswith("-") == lower_is_better(kept), "see _LOWER in scoring/verdict.py"
 
 
+@pytest.mark.sampled(9)
 def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, folder = trained
     scores = evaluate(gf.load(folder / "run"))
@@ -362,6 +366,7 @@ def test_it_is_measured_again_as_it_was(trained: tuple[Row, gf.Model, Path]) -> 
     assert others <= set(task_named(row.task).baseline_names)
 
 
+@pytest.mark.sampled(9)
 def test_its_head_is_verified_and_explained(trained: tuple[Row, gf.Model, Path]) -> None:
     row, model, _ = trained
     record = {key: str(value) for key, value in row.records[1].items()}
@@ -406,7 +411,7 @@ def test_an_unknown_key_is_refused_with_a_known_one(row: Row, table: str, tmp_pa
     assert near in raised.value.do
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @EVERY
 def test_a_bad_row_is_named_with_its_line_before_training(row: Row, tmp_path: Path) -> None:
     if row.bad is None:

@@ -46,6 +46,7 @@ def logits_there(name: str, folder: Path, texts: list[str]) -> torch.Tensor:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "settings"),
     [*((name, {}) for name in CLASSIFIERS), ("ModernBertForSequenceClassification", {"classifier_pooling": "mean"})],

@@ -53,6 +53,7 @@ def check(row: Row, path: Path, *, features: bool = False) -> None:
             torch.testing.assert_close(found[answer.name].double(), wanted, rtol=1e-5, atol=2e-5)
 
 
+@pytest.mark.long
 def test_masked_words_that_nobody_may_look_at(tmp_path: Path) -> None:
     """The slides' explicit formula; the graph finds masked words by their token."""
     check(Row("slides", "slides"), tmp_path / "model.onnx")
@@ -65,6 +66,7 @@ def test_every_encoder_and_every_option(row: Row, tmp_path: Path) -> None:
     check(row, tmp_path / "features.onnx", features=True)
 
 
+@pytest.mark.long
 def test_weights_above_the_limit_of_a_message_are_next_to_the_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,7 +43,7 @@ STRETCHED = (
 )
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "table"), STRETCHED)
 def test_a_stretched_model_computes_what_transformers_computes(name: str, table: str, tmp_path: Path) -> None:
     """On texts shorter and longer than the first training's; what we write again is the same model."""

@@ -99,7 +99,7 @@ def test_the_one_bias_of_an_older_untied_file_is_believed(name: str, tmp_path: P
     assert not report.tensors_aside
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row", COMPARED, ids=str)
 def test_import_of_export_is_the_same_to_the_bit(row: Row, tmp_path: Path) -> None:
     model = row.model(dtype=torch.float32)

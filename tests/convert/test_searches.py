@@ -80,6 +80,7 @@ def test_transformers_writes_the_same(name: str, tmp_path: Path) -> None:
     assert len(lengths) > 2
 
 
+@pytest.mark.long
 def test_a_t5_of_equal_stacks_writes_the_same_with_a_cache(tmp_path: Path) -> None:
     decided("T5ForConditionalGeneration", tmp_path, num_decoder_layers=2)
     for said in FOLDERS.values():

@@ -115,6 +115,7 @@ def test_it_translates_as_in_transformers_and_goes_out_as_a_fast_tokenizer(tmp_p
         assert model.translate(text).translation == tokenizer.decode(answer, skip_special_tokens=True).strip()
 
 
+@pytest.mark.long
 def test_two_vocabularies_are_read_and_go_out_again(tmp_path: Path) -> None:
     source, target = separate_pieces(tmp_path / "theirs")
     tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "theirs")

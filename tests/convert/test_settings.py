@@ -79,6 +79,7 @@ REFUSED: tuple[Refused, ...] = (
 )
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(
     ("family", "settings", "wanted", "got", "do"), REFUSED, ids=[f"{row[0]}-{list(row[1])}" for row in REFUSED]
 )
@@ -122,6 +123,7 @@ def test_a_setting_left_out_has_the_references_default(family: str) -> None:
     assert ours == {key: getattr(config, key) for key in ours}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("family", FAMILY_TABLES)
 def test_every_word_for_an_activation_is_understood(family: str, tmp_path: Path) -> None:
     key = {

@@ -42,6 +42,7 @@ def theirs_of(folder: Path) -> Any:
     return transformers.MarianMTModel.from_pretrained(folder, dtype=torch.float64)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("cached", [True, False], ids=["cache", "no cache"])
 def test_transformers_translates_as_we_do(search: str, cached: bool, tmp_path: Path) -> None:

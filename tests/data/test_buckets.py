@@ -64,6 +64,7 @@ def test_rows_of_one_length_have_this_length(longest: int) -> None:
     assert choose_lengths(np.full(7, longest), 4).tolist() == [longest]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("length", [6, 30, 500])
 @pytest.mark.parametrize("frame", [FRAME, Frame(), Frame((), (LAST,))])
 def test_each_document_is_a_row_or_equal_parts(store: TokenStore, frame: Frame, length: int) -> None:

@@ -28,7 +28,7 @@ def packed(store: TokenStore, length: int, frame: Frame, *, document_mask: bool 
     return rows, rows.rows(np.arange(len(rows)))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("length", [8, 13, 64, 5000])
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_every_token_once_in_order_and_only_the_last_row_padded(store: TokenStore, frame: Frame, length: int) -> None:

@@ -108,6 +108,7 @@ def published(lengths: list[list[int]], limit: int, seed: int) -> list[tuple[boo
     return made
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("length", [16, 48])
 def test_as_many_pairs_as_the_published_procedure(store: TokenStore, tokenizer: Tokenizer, length: int) -> None:
     bounds = [*store.sentences.tolist(), len(store)]

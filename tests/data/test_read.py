@@ -133,7 +133,7 @@ def test_long_lines_are_cut_between_characters(tmp_path: Path, text: str, longes
     assert parts == {line.number: line.text for line in whole}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("line_length", [80, 10**9])
 @pytest.mark.parametrize("documents", ["blank-line", "file"])
 def test_a_long_document_streams_in_parts(documents: Documents, line_length: int, tmp_path: Path) -> None:

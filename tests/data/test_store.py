@@ -36,7 +36,7 @@ SOURCES = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 MakeStore = Callable[[Sequence[str]], TokenStore]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_store_holds_the_tokenizers_tokens(kind: Kind, texts: list[str], tmp_path: Path) -> None:
     """Also for documents that are cut into chunks, and for blanks in rows: as if each was encoded in one go."""

@@ -26,6 +26,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("search", SEARCHES)
 def test_beams_are_those_of_a_plain_search(search: str) -> None:
     model = named("marian").model()
@@ -74,6 +75,7 @@ def test_groups_differ_more_than_beams() -> None:
 FORCED: tuple[tuple[tuple[int, ...], ...], ...] = (((9,),), ((9,), (4, 11)), ((4, 11, 4), (12,), (13,)), ((3, 3, 3),))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("forced", FORCED, ids=str)
 @pytest.mark.parametrize("beams", [1, 3])
 def test_forced_words_occur_in_every_answer(forced: tuple[tuple[int, ...], ...], beams: int) -> None:

@@ -98,7 +98,7 @@ def drawn(
     return [rows[at : at + SAMPLES] for at in range(0, len(rows), SAMPLES)]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("draw", DRAWS)
 def test_the_tokens_that_transformers_draws(
     pair: tuple[Any, Transformer], draw: str, monkeypatch: pytest.MonkeyPatch
@@ -118,6 +118,7 @@ def test_the_tokens_that_transformers_draws(
         assert mine == [rows for batch in theirs_drawn for rows in batch]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("search", ["greedy", "beams"])
 def test_batches_of_different_prompts_are_searched_as_transformers_does(
     pair: tuple[Any, Transformer], search: str

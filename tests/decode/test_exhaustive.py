@@ -63,6 +63,7 @@ def test_beams_find_the_best_of_all_answers(name: str, alpha: float, form: Any) 
         assert answer.score == pytest.approx(score, abs=ROUNDING)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["marian", "gpt2"])
 def test_beams_with_forced_and_forbidden_words_find_the_best_of_the_answers_that_are_left(name: str) -> None:
     model = small(name)

@@ -22,7 +22,7 @@ SAMPLES = DecodeSettings(method="sample", n_best=3, max_tokens=7, temperature=1.
 METHODS = {"greedy": GREEDY, "beam": BEAM, "sample": SAMPLES}
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("row", DECODERS, ids=str)
 def test_with_a_cache_as_without(row: Row) -> None:
     """The log-probability of each token, of hypotheses of all depths side by side, is that of a run without a cache."""
@@ -41,6 +41,7 @@ def check(answer: Hypothesis, logs: Sequence[Sequence[float]]) -> None:
     assert answer.score == pytest.approx(sum(expected), abs=ROUNDING)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["marian", "t5", "gpt2"])
 def test_an_answer_does_not_depend_on_the_others(name: str, method: str) -> None:
@@ -126,6 +127,7 @@ def test_a_prefix_begins_the_answer_and_its_probabilities_are_reported() -> None
             assert answer.score == pytest.approx(sum(expected[size:]), abs=ROUNDING)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("head", [None, 1])
 @pytest.mark.parametrize("method", METHODS)
 def test_attention_is_that_of_a_run_without_a_cache(method: str, head: int | None) -> None:

@@ -61,7 +61,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return request.param, theirs, ours.double().eval()
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("search", SEARCHES)
 def test_the_tokens_of_transformers(pair: tuple[str, Any, Transformer], search: str) -> None:
     name, theirs, ours = pair

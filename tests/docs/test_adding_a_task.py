@@ -118,6 +118,7 @@ def test_the_short_form_begins_from_its_recipe(place: Path) -> None:
     assert json.loads(found)["steps"] == 2
 
 
+@pytest.mark.long
 def test_it_is_trained_with_intervals_and_a_verdict(trained: Path) -> None:
     metrics = json.loads((trained / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["scores"]["accuracy"] > 0.9  # the order of these words is easy to tell

@@ -48,6 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) ->
     return tmp_path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", PAGES)
 def test_what_the_page_shows_works(
     name: str, repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -48,6 +48,7 @@ def test_its_commands_run_and_its_fields_are_those_of_the_records(
     assert "trigram_bits_per_byte" in gf.load("writer").evaluate("other.txt")  # counted in the text of the training
 
 
+@pytest.mark.long
 def test_the_commands_of_chat_run_and_its_fields_are_those_of_the_records(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from tests.docs.pages import run_commands, run_python
 from tests.run.heads import TEXTS, model_for
 
 
+@pytest.mark.long
 def test_the_page_on_onnx(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ SMALLER = [
 TINY = ["--vocabulary", "160", "--set", "model.settings={layers = 1, width = 16, heads = 2, feed_forward = 16}"]
 
 
+@pytest.mark.long
 def test_what_the_page_shows_works(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

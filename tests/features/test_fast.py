@@ -64,6 +64,7 @@ def test_weights_that_change_are_seen(model: Model) -> None:
     assert np.abs(after[0] - model.embed(given[0])).max() <= 1e-5 * (1 + np.abs(after).max())
 
 
+@pytest.mark.long
 def test_the_vectors_of_the_package_are_the_peers(encoder: Model) -> None:
     """sst2-like texts through six layers of 384: a cosine of 1 up to float32, against sentence-transformers' module."""
     import transformers
@@ -129,6 +130,7 @@ def test_batches_hold_each_row_once_and_little_padding(seed: int) -> None:
     assert list(passes_of([0, 0], caches=True)) == [range(2)]
 
 
+@pytest.mark.long
 def test_ten_thousand_texts_and_an_endless_one_in_bounded_memory(model: Model) -> None:
     """However many texts come: a pass has its stated tokens at most, and answers come before all texts are read."""
     read = 0

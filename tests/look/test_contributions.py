@@ -70,6 +70,7 @@ def carried(found: Trace, part: str, own: Array, sentence: int, place: int, word
     return float(found.tensor(rule.right.name)[word].numpy() @ vector) * rule.scale
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("name", EVERY)
 def test_the_parts_sum_to_the_logit(name: str) -> None:
     found = traced(name)
@@ -117,6 +118,7 @@ def test_the_share_of_a_head_is_what_the_output_loses_without_it() -> None:
     assert share == pytest.approx(float(part.words[1].sum()), abs=CLOSE)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
 def test_integrated_gradients_are_those_of_many_small_steps(name: str) -> None:
     found = traced(name)

@@ -34,7 +34,7 @@ def test_every_tensor_agrees_with_its_formula(row: Row, dtype: torch.dtype) -> N
     assert checked.holds, str(checked)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("row", ALL, ids=str)
 def test_cells_explained_one_by_one_agree_with_the_whole_tensor(row: Row) -> None:
     rng = random.Random(row.name)
@@ -123,6 +123,7 @@ def test_the_loss_has_a_formula_too(padding: Padding) -> None:
     assert [operand.name for operand in explained.operands] == ["head.log_probabilities"] * 2
 
 
+@pytest.mark.long
 def test_far_distances_are_in_the_buckets_the_model_uses() -> None:
     row = row_named("t5")
     for buckets, reach in ((8, 6), (32, 128), (10, 20)):

@@ -228,6 +228,7 @@ def traced(row: Row) -> Trace:
     return trace(row.model(), inputs, decoder_inputs, labels=labels)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("row", MODELS, ids=str)
 def test_every_broken_formula_is_noticed(row: Row) -> None:
     found = traced(row)

@@ -45,6 +45,7 @@ IN_WORDS = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("in_words", "by_index"), IN_WORDS, ids=repr)
 def test_words_and_short_names_mean_their_indices(in_words: Any, by_index: Any) -> None:
     one, two = plain().intervene(in_words), plain().intervene(by_index)

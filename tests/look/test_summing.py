@@ -177,7 +177,7 @@ def trace_without_head() -> Trace:
 # --------------------------------------------------------------------------- gradients
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*NAMES, "bert, pooler alone", "bert, tags"])
 def test_gradients_are_the_slopes_of_small_steps(name: str) -> None:
     if name == "bert, pooler alone":

@@ -100,6 +100,7 @@ def test_five_minutes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert str(known["trace"].verify()) in output
 
 
+@pytest.mark.long
 def test_the_first_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     known = run_page("start/first-model.md")
     assert known["model"].task.labels == ("play", "work")

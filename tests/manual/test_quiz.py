@@ -143,6 +143,7 @@ def test_a_folder_is_needed() -> None:
         run(["worksheets"])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(path(shell=True) is None, reason=MISSING)
 def test_a_sheet_as_pdf(tmp_path: Path) -> None:
     found = write(tmp_path, ())

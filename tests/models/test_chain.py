@@ -229,7 +229,7 @@ def test_products_in_bfloat16_are_those_of_the_layers_alone() -> None:
     assert all(torch.equal(one, two) for one, two in zip(*found, strict=True))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("of", ["log_likelihood", "divergence"])
 def test_compiled_the_likelihood_is_the_same(of: str) -> None:
     if not has_compiler(torch.device("cpu")):

@@ -80,6 +80,7 @@ def linked(page: Page, tensor: str) -> dict[tuple[int, ...], str]:
     return found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("run", ["pair", "slides"])
 def test_each_picture_is_drawn_or_says_what_is_missing(run: str, window: Page, files: dict[str, Path]) -> None:
     def is_drawn(picture: str) -> None:
@@ -166,6 +167,7 @@ def test_the_other_stack_of_a_pair_keeps_its_mask(window: Page, tmp_path: Path) 
     assert len(table(window)) == 1 + encoder
 
 
+@pytest.mark.long
 @needs_axe
 def test_axe_finds_nothing_serious(window: Page, files: dict[str, Path]) -> None:
     def finds_nothing(picture: str) -> None:

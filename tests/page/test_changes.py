@@ -97,7 +97,7 @@ FAMILIES = ("slides", "slides, masked words visible", "mask_matrix", "vaswani201
             "llama", "t5", "marian")  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_kind_of_change_in_every_family(name: str, tmp_path: Path) -> None:
     found = family_trace(row_named(name), "none" if name == "gpt2" else "uneven")

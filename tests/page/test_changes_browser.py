@@ -202,6 +202,7 @@ def test_a_link_to_a_view_of_another_model_opens_that_view(window: Page, tmp_pat
         window.goto("about:blank")
 
 
+@pytest.mark.long
 def test_a_slow_run_is_shown_and_can_be_stopped(window: Page) -> None:
     desk = desk_of()
     with serving(desk) as address:

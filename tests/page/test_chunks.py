@@ -127,6 +127,7 @@ def test_a_view_is_opened_by_its_address_at_once(browser: Browser, address: str,
         page.goto("about:blank")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("place", ["level=head", "tour=2"])
 def test_a_chunk_that_cannot_be_fetched_is_reported_and_the_page_can_be_opened_again(
     browser: Browser, address: str, place: str

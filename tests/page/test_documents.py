@@ -249,6 +249,7 @@ def test_two_words_are_those_that_are_chosen(runs: Opened) -> None:
     )
 
 
+@pytest.mark.long
 def test_writing_shows_the_likeliest_words_of_each_step(runs: Opened) -> None:
     found, window = runs("en-fr")
     turn(window, "level=scene&scene=writing", anew=False)
@@ -347,6 +348,7 @@ def test_gradients_of_a_model_without_words_are_none() -> None:
     assert gradient_section(trace(row.model(dtype=torch.float32), *row.batch(padding="none"))) is None
 
 
+@pytest.mark.long
 def test_the_page_draws_the_gradients_or_says_how_to_get_them(runs: Opened) -> None:
     found, window = runs("gradients")
     section = gradient_section(found)
@@ -367,6 +369,7 @@ def test_the_page_draws_the_gradients_or_says_how_to_get_them(runs: Opened) -> N
     assert "--gradients" in plain.locator("main .wrong").inner_text()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_live_page_has_the_list_its_pictures_and_gradients(
     whole: bool, browser: Browser, monkeypatch: pytest.MonkeyPatch
@@ -385,6 +388,7 @@ def test_a_live_page_has_the_list_its_pictures_and_gradients(
         window.locator(".flow table").wait_for()
 
 
+@pytest.mark.long
 @needs_axe
 def test_everyone_can_read_the_list_and_the_pictures(runs: Opened) -> None:
     _, window = runs("gradients")

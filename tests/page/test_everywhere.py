@@ -81,10 +81,10 @@ _LONG = pytest.mark.long
 @pytest.mark.parametrize(
     ("model", "megabytes"),
     [
-        ("en-fr", 8),
+        ("slides", 8),
         *(
             pytest.param(*case, marks=_LONG)
-            for case in (("slides", 8), ("chat", 2), ("writer", 2), ("english", 8), ("english", 1))
+            for case in (("en-fr", 8), ("chat", 2), ("writer", 2), ("english", 8), ("english", 1))
         ),
     ],
 )

@@ -224,6 +224,7 @@ def test_a_page_without_them_says_how_to_write_one(first: Made, window: Page, tm
         assert window.locator(f'.gallery li[data-key="{key}"]').get_attribute("data-here") == here
 
 
+@pytest.mark.long
 def test_a_typed_text_finds_its_own_neighbours(mean: Made, browser: Browser) -> None:
     makers = related_makers(mean.model.module, probe=probe_of(mean.pipeline), index=mean.index)
     offer = Offer("small", "nowhere", (TEXTS[0],), makers=makers, model=mean.model)
@@ -244,6 +245,7 @@ def test_a_typed_text_finds_its_own_neighbours(mean: Made, browser: Browser) -> 
         assert best.text == typed
 
 
+@pytest.mark.long
 @needs_axe
 def test_everyone_can_read_them_on_a_phone(mean: Made, browser: Browser) -> None:
     with watched(browser, offline=True, bypass_csp=True) as page:

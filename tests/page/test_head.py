@@ -119,6 +119,7 @@ def test_every_attention_tensor_links_to_its_head(window: Page, slides_page: Pat
     headline(window, "head 1")
 
 
+@pytest.mark.long
 @needs_axe
 @long_too
 def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(

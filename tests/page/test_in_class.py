@@ -160,6 +160,7 @@ def levels() -> list[str]:
     return re.findall(r'"([a-z]+)"', listed)
 
 
+@pytest.mark.long
 @needs_axe
 def test_axe_finds_nothing_on_any_level(page: Page, demo_page: Path) -> None:
     """Each level once, in a wide window and in one theme; other tests judge most of them in all themes and on a phone.

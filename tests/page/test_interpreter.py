@@ -104,7 +104,7 @@ def test_every_cell_of_the_slides_model(dtype: torch.dtype, tmp_path: Path) -> N
 PARTS = 6
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_family(part: int, tmp_path: Path) -> None:
     runs = {}

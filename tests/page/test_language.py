@@ -151,6 +151,7 @@ def test_every_word_of_the_page_is_one_of_its_table(unguarded: Page, reversed_pa
     assert left == {}
 
 
+@pytest.mark.long
 def test_a_language_from_right_to_left_mirrors_the_page_and_overflows_nowhere(
     unguarded: Page, reversed_page: Path
 ) -> None:

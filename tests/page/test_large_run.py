@@ -150,6 +150,7 @@ def test_the_window_follows_the_cell_in_hand(
     window.goto("about:blank")
 
 
+@pytest.mark.long
 def test_what_stands_below_a_head_follows_to_the_first_and_last_word(
     window: Window,  # noqa: F811
     large: tuple[str, Trace, list[str]],

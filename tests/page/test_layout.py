@@ -105,6 +105,7 @@ _TITLES = """async (addresses) => {
 }"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "size"), [(1280, 28), (390, 18)])
 def test_titles_of_levels_and_scenes_have_one_size(shown: Page, width: int, size: int) -> None:
     shown.set_viewport_size({"width": width, "height": 844})
@@ -193,6 +194,7 @@ _MOVED = """(() => {
 })()"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_levels_zoom_and_a_number_flies(browser: Browser, demo_page: Path, motion: str) -> None:
     moves = motion != "reduce"

@@ -118,6 +118,7 @@ def test_the_gradients_are_checked_by_differences(page: Page) -> None:
     assert "516 gradients" in found.inner_text()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "exercise",
     [
@@ -202,6 +203,7 @@ def test_the_second_model_writes_what_it_learned(page: Page) -> None:
     page.locator("[aria-label=pace]").select_option("steady")
 
 
+@pytest.mark.long
 def test_a_link_leads_to_the_same_step(page: Page, browser: Browser, demo_page: Path) -> None:
     begin(page, "one-head")
     seed = page.locator("[aria-label='seed of the first weights']")
@@ -230,6 +232,7 @@ def test_a_live_page_has_it_too(browser: Browser) -> None:
         assert step_of(page) == 1
 
 
+@pytest.mark.long
 @needs_axe
 @long_too
 def test_nothing_serious_for_those_who_cannot_see_it(browser: Browser, demo_page: Path, long: bool) -> None:

@@ -55,6 +55,7 @@ def elements(svg: Path) -> list[ElementTree.Element]:
     return list(ElementTree.parse(svg).iter())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", ["block", "tensor", "number"])
 def test_a_picture_holds_what_the_view_shows(window: Page, slides_page: Path, level: str, tmp_path: Path) -> None:
     reach(window, slides_page, f"level={level}&tensor={NAME}&cell=0,1,1,0")
@@ -122,6 +123,7 @@ def test_numbers_are_saved_as_the_trace_has_them(window: Page, slides_page: Path
         assert torch.tensor(float(row["value"])) == found[NAME][at]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_every_tensor_is_saved_bit_for_bit(browser: Browser, dtype: torch.dtype, tmp_path: Path, window: Page) -> None:
     found = slides_trace(dtype=dtype)

@@ -77,7 +77,7 @@ def check_table(page: Page, found: Trace, sentence: int) -> int:
     return count
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("family", ["slides", *FAMILIES[:3]])
 def test_what_heads_do_is_what_python_measures(family: str, opened: Page, tmp_path: Path) -> None:  # noqa: F811
     found = traced(family)
@@ -180,6 +180,7 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.long
 @needs_axe
 @long_too
 def test_both_levels_fit_and_can_be_read(browser: Browser, t5: Path, long: bool) -> None:

@@ -84,6 +84,7 @@ def follow(page: FrameLocator) -> None:
     page.locator("h1:not(article h1)").first.wait_for()
 
 
+@pytest.mark.long
 def test_the_stored_page_works_in_its_frame(window: Page, tmp_path: Path) -> None:
     found = slides_trace(dtype=torch.float32)
     shown: Any = found.show(title="slides")

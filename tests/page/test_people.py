@@ -71,6 +71,7 @@ def is_for_all(page: Page) -> None:
     assert page.locator("main details.twin, main table").count() > 0
 
 
+@pytest.mark.sampled(1)
 @needs_axe
 @pytest.mark.parametrize("size", ["a phone", "enlarged to 200 %"])
 def test_every_level_is_for_all_in_a_window_of_another_kind(browser: Browser, slides_page: Path, size: str) -> None:
@@ -88,6 +89,7 @@ def test_every_level_is_for_all_in_a_window_of_another_kind(browser: Browser, sl
         try_each(LEVELS, fits)
 
 
+@pytest.mark.long
 @needs_axe
 def test_the_live_page_is_for_all_too(browser: Browser) -> None:
     with serving(desk_of()) as address, watched(browser, bypass_csp=True) as page:
@@ -159,6 +161,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("script", ["Arabic", pytest.param("Hebrew", marks=pytest.mark.long), "Chinese"])
 def test_words_of_any_script_are_drawn_right(browser: Browser, script: str, tmp_path: Path) -> None:
     row = row_named("bert")

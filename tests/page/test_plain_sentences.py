@@ -99,6 +99,7 @@ def test_a_picture_has_no_number_of_another_view_next_to_it(window: Page, studen
     assert "decoder" in window.locator(".crumbs").inner_text()
 
 
+@pytest.mark.long
 def test_a_page_that_cannot_change_a_number_does_not_say_that_it_cannot_check_it(
     window: Page, english: Model, tmp_path: Path
 ) -> None:
@@ -228,6 +229,7 @@ def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, english: M
 # --------------------------------------------------------------------------- several texts on a live page
 
 
+@pytest.mark.long
 def test_a_node_opens_next_to_other_texts(browser: Browser, translator: Model) -> None:
     """The other texts of the page keep what their decoder reads: their own translations."""
     texts = ("She likes the summer.", "Two dogs run.")

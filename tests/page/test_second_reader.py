@@ -44,6 +44,7 @@ def marked(window: Page) -> str:
     return window.locator(".rail .part .choice[aria-current=true]").first.inner_text()
 
 
+@pytest.mark.long
 def test_the_marked_text_is_that_of_the_number_in_hand(window: Page, demo_page: Path, demo: Trace) -> None:
     reach(window, demo_page, f"level=head&tensor={WEIGHTS}&cell=1,0,2,1")
     window.locator(".inspector .big").wait_for()
@@ -76,6 +77,7 @@ def test_what_joins_all_heads_is_of_none(window: Page, demo_page: Path, demo: Tr
         assert (f"all {heads} heads mixed" in found) is not own
 
 
+@pytest.mark.long
 def test_a_weight_is_compared_with_an_even_share(window: Page, shorter: Path, padded: Trace) -> None:
     """Of the tokens that may be looked at, padding left out: in words, in the headline, and in the formula."""
     weights = padded[WEIGHTS][1, 0, 2]
@@ -113,6 +115,7 @@ def test_each_kind_of_place_has_an_even_share_of_its_own(window: Page, shorter: 
     assert shown == pytest.approx([expected[kind] for kind in kinds], abs=1e-6)
 
 
+@pytest.mark.long
 def test_the_numbers_of_a_tie_stand_in_its_table(window: Page, shorter: Path) -> None:
     reach(window, shorter, "level=ties&sentence=1")
     window.locator(".ties table").wait_for()
@@ -217,6 +220,7 @@ def test_red_is_explained_where_something_is_red(word: str, red: bool, window: P
     assert ("Red: a word that was hidden" in window.locator("main").inner_text()) is red
 
 
+@pytest.mark.long
 def test_a_mask_that_all_heads_share_is_of_none_and_has_a_formula(window: Page, student: Trace, tmp_path: Path) -> None:
     student.to_html(tmp_path / "page.html", megabytes=3)
     for name, formula in (("cross_attention", "=1"), ("self_attention", "=key≤query")):

@@ -57,6 +57,7 @@ def test_an_answer_does_not_wait_until_its_head_is_acknowledged() -> None:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_number_of_the_live_page_is_that_of_the_trace(
     window: Page, whole: bool, monkeypatch: pytest.MonkeyPatch
@@ -106,6 +107,7 @@ def test_the_tour_of_a_live_page_has_its_numbers(window: Page, whole: bool, monk
         window.goto("about:blank")
 
 
+@pytest.mark.long
 def test_every_step_of_a_run_that_is_not_sent_whole_is_shown(window: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step opens what it is about, also when nothing else on the page has opened it."""
     monkeypatch.setattr(overview, "MOST_WHOLE", 100)

@@ -42,6 +42,7 @@ ROUTES = [
 ]
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("path", ROUTES)
 @pytest.mark.parametrize("token", ["", "another", TOKEN[:-1], f"{TOKEN}x", TOKEN.upper(), "%2e%2e", "ä"])
 def test_without_the_token_there_is_nothing(page: Page, path: str, token: str) -> None:
@@ -146,6 +147,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", PATHS)
 def test_paths_that_are_none_lead_nowhere(page: Page, path: str) -> None:
     # A path with dots may lead out of the token's folder, or to the page itself: never to a file.

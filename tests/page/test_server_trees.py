@@ -66,6 +66,7 @@ def test_a_node_of_a_tree_is_run_by_its_tokens(page: Page) -> None:
     assert found["run"] != page.overview("en-fr", (TEXT,))["run"]
 
 
+@pytest.mark.long
 def test_a_text_is_rewritten_from_one_of_its_words(page: Page) -> None:
     model, drawn = gf.load("en-fr"), {"sample": True, "seed": 4, "temperature": 1.5}
     whole = grow(page, {**ASKED, **drawn}).json()

@@ -81,7 +81,7 @@ PARTS = 6
 
 
 @needs_node
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_a_page_works_out_is_the_number_of_the_run(
     part: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -103,6 +103,7 @@ def test_what_a_page_works_out_is_the_number_of_the_run(
     assert {"add", "layer_norm", "linear", "softmax", "weighted_sum"} <= rules
 
 
+@pytest.mark.long
 def test_the_default_is_larger_where_the_first_block_needs_more() -> None:
     model = build(bert(vocabulary=50, max_length=8, layers=2, width=256, heads=4, feed_forward=1024), seed=1)
     found = trace(model, Inputs(ids=torch.tensor([[3, 4, 5]])))

@@ -136,6 +136,7 @@ def rolled_out(found: Trace, stack: str, sentence: int) -> list[Numbers]:
     return after
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("family", "stack"),
     [

@@ -247,6 +247,7 @@ def test_an_address_opens_a_step_and_its_answer_comes_by_touching(opened: Page, 
     opened.wait_for_selector(".tour-answer:not(:empty)")
 
 
+@pytest.mark.long
 def test_no_step_is_wider_than_a_phone(browser: Browser, demo_page: Path) -> None:
     """That none is wider than a larger window is seen on the way by keyboard."""
     with watched(browser, width=390, height=844) as tab:

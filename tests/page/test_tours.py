@@ -168,6 +168,7 @@ def test_a_translator_has_both_tours_by_keyboard(tour: str, opened: Page, studen
     assert steps == len(tour_texts()[tour])
 
 
+@pytest.mark.long
 def test_the_tour_of_the_post_by_keyboard(opened: Page, demo: Trace, demo_page: Path) -> None:
     show(opened, demo_page)
     assert walk(opened, demo, judge=True, tour="post") == len(tour_texts()["post"])
@@ -180,6 +181,7 @@ def test_the_tours_of_long_documents_by_keyboard(tour: str, opened: Page, studen
     assert walk(opened, student, judge=True, tour=tour) >= 30
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("family", "tour"),
     [
@@ -197,6 +199,7 @@ def test_the_tours_of_other_families_by_keyboard(family: str, tour: str, opened:
     assert walk(opened, found, tour=tour) >= len(tour_texts()[tour]) - 1
 
 
+@pytest.mark.long
 def test_an_address_leads_into_a_tour_and_out_of_one_that_does_not_exist(opened: Page, student_page: Path) -> None:
     show(opened, student_page, "tour=translation.10")
     assert "Which source word" in opened.locator(".tour h2").inner_text()

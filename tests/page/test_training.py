@@ -165,6 +165,7 @@ def test_it_plays_to_the_end_and_stops(page: Page) -> None:
     page.locator(".scrubber .play", has_text="play").wait_for()
 
 
+@pytest.mark.long
 @needs_axe
 @long_too
 def test_nothing_serious_for_those_who_cannot_see_it(browser: Browser, file: Path, long: bool) -> None:

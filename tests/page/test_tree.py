@@ -228,6 +228,7 @@ def test_a_decoder_alone_is_read_word_by_word(opened: Page, tmp_path: Path) -> N
     opened.locator(".shares").wait_for()
 
 
+@pytest.mark.long
 @needs_axe
 @long_too
 def test_both_are_for_all(browser: Browser, file: Path, long: bool) -> None:

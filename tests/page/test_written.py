@@ -194,6 +194,7 @@ def test_a_live_page_talks(browser: Browser, tmp_path: Path) -> None:
         at_step(page, count)
 
 
+@pytest.mark.long
 @needs_axe
 @long_too
 def test_both_are_for_all(browser: Browser, story: Opened, reply: Opened, long: bool) -> None:

@@ -18,6 +18,7 @@ from tests.refusals import refused
 from tests.run.runs import same_weights
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
 def test_a_flipped_bit_is_noticed(saved: Path, name: str) -> None:
     for place in flipped_bits(saved / name, count=60):  # a checksum notices any

@@ -74,6 +74,7 @@ def continued(model: Any, tokenizer: Any, given: list[dict[str, str]], **more: A
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("template", [None, "brackets"])
 def test_the_reply_is_that_of_transformers(folder: Path, template: str | None) -> None:
     model, tokenizer = theirs_of(folder)

@@ -78,6 +78,7 @@ def against_another(graph: Path, feed: dict[str, Any]) -> float:
     return float(np.abs(together[0] - alone[0]).max())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("family", "task", "section", "more", "kind"), ROWS, ids=[row[1] for row in ROWS])
 def test_the_lines_of_the_readme_give_what_transformers_gives(
     family: str, task: str, section: dict[str, Any], more: dict[str, Any], kind: str,

@@ -84,7 +84,7 @@ except CheckpointError as error:
 """
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_hundred_thousand_blocks_are_refused_before_one_is_built(saved: Path, whole: bool) -> None:
     if not Path("/proc/self/statm").exists():

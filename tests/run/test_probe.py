@@ -130,6 +130,7 @@ def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path)
             assert found.scale == known.scale
 
 
+@pytest.mark.long
 def test_blocks_that_harm_begin_with_smaller_matrices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All other weights stay as they were, to the bit; not where a part is frozen, nor of few rows."""
     settings = recipe(tmp_path, steps=1)
@@ -156,7 +157,7 @@ def test_blocks_that_harm_begin_with_smaller_matrices(tmp_path: Path, monkeypatc
         assert whole.scale == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_task_with_a_head_for_it_begins_below_its_baseline(row: Any, tmp_path: Path) -> None:
     start = model_for("masked-lm", {}, width=24, heads=3).save(tmp_path / "start")

@@ -311,6 +311,7 @@ def test_more_words_are_masked_in_training_than_in_evaluation(run: Model, text_f
     assert load(tmp_path / "more").evaluate() == trained.metrics["scores"]
 
 
+@pytest.mark.long
 def test_the_name_of_a_task_means_its_recipe_with_or_without_a_start(run: Model, tmp_path: Path) -> None:
     """Without one a small model, as the command makes it, not the large one whose weights a start would bring."""
     rows = "".join(f"the cat sat {number},a\nthe dog ran {number},b\n" for number in range(20))

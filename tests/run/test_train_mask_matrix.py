@@ -69,6 +69,7 @@ def test_the_more_a_reading_shows_the_less_is_lost(trained: Callable[[Reading], 
     assert scores["pairs"]["loss"] < scores["stated"]["loss"] - 0.05
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("reading", get_args(Reading))
 def test_a_saved_model_looks_as_the_matrix_allows_in_every_layer(
     trained: Callable[[Reading], gf.Model], reading: Reading, tmp_path: Path

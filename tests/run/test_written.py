@@ -48,6 +48,7 @@ def test_the_tree_of_a_writer_ends_in_its_text(family: str, ways: dict[str, Any]
     assert model.tokenizer.decode(tree.prompt) == PROMPT
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("ways", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
 def test_what_was_looked_at_is_that_of_one_run_over_the_text(family: str, ways: dict[str, Any]) -> None:

@@ -52,6 +52,7 @@ def met_in_threads(served: Served, monkeypatch: pytest.MonkeyPatch) -> list[tupl
     return met
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["english", "own engine"])
 def test_two_batches_are_in_work_at_once_and_each_answer_is_that_of_its_text_alone(
     bundled: dict[str, Model], two_threads: None, monkeypatch: pytest.MonkeyPatch, name: str

@@ -187,6 +187,7 @@ def test_clients_that_leave_are_forgotten_and_slow_no_other(bundled: dict[str, M
         assert (len(worker.waiting), worker.streams) == (0, [])
 
 
+@pytest.mark.long
 def test_a_client_that_never_reads_is_let_go(bundled: dict[str, Model]) -> None:
     """It asks for an answer of some megabytes: others are answered meanwhile, and of it only a part is sent."""
     body = {"texts": ["Rain and snow. " * 250], "per_word": True, "strategy": ["1", "2", "3"]}

@@ -36,6 +36,7 @@ def test_the_document_is_whole(small: TestClient) -> None:
     assert all(path in page for path in document["paths"])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("valid", [True, False])
 def test_requests_at_random_are_answered_or_refused(small: TestClient, valid: bool) -> None:
     import schemathesis

@@ -32,6 +32,7 @@ TYPED: list[tuple[str, str, list[dict[str, Any]], dict[str, Any], list[str]]] = 
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("model", "verb", "records", "options", "typed"), TYPED)
 def test_records_are_those_of_the_command_line(
     ask: Any,

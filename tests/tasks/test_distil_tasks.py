@@ -96,6 +96,7 @@ def by_hand(name: str, batch: Batch, student: Output, teacher: Output, heat: flo
     return heat**2 * float(np.sum(found))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SOME)
 def test_every_task_of_an_encoder_has_students(name: str, tmp_path: Path, shake: Callable[[nn.Module], None]) -> None:
     row = next(row for row in ROWS if row.name == name)

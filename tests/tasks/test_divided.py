@@ -38,6 +38,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("beams", [1, 3])
 def test_answers_do_not_depend_on_the_number_of_threads(
     model: gf.Model, ran: list[int], beams: int, monkeypatch: pytest.MonkeyPatch

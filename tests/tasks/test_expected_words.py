@@ -68,6 +68,7 @@ def test_words_that_do_not_fit_are_refused(english: gf.Model, words: list[str]) 
         english.ask("score", SKIT, options={"expect": words})
 
 
+@pytest.mark.long
 def test_explain_and_its_page_tell_the_hidden_word(
     english: gf.Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

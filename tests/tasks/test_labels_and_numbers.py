@@ -214,6 +214,7 @@ class Undecided(Classify):
             yield from ((row, np.array([1e-3, 0.0])) for row in batch.row_ids.tolist())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("copies", [1, 1000])
 def test_a_few_records_move_the_temperature_little_and_its_limit_is_reported(tmp_path: Path, copies: int) -> None:
     """Where three of four guesses are right, the log loss alone is least at T = 0.0009, however few they are."""

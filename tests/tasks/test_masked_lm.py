@@ -274,7 +274,7 @@ def test_rows_of_many_lengths_come_in_few_shapes(store: TokenStore, tokenizer: T
     assert task.evaluate(model)["targets"] > 0
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("accumulate", [3, 6, 8])
 def test_a_small_last_batch_is_cut_into_parts_too(
     store: TokenStore, tokenizer: Tokenizer, model: Transformer, tmp_path: Path, accumulate: int

@@ -90,6 +90,7 @@ def test_all_are_those_of_sacrebleu(references: list[list[str]], translations: l
     assert References(references).measure(translations).values() == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.long
 def test_real_sentences_too(multi30k: tuple[list[str], list[str]]) -> None:
     english, french = (side[:300] for side in multi30k)
     references = References([[text] for text in french])
@@ -128,6 +129,7 @@ def test_resamples_are_those_of_sacrebleu(
         assert (found[name].high - found[name].low) / 2 == pytest.approx(value._ci, rel=0.1)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("share", "better"), [(0.30, True), (0.201, False)])
 def test_the_paired_bootstrap_agrees_with_sacrebleu(
     share: float, better: bool, monkeypatch: pytest.MonkeyPatch

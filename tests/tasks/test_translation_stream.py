@@ -38,6 +38,7 @@ def read(words: Generator[str, None, Translation]) -> tuple[list[str], Translati
             return parts, end.value
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("paragraphs", [False, True])
 def test_the_parts_make_the_translation(model: gf.Model, search: str, paragraphs: bool) -> None:

@@ -139,6 +139,7 @@ def test_several_labels_have_a_regression_each() -> None:
     assert losses[1] < losses[0]
 
 
+@pytest.mark.long
 def test_a_run_with_words_is_saved_traced_and_started_from(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(
         "".join(json.dumps({"text": each.text, "label": LABELS[each.label or 0]}) + "\n" for each in texts(1200, 0))
@@ -201,6 +202,7 @@ def test_a_head_with_the_same_labels_is_trained_further(pooling: str, tmp_path: 
     assert two == pytest.approx(one, rel=1e-5)
 
 
+@pytest.mark.long
 def test_nothing_is_added_where_nothing_can_be_gained() -> None:
     """All is right already, with a held-out loss of 0."""
     train, held_out = texts(240, 0), texts(150, 1)
@@ -219,6 +221,7 @@ def test_labels_of_a_sorted_table_are_all_learned(monkeypatch: pytest.MonkeyPatc
     assert (after.sentence_head.words.token.weight.abs().sum(dim=0) > 0).all()  # [L]
 
 
+@pytest.mark.long
 def test_a_label_that_all_texts_have_stays_likely() -> None:
     def several(of: list[Labelled]) -> list[Labelled]:
         return [each._replace(label=None, several=(0, *(() if each.label == 0 else (1,)))) for each in of]

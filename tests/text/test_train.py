@@ -126,6 +126,7 @@ for kind in ("wordpiece", "bpe"):
 """
 
 
+@pytest.mark.long
 def test_a_word_of_a_million_letters_takes_no_square_of_time() -> None:
     """About 4 s; the square of a million letters took many minutes."""
     path = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}

@@ -180,6 +180,7 @@ class LaterUnkind(Toy):
         return super().losses(model, batch)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("without_kernels")
 def test_a_later_shape_that_fails_is_reported_and_goes_on() -> None:
     model = toy_model(layers=1)
@@ -193,6 +194,7 @@ def test_a_later_shape_that_fails_is_reported_and_goes_on() -> None:
     assert notes[0].startswith("could not compile (Unsupported")
 
 
+@pytest.mark.long
 def test_a_way_back_that_fails_is_reported_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch compiles the backward pass when it is first run, long after the forward pass went well."""
     torch._dynamo.reset()
@@ -218,6 +220,7 @@ def test_a_way_back_that_fails_is_reported_and_goes_on(monkeypatch: pytest.Monke
             assert torch.equal(parameter.grad, its), name  # once, not twice
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C in another way")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_the_compiler_gets_too_is_not_taken_for_a_failed_compile(
@@ -250,6 +253,7 @@ class WithAnother(Processes):
         return [*values[:-1], float(self.asked > 2)]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("without_kernels")
 def test_where_another_process_cannot_compile_this_one_continues_without(tmp_path: Path) -> None:
     said: list[str] = []

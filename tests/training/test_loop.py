@@ -186,6 +186,7 @@ def test_clipping_scales_all_gradients_alike(tmp_path: Path) -> None:
     assert torch.allclose(moments["loose"] * (1e-3 / steps[0].norm), moments["tight"], rtol=1e-3, atol=1e-12)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("batch", "expected"), [(512, range(4, 41, 4)), (8, [40]), (256, range(8, 41, 8))])
 def test_ten_evaluations_by_default_or_fewer_in_a_small_run(
     tmp_path: Path, batch: int, expected: Sequence[int]
@@ -195,6 +196,7 @@ def test_ten_evaluations_by_default_or_fewer_in_a_small_run(
     assert [step.step for step in steps if step.scores] == list(expected)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("minutes", "expected"), [(0.25, [15]), (1, [18, 36, 54, 60]), (3, [*range(18, 181, 18)])])
 def test_in_a_run_of_minutes_too_evaluations_read_a_quarter_of_the_rows_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: float, expected: list[int]

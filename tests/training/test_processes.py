@@ -67,12 +67,12 @@ AVERAGED = {"ema": 0.9, "average": 2, "keep": 2}
     ("first", "then", "settings"),
     [
         ((2, "whole"), (1, "whole"), {}),
-        ((1, "whole"), (3, "whole"), {**MUON, "patience": 9}),
+        pytest.param((1, "whole"), (3, "whole"), {**MUON, "patience": 9}, marks=pytest.mark.long),
         pytest.param((4, "whole"), (2, "whole"), {"accumulate": 2}, marks=pytest.mark.long),
         pytest.param((3, "whole"), (4, "whole"), AVERAGED, marks=pytest.mark.long),
         ((2, "shared"), (1, "shared"), {**MUON, **AVERAGED}),
         pytest.param((2, "shared"), (3, "shared"), {**MUON, **AVERAGED}, marks=pytest.mark.long),
-        ((1, "whole"), (2, "shared"), {**MUON, **AVERAGED}),
+        pytest.param((1, "whole"), (2, "shared"), {**MUON, **AVERAGED}, marks=pytest.mark.long),
         pytest.param((2, "shared"), (2, "whole"), {**MUON, **AVERAGED}, marks=pytest.mark.long),
     ],
 )
@@ -102,6 +102,7 @@ def test_all_stop_when_one_is_asked_to(begin: Begin, tmp_path: Path) -> None:
     assert {group.text("printed", number).splitlines()[-1].split()[0] for number in (0, 1)} == {str(newest.step)}
 
 
+@pytest.mark.long
 def test_all_stop_at_the_end_of_the_minutes(begin: Begin, tmp_path: Path) -> None:
     group = begin(tmp_path / "run", *[{"steps": None, "minutes": 0.01}] * 2)
     assert group.end() == [0, 0], group.text("errors", 0)
@@ -118,6 +119,7 @@ def test_a_lost_process_ends_the_others_with_a_code_for_the_launcher(begin: Begi
     assert "LostProcessError" in group.text("errors", 0)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shard", [False, True])
 def test_an_error_of_one_is_the_end_of_all_though_none_exits_before_the_others(
     begin: Begin, tmp_path: Path, shard: bool

@@ -19,6 +19,7 @@ from tests.training.runs import equal, train
 from tests.training.toy import Toy, toy_model, toy_settings
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("optimizer", "ema", "average"),
     [("bert-adam", None, None), ("muon", 0.9, None), ("muon", None, 2), ("bert-adam", 0.9, 3)],
@@ -55,6 +56,7 @@ def test_stopped_and_resumed_is_unbroken(
     assert [line | by_the_clock for line in lines["cut"]] == [line | by_the_clock for line in lines["whole"]]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("every", [2, None])
 def test_ctrl_c_changes_no_average_and_no_best(tmp_path: Path, every: int | None) -> None:
     """Stopped after each odd step: checkpoints at other steps remove none of those that are averaged."""

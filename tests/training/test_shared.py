@@ -17,6 +17,7 @@ SHARED: dict[str, Any] = {**FLOAT64, "shard": True}
 
 
 # Only the order of sums differs.
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("row", "count", "precision"),
     [
@@ -54,6 +55,7 @@ def test_they_learn_what_one_learns(begin: Begin, row: Row, count: int, precisio
         torch.testing.assert_close(several.tensors("optimizer")[name], tensor, rtol=0, atol=tolerance)
 
 
+@pytest.mark.long
 def test_a_checkpoint_without_one_of_its_parts_is_refused(begin: Begin, tmp_path: Path) -> None:
     settings = {**SHARED, "checkpoint_every": 2}
     assert begin(tmp_path / "run", *[{**settings, "steps": 4}] * 3).end() == [0] * 3

@@ -55,6 +55,7 @@ def lines(out: Path) -> list[str]:
     return (out / FILE).read_text().splitlines()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ema", [None, 0.9])
 def test_watching_changes_no_weight(tmp_path: Path, ema: float | None) -> None:
     torch.manual_seed(3)
@@ -95,6 +96,7 @@ def test_records_after_an_interruption_are_those_of_an_unbroken_run(tmp_path: Pa
     assert steps == [0, *range(1, 21), 22, 24, 26, 28, 30]
 
 
+@pytest.mark.long
 def test_a_long_run_keeps_few_records_and_the_same_after_an_interruption(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
