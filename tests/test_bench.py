@@ -126,6 +126,7 @@ def test_the_run_of_a_gpu_finds_nothing_wrong_on_the_cpu() -> None:
     assert {"ours", "transformers, expert"} == set(found["masked_words"]["tokens_per_second"])
 
 
+@pytest.mark.long
 def test_each_part_of_a_gpu_is_written_at_once_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     gpu.measured(torch.device("cpu"), ("decoding_parity",), dry=False)

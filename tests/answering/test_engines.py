@@ -120,6 +120,7 @@ def test_translations_are_those_of_torch(options: dict[str, Any]) -> None:
         assert one.whole == other.whole
 
 
+@pytest.mark.long
 def test_nothing_is_scored_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = opened("en-fr", "ctranslate2")
     model.translate(SOME, beams=2)  # compared
@@ -201,6 +202,7 @@ def large(config: Any, seed: int) -> Transformer:
     return module
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("beams", [1, 4])
 def test_each_family_is_converted(name: str, beams: int, tmp_path: Path) -> None:
@@ -230,6 +232,7 @@ def test_each_family_is_converted(name: str, beams: int, tmp_path: Path) -> None
     assert stand_in.used
 
 
+@pytest.mark.long
 def test_eight_bits_are_only_used_where_they_are_asked_for(cache: Path) -> None:
     model, said = opened("en-fr", "ctranslate2-int8")
     found = model.translate(SOME, beams=1)
@@ -310,7 +313,7 @@ ANSWERED: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("task", "family"), [*((task, "bert") for task in ANSWERED), ("classify", "roberta"), ("tag", "modernbert")]
 )

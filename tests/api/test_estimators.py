@@ -178,6 +178,7 @@ def test_labels_of_any_kind_come_back_as_they_were(folder: Path, labels: list[An
     assert set(found.tolist()) <= set(given.tolist())
 
 
+@pytest.mark.long
 def test_a_tagger_is_scored_as_seqeval_does(folder: Path) -> None:
     from seqeval.metrics import f1_score  # type: ignore[import-untyped]  # it bears no types
 

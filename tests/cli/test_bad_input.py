@@ -305,6 +305,7 @@ def test_weights_that_the_last_step_has_broken_are_no_model(
     assert not (tmp_path / "run" / "glassformer.json").exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", ["answer en-fr", "classify en-fr x", "choose en-fr x", "tag en-fr x", "cache a\0b"])
 def test_a_verb_that_this_model_does_not_answer_and_a_path_with_a_zero_byte(run: Run, words: str) -> None:
     refused(run(*words.split(" ")))

@@ -44,7 +44,7 @@ def test_few_records_are_gone_through_more_often_unless_the_user_says_how_often(
     assert 40 <= rule.records[0]["steps"] < 40 + found["steps"] / 20 + 1
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "start", "fewest"), [("regress", "start", 10), ("regress", "sentences", 3), ("classify", "start", 3)]
 )

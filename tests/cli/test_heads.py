@@ -42,6 +42,7 @@ def test_records_have_the_numbers_of_each_label(run: Run) -> None:
         assert row["value"] == pytest.approx(known) if known is not None else row["job"] in ("few", "many")
 
 
+@pytest.mark.long
 def test_a_held_out_file_gives_its_targets(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
     file.write_text("text\ttarget\nI am a student.\tJe suis étudiant.\nWe are late.\tNous sommes en retard.\n")

@@ -132,6 +132,7 @@ def test_explain_of_a_word_or_its_place(run: Run, drawn: Path, word: str) -> Non
     assert {cell["cell"]["query"] for cell in cells} == {3}
 
 
+@pytest.mark.long
 def test_explain_begins_with_what_the_word_looks_at(run: Run, tmp_path: Path) -> None:
     """In ten lines; then no word of the sentence is left out, and the page opens at the clearest head."""
     text = "The animal did not cross the street because it was too tired"

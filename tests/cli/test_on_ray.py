@@ -225,6 +225,7 @@ def embed(file: Path, out: Path, *more: str | Path) -> list[str | Path]:
     return ["embed", "slides", "--file", file, "--out", out, "--rejects", f"{out}.rejects", *asked, *more]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".safetensors"])
 @pytest.mark.usefixtures("here")
 def test_vectors_are_those_of_the_command_without_ray(

@@ -125,6 +125,7 @@ def test_the_data_of_a_training_are_not_overwritten(run: Run, trained: Path, tex
     assert text_file.read_bytes() == before
 
 
+@pytest.mark.long
 def test_python_overwrites_nothing_in_use(places: Path) -> None:
     model = gf.load(places / "run")
     trace, before = model.trace("She [MASK] summer"), content(places)

@@ -81,6 +81,7 @@ def test_a_model_that_knows_no_data_reads_turns_from_a_file(run: Run, folder: Pa
     assert [len(each["turns"]) for each in done.records] == [1, 3]
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_a_text(screens: Screens) -> None:
     found = screens["one text"]
     assert found["code"] == 130

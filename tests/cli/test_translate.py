@@ -88,6 +88,7 @@ def test_a_model_that_knows_no_data_reads_the_columns_of_pairs(
     assert scored.err == ""
 
 
+@pytest.mark.long
 def test_columns_of_a_table_that_are_not_read_are_reported(run: Run, translator: Path, tmp_path: Path) -> None:
     table = tmp_path / "pairs.tsv"
     table.write_text("".join(f"{s}\t{t}\tCC-BY {n}\n" for n, (s, t) in enumerate(zip(ENGLISH, FRENCH, strict=True))))

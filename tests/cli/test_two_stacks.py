@@ -63,6 +63,7 @@ def test_the_first_record_of_a_walk_has_the_tokens_of_both_texts(run: Run, trans
     assert not any("tokens" in record for record in rest)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("word", ["summer", "loves"])
 def test_a_word_of_either_text_is_named_and_the_rows_are_said(run: Run, translator: Path, word: str) -> None:
     done = run("explain", translator, SOURCE, "--target", TARGET, "--word", word)

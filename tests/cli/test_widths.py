@@ -70,7 +70,7 @@ def test_the_list_of_models_fits(width: int, run: Run, monkeypatch: pytest.Monke
     assert "not stated" not in shown
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @WIDTHS
 def test_an_evaluation_and_a_comparison_fit(
     width: int, models: dict[str, Path], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

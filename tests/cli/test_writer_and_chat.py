@@ -20,6 +20,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.long
 def test_the_guides_prompt_is_continued(run: Run) -> None:
     done = run("generate", PROMPT, "--max-tokens", "30")
     assert done.code == 0

@@ -102,6 +102,7 @@ def test_the_tree_of_a_text_and_of_several_samples(run: Run, writer: Path, words
     assert len(record["answers"]) >= max(1, len(plain["n_best"]))
 
 
+@pytest.mark.long
 def test_pages_open_where_the_text_is_written(run: Run, writer: Path, chat: Path, tmp_path: Path) -> None:
     for command in (
         ("generate", writer, PROMPT, "--max-tokens", "5"),

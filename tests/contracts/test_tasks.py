@@ -90,7 +90,7 @@ def test_what_was_learned_is_known_again_when_it_is_measured(row: Row, made: Mad
 # --------------------------------------------------------------------------- training
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(4)
 @EVERY
 @pytest.mark.parametrize("parts", [2, 3, 8])
 def test_parts_of_a_step_give_the_gradient_of_the_whole(row: Row, parts: int, made: Made) -> None:
@@ -339,7 +339,7 @@ def test_windows_of_a_text_share_a_weight_of_one(trained: tuple[Row, gf.Model, P
         assert all(len(each.ids) <= 24 for each in rows)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 def test_saved_and_loaded_it_gives_the_same_answers(trained: tuple[Row, gf.Model, Path], tmp_path: Path) -> None:
     row, model, folder = trained
     loaded = gf.load(folder / "run")

@@ -66,7 +66,6 @@ def test_every_encoder_and_every_option(row: Row, tmp_path: Path) -> None:
     check(row, tmp_path / "features.onnx", features=True)
 
 
-@pytest.mark.long
 def test_weights_above_the_limit_of_a_message_are_next_to_the_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

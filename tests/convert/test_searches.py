@@ -58,7 +58,7 @@ def decided(name: str, folder: Path, **more: Any) -> None:
     change_tensors(folder, larger)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", CLASSES)
 def test_transformers_writes_the_same(name: str, tmp_path: Path) -> None:
     decided(name, tmp_path)

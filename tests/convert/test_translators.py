@@ -180,6 +180,7 @@ def test_a_re_imported_translator_cuts_the_texts_that_its_twin_cuts(tmp_path: Pa
     assert json.loads(again.read_text())["model_max_length"] == 12
 
 
+@pytest.mark.long
 def test_an_imported_translator_is_measured_by_its_translations(tmp_path: Path) -> None:
     """Those of the search that came with it, not by masked words."""
     back, _ = read_foreign(written(translator(), tmp_path / "theirs"), Model)

@@ -87,6 +87,7 @@ def test_a_row_of_parquet_that_is_too_long_is_refused_before_python_holds_it(row
     assert peak < LONGEST_LINE
 
 
+@pytest.mark.long
 def test_a_column_of_parquet_that_would_fill_the_memory_is_not_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"text": [BOOK * 16]}), path, compression="zstd")

@@ -136,6 +136,7 @@ for text in eval(sys.argv[1]):
 """
 
 
+@pytest.mark.long
 def test_runs_of_signs_take_no_square_of_time() -> None:
     """About 2 s; 40,000 dots alone took 14 s."""
     subprocess.run([sys.executable, "-c", PROGRAM, RUNS], check=True, env=SOURCES, timeout=600)

@@ -45,7 +45,7 @@ def every_score(model: Transformer, request: Request, alpha: float, form: str) -
     return sorted(((score, tokens) for tokens, score in scored.items()), reverse=True)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("alpha", "form"), [(0.0, "gnmt"), (0.6, "gnmt"), (3.0, "gnmt"), (-0.5, "gnmt"), (1.0, "power")]
 )

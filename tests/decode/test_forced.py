@@ -14,7 +14,7 @@ from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, log_probabiliti
 from tests.refusals import refused
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("alpha", [0.0, 0.8])
 @pytest.mark.parametrize("beams", [2, 4])
 @pytest.mark.parametrize("name", ["marian", "gpt2"])

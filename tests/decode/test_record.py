@@ -77,7 +77,7 @@ def test_kept_nodes_are_the_beam_of_a_naive_search(name: str, beams: int, alpha:
         assert max(lost, default=-inf) <= min((node.total for node in kept), default=inf)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["marian", "gpt2", "t5"])
 @pytest.mark.parametrize(
     "more",

@@ -94,6 +94,7 @@ def record(text: str) -> dict[str, Any]:
     return dict(json.loads(line))
 
 
+@pytest.mark.long
 def test_the_task_of_the_page_is_one_small_folder(place: Path) -> None:
     files = sorted((place / FOLDER).glob("*.py"))
     assert [file.name for file in files] == ["__init__.py", "entry.py", "task.py"]
@@ -129,6 +130,7 @@ def test_it_is_trained_with_intervals_and_a_verdict(trained: Path) -> None:
     assert 'model.ask("order", ' in card
 
 
+@pytest.mark.long
 def test_its_verb_answers_on_the_command_line_and_in_python(printed: list[Any]) -> None:
     one, other, many, plain, in_python = printed
     assert (record(one)["text"], record(one)["label"]) == (TEXT, "in order")

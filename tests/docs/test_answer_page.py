@@ -16,6 +16,7 @@ from tests.docs.test_commands import BLOCK
 SMALL = ["--steps", "2", "--length", "32", "--batch", "4", "--validation", "0.3", "--set", "train.compile=off"]
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_run(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,7 +84,7 @@ def test_close_takes_a_last_digit_and_nothing_more() -> None:
 # --------------------------------------------------------------------------- what runs
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @by_chapter
 def test_each_block_prints_what_the_page_says(chapter: Path) -> None:
     text = read(chapter)

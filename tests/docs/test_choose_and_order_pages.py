@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) ->
     return tmp_path
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_what_the_page_shows_works(
     name: str, repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]
@@ -98,6 +98,7 @@ def test_a_model_of_columns_answers_a_table_of_columns(folder: Path, capsys: pyt
         assert each["probabilities"] == pytest.approx(list(its.probabilities), abs=1e-6)  # float32, other batches
 
 
+@pytest.mark.long
 def test_choosing_is_learned(folder: Path) -> None:
     """The right candidate has a word that no wrong one has."""
     rows = [

@@ -128,7 +128,7 @@ def sides_of(config: ModelConfig) -> list[str]:
     return [side for side in ("encoder", "decoder") if getattr(config, side) is not None]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_small_model_of_each_kind_prints_the_corrections_about_it(
     kind: str, walked: dict[str, tuple[dict[str, str], list[str]]]

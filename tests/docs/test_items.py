@@ -166,6 +166,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "group",
     [

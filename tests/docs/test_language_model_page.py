@@ -19,6 +19,7 @@ SMALL = [
 BOOK = "\n\n".join(f"Once upon a time there was a king of {n} towns.\nHe had {n} sons." for n in range(30))
 
 
+@pytest.mark.long
 def test_its_commands_run_and_its_fields_are_those_of_the_records(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,7 +48,7 @@ def commands(page: str) -> list[str]:
     return [line for block in SHELL.findall(page) for line in block.splitlines()]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["records.md", "scores.md"])
 def test_every_command_of_the_page_works(
     name: str, repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -70,7 +70,7 @@ def carried(found: Trace, part: str, own: Array, sentence: int, place: int, word
     return float(found.tensor(rule.right.name)[word].numpy() @ vector) * rule.scale
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", EVERY)
 def test_the_parts_sum_to_the_logit(name: str) -> None:
     found = traced(name)

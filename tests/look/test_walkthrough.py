@@ -96,6 +96,7 @@ def test_corrections_appear_once_where_they_belong() -> None:
     assert not any(step.notes for step in walkthrough(slides_trace()))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("row", FAMILIES, ids=str)
 def test_any_family_has_a_walkthrough(row: Row) -> None:
     inputs, decoder_inputs = row.batch(padding="right")

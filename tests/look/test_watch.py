@@ -220,6 +220,7 @@ def test_weights_spread_over_processes_are_refused() -> None:
             trace(model, Inputs(ids=IDS))
 
 
+@pytest.mark.long
 def test_taps_leave_no_graph_break_and_a_compiled_model_is_watched_through_its_original() -> None:
     model = bert_model(dtype=torch.float32)
     compiled = torch.compile(model, fullgraph=True, backend="eager")

@@ -27,7 +27,7 @@ def results(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[t
     return [(BARS.sub("", now), BARS.sub("", then)) for now, then in zip(printed(text), found, strict=True)]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("page", [path for path in shown() if path not in VARYING], ids=lambda path: path.stem)
 def test_a_command_prints_what_the_page_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If not: `python -m manual.shown`."""

@@ -42,6 +42,7 @@ def test_every_matrix_has_a_gradient_and_moves(row: Row) -> None:
         assert not torch.equal(parameter.detach(), before[name]), name
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("row", FAMILIES, ids=str)
 def test_recomputing_blocks_gives_the_same_gradients(row: Row) -> None:
     """With dropout on: the second run of a block must drop what the first dropped."""

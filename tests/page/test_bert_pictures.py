@@ -80,7 +80,7 @@ def linked(page: Page, tensor: str) -> dict[tuple[int, ...], str]:
     return found
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("run", ["pair", "slides"])
 def test_each_picture_is_drawn_or_says_what_is_missing(run: str, window: Page, files: dict[str, Path]) -> None:
     def is_drawn(picture: str) -> None:

@@ -154,6 +154,7 @@ def test_what_an_address_says_wrongly_is_reported_and_the_page_stands(window: Pa
     assert "no attention no.attention" in message
 
 
+@pytest.mark.long
 def test_zeroing_after_the_position_makes_two_words_the_same(window: Page, demo_page: Path) -> None:
     steps = ";".join(f"set,encoder.embed.sum,0,{place}" for place in ("0.1", "0.2", "1.3", "2.4"))
     reach(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,1,0&changes={steps}")
@@ -189,6 +190,7 @@ def test_the_live_page_chooses_a_model_and_reads_another_text(window: Page, tmp_
         window.goto("about:blank")
 
 
+@pytest.mark.long
 def test_a_link_to_a_view_of_another_model_opens_that_view(window: Page, tmp_path: Path) -> None:
     with serving(desk_of(small_model(tmp_path))) as address:
         window.goto(address)
@@ -258,6 +260,7 @@ def dragged(page: Page, start: str, end: str, *, shift: bool = False) -> None:
         page.keyboard.up("Shift")
 
 
+@pytest.mark.long
 def test_a_number_and_a_row_are_dragged_onto_another_word(window: Page, demo_page: Path, demo: Trace) -> None:
     name = f"{ATTENTION}.query"
     grid = f"level=tensor&tensor={name}&cell="

@@ -115,7 +115,7 @@ def test_a_live_page_begins_with_its_core_and_has_the_rest_before_it_is_clicked(
         page.goto("about:blank")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("chunk", VIEWS)
 def test_a_view_is_opened_by_its_address_at_once(browser: Browser, address: str, chunk: str) -> None:
     place, there = VIEWS[chunk]

@@ -268,6 +268,7 @@ def test_writing_shows_the_likeliest_words_of_each_step(runs: Opened) -> None:
         assert ids == best.indices[step].tolist()
 
 
+@pytest.mark.long
 def test_padding_changes_no_number_of_a_real_word(runs: Opened, english: Model) -> None:
     """What the page claims, and the same claim worked out by the model itself."""
     batch, window = runs("padded")
@@ -369,7 +370,7 @@ def test_the_page_draws_the_gradients_or_says_how_to_get_them(runs: Opened) -> N
     assert "--gradients" in plain.locator("main .wrong").inner_text()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_live_page_has_the_list_its_pictures_and_gradients(
     whole: bool, browser: Browser, monkeypatch: pytest.MonkeyPatch

@@ -145,6 +145,7 @@ def test_cosines_are_those_of_the_command(first: Made, window: Page) -> None:
         assert number(row[2]) == pytest.approx(float(expected), abs=2e-5)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("which", ["first", "mean"])
 def test_the_probabilities_are_those_of_scikit_learn(which: str, window: Page, request: pytest.FixtureRequest) -> None:
     found: Made = request.getfixturevalue(which)
@@ -158,6 +159,7 @@ def test_the_probabilities_are_those_of_scikit_learn(which: str, window: Page, r
         assert np.abs(shares / shares.sum() - expected[sentence]).max() < 4e-5
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("which", ["first", "mean"])
 def test_the_neighbours_are_those_of_the_index(which: str, window: Page, request: pytest.FixtureRequest) -> None:
     found: Made = request.getfixturevalue(which)
@@ -193,6 +195,7 @@ def test_what_moved_is_shown_and_its_weight_is_opened(first: Made, window: Page)
     assert number(moved["block 3"][6].split(" → ")[1]) == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("which", "scene"),
     [("first", "vectors"), ("first", "same-word"), ("mean", "neighbours")],

@@ -86,6 +86,7 @@ def test_all_right_is_said_and_the_score_before_is_kept(page: Page, demo_page: P
     assert page.locator(".quiz-bar .undo").count() == 0
 
 
+@pytest.mark.long
 def test_each_answer_is_shown_by_a_page_of_the_package(page: Page, demo_page: Path, student_page: Path) -> None:
     """The slides' page shows what one block has, the translator's the rest; what neither has names its model."""
     shown: set[str] = set()

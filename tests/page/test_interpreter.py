@@ -86,6 +86,7 @@ def check_run(found: Trace, errors: dict[str, float]) -> None:
     assert max(float(error) for error in errors.values()) <= LIMIT[found.dtype], errors
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 def test_every_cell_of_the_slides_model(dtype: torch.dtype, tmp_path: Path) -> None:
     found = slides_trace(dtype=dtype)

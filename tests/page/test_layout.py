@@ -157,6 +157,7 @@ def folded(page: Page) -> list[str]:
     return list(page.locator(".rail details.group:not([open]):not([hidden]) > summary").all_inner_texts())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stored", [True, False])
 def test_the_rail_folds_by_keys_and_stays_so(browser: Browser, demo_page: Path, stored: bool) -> None:
     with watched(browser, offline=True) as page:

@@ -190,6 +190,7 @@ def test_a_rate_that_is_too_high_stops_and_one_click_leads_back(page: Page) -> N
     rate.press("Enter")
 
 
+@pytest.mark.long
 def test_the_second_model_writes_what_it_learned(page: Page) -> None:
     begin(page, "letters")
     page.locator("[aria-label=pace]").select_option("fast")
@@ -223,6 +224,7 @@ def test_a_link_leads_to_the_same_step(page: Page, browser: Browser, demo_page: 
         assert step_of(other) == 103
 
 
+@pytest.mark.long
 def test_a_live_page_has_it_too(browser: Browser) -> None:
     with serving(desk_of()) as address, watched(browser, reduced_motion="no-preference") as page:
         page.goto(f"{address}#level=block")

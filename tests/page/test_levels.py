@@ -114,7 +114,7 @@ def test_a_large_live_run_sends_only_what_the_level_shows(
         window.goto("about:blank")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("family", ["slides", *FAMILIES])
 def test_the_parts_of_a_model_have_all_its_weights_and_its_answers(
     family: str,

@@ -37,6 +37,7 @@ def filled(fill: str) -> tuple[Trace, str, dict[str, int]]:
     return run, name, dict(zip(run.axes(name), cell, strict=True))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("fill", ["set -inf", "set -10000.0", "add -10000.0"])
 def test_a_masked_score_is_no_product(fill: str, window: Page, tmp_path: Path) -> None:
     run, name, cell = filled(fill)
@@ -66,6 +67,7 @@ def test_lowered_exponents_say_so_and_give_the_number(name: str, window: Page, d
     assert "less the largest" in str(demo.explain(name, {"place": 0, "vocabulary": 0}))
 
 
+@pytest.mark.long
 def test_what_is_left_out_is_counted_against_all(window: Page, student_page: Path) -> None:
     """Each place has room for another number of terms: each says how many."""
     name = "encoder.blocks.0.feed_forward.output"
@@ -202,6 +204,7 @@ def test_the_last_block_is_called_so(window: Page, tmp_path: Path) -> None:
     assert "again after the last block" in stated.inner_text()
 
 
+@pytest.mark.long
 def test_padding_is_no_word_that_an_answer_could_owe_to(window: Page, english: Model, tmp_path: Path) -> None:
     """Its zeros made attention and gradients look more alike than they are; the mask workshop had it as words."""
     texts = ["She likes the [MASK].", "He loves to [MASK] every day of the summer."]

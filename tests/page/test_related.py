@@ -160,6 +160,7 @@ def test_what_belongs_to_another_model_is_refused(model: Model, tmp_path: Path) 
     assert related_makers(None) == {}
 
 
+@pytest.mark.long
 def test_a_server_sends_them_for_each_of_its_runs(model: Model, tmp_path: Path) -> None:
     index = SearchIndex.build(tmp_path / "index", FEW, model)
     width = model.config.encoder.width  # type: ignore[union-attr]

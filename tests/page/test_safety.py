@@ -248,6 +248,7 @@ def test_requests_of_chance_leave_nothing_behind() -> None:
 # --------------------------------------------------------------------------- many at once
 
 
+@pytest.mark.long
 def test_fifty_clients_at_once_are_all_answered() -> None:
     """Each opens the page, asks for a run of its own text, and has ten numbers explained."""
     failed: list[str] = []

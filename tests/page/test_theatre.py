@@ -59,6 +59,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "writer"
 
 
+@pytest.mark.long
 def test_what_is_written_and_rewritten_is_what_the_command_writes(
     page: Page,
     tmp_path: Path,

@@ -23,6 +23,8 @@ from tests.page.watched import reach, until
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.long  # the tours of the slides and of BERT stay in `make test`
+
 Tours = dict[str, list[dict[str, Any]]]
 CORRECTIONS = {
     "translation": {"C-5", "C-8", "C-9", "C-16", "C-32", "C-36", "C-37", "C-39"},
@@ -61,7 +63,6 @@ def test_the_tours_say_where_the_documents_are_imprecise() -> None:
         assert corrections <= {text for step in texts.values() for name, text in texts_of(step) if name == "correction"}
 
 
-@pytest.mark.long
 def test_the_sums_of_the_translation_are_those_of_torch(student: Trace, tours: Tours) -> None:
     answer, _ = tours["translation"]
     check_steps(student, answer)
@@ -160,7 +161,6 @@ def test_the_tour_of_the_post_has_the_three_readings(demo: Trace, tours: Tours) 
 # --------------------------------------------------------------------------- in a browser
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("tour", ["translation", "decoder"])
 def test_a_translator_has_both_tours_by_keyboard(tour: str, opened: Page, student: Trace, student_page: Path) -> None:
     show(opened, student_page)
@@ -168,20 +168,17 @@ def test_a_translator_has_both_tours_by_keyboard(tour: str, opened: Page, studen
     assert steps == len(tour_texts()[tour])
 
 
-@pytest.mark.long
 def test_the_tour_of_the_post_by_keyboard(opened: Page, demo: Trace, demo_page: Path) -> None:
     show(opened, demo_page)
     assert walk(opened, demo, judge=True, tour="post") == len(tour_texts()["post"])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("tour", ["notes", "guide"])
 def test_the_tours_of_long_documents_by_keyboard(tour: str, opened: Page, student: Trace, student_page: Path) -> None:
     show(opened, student_page)
     assert walk(opened, student, judge=True, tour=tour) >= 30
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("family", "tour"),
     [
@@ -199,7 +196,6 @@ def test_the_tours_of_other_families_by_keyboard(family: str, tour: str, opened:
     assert walk(opened, found, tour=tour) >= len(tour_texts()[tour]) - 1
 
 
-@pytest.mark.long
 def test_an_address_leads_into_a_tour_and_out_of_one_that_does_not_exist(opened: Page, student_page: Path) -> None:
     show(opened, student_page, "tour=translation.10")
     assert "Which source word" in opened.locator(".tour h2").inner_text()

@@ -76,6 +76,7 @@ def put(page: Page, place: int) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_section_is_what_the_run_has_kept(run: Path, file: Path) -> None:
     record = json.loads(blocks(file.read_text())["section-training"])
     found = read_watched(run / FILE)
@@ -89,6 +90,7 @@ def test_the_section_is_what_the_run_has_kept(run: Path, file: Path) -> None:
     assert watched_texts(run) == (SENTENCES, None)
 
 
+@pytest.mark.long
 def test_random_records_show_their_own_numbers(page: Page, run: Path) -> None:
     records = list(read_watched(run / FILE).records.values())
     try_each(random.Random(0).sample(range(1, len(records)), 3), lambda place: check_record(page, run, place))

@@ -65,6 +65,7 @@ def sum_shown(page: Page) -> list[str | None]:
     return [cell.get_attribute("data-value") for cell in page.locator(".addends td").all()]
 
 
+@pytest.mark.long
 def test_the_table_has_every_node_and_the_sum_each_addend(opened: Page, file: Path, tree: SearchTree) -> None:
     reach(opened, file, "level=tree")
     opened.wait_for_selector("tr[data-node]", state="attached")
@@ -177,6 +178,7 @@ def test_word_by_word_shows_the_numbers_of_the_step(opened: Page, file: Path, tr
     assert same(article.get_attribute("data-value"), float(found[name][0, 1, 3, 2]))
 
 
+@pytest.mark.long
 def test_any_node_of_a_live_page_opens_as_its_run(browser: Browser, translator: Model) -> None:
     text, model = "Two dogs run.", translator
     tree = model.search_tree(text)

@@ -100,6 +100,7 @@ def test_who_changes_a_model_by_hand_deletes_the_line_of_the_checksum(model: Mod
     assert load(saved).labels == ("no", "yes")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["README.md", "metrics.json", "recipe.toml"])
 def test_damage_where_no_answer_depends_on_it_is_reported(
     model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str

@@ -19,6 +19,7 @@ from glassformer.training.settings import EpochsByData, TrainSection
 from tests.run.runs import Listener
 
 
+@pytest.mark.long
 def test_frozen_features_are_a_baseline_of_a_tuned_model(saved: Path, tmp_path: Path) -> None:
     """Weights that did not move give the scores of frozen features, but for the temperature, which is the model's."""
     table, start = tmp_path / "table.jsonl", shutil.copytree(saved, tmp_path / "start")

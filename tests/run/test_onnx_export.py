@@ -78,7 +78,7 @@ def against_another(graph: Path, feed: dict[str, Any]) -> float:
     return float(np.abs(together[0] - alone[0]).max())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("family", "task", "section", "more", "kind"), ROWS, ids=[row[1] for row in ROWS])
 def test_the_lines_of_the_readme_give_what_transformers_gives(
     family: str, task: str, section: dict[str, Any], more: dict[str, Any], kind: str,
@@ -114,6 +114,7 @@ def test_the_lines_of_the_readme_give_what_transformers_gives(
     assert capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_graph_that_gives_other_numbers_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tanh form of GELU differs from the exact one in the fourth digit."""
     exact = OPERATORS["gelu"]

@@ -86,6 +86,7 @@ def test_the_layer_is_the_logistic_regression_of_scikit_learn(tmp_path: Path) ->
     assert min(apart) < 2e-3  # ours stops after 60 steps in float32
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("briefly")
 def test_a_run_that_only_gets_worse_ends_with_the_layer_that_it_began_with(tmp_path: Path) -> None:
     settings = recipe(tmp_path, learning_rate=5.0)
@@ -103,6 +104,7 @@ def test_a_run_that_only_gets_worse_ends_with_the_layer_that_it_began_with(tmp_p
     assert all(torch.equal(model.module.state_dict()[name], frozen[name]) for name in same)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("briefly")
 def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path) -> None:
     gf.train(recipe(tmp_path), out=tmp_path / "run", progress=NoProgress())
@@ -182,6 +184,7 @@ def test_every_task_with_a_head_for_it_begins_below_its_baseline(row: Any, tmp_p
     assert without.probe is None
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("briefly")
 def test_a_refused_run_leaves_no_layer_and_a_new_one_reads_none(tmp_path: Path) -> None:
     settings = recipe(tmp_path)
@@ -197,6 +200,7 @@ def test_a_refused_run_leaves_no_layer_and_a_new_one_reads_none(tmp_path: Path) 
     assert torch.equal(again.weight, found.weight)
 
 
+@pytest.mark.long
 def test_fitting_stops_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any seconds each fit takes its first steps alone, and the layer is still better than none."""
     ends = []

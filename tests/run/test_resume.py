@@ -142,6 +142,7 @@ def test_a_damaged_record_of_the_run_is_reported(run: Model, text_file: Path, tm
         assert "last line" in caught.value.do
 
 
+@pytest.mark.long
 def test_after_a_full_disk_at_the_first_checkpoint_the_advice_works(
     text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ def test_a_saved_model_looks_as_the_matrix_allows_in_every_layer(
     assert trace.verify().holds
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("reading", "beta"), [("code", False), ("stated", False), ("pairs", True)])
 def test_a_first_word_is_known_from_the_word_after_it_alone(
     trained: Callable[[Reading], gf.Model], reading: Reading, beta: bool

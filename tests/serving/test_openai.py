@@ -40,6 +40,7 @@ def unit(vectors: Any) -> Any:
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("format_", ["float", "base64", None])
 def test_vectors_are_those_of_embed_with_length_1(api: openai.OpenAI, bundled: dict[str, Model], format_: Any) -> None:
     """Without a format the client asks for base64, and reads it itself."""

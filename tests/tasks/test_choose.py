@@ -96,6 +96,7 @@ def test_rows_that_fill_a_group_have_no_gradient(task: Choose, model: Transforme
         assert (alone - filled).abs().max() < 1e-12  # float64, in batches of another shape
 
 
+@pytest.mark.long
 def test_probabilities_are_the_mean_over_the_windows(
     task: Choose, model: Transformer, questions: list[Question]
 ) -> None:

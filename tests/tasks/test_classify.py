@@ -111,6 +111,7 @@ def test_a_record_without_its_label_or_pair_is_a_bad_row(tmp_path: Path, missing
     assert raised.value.got == "None"
 
 
+@pytest.mark.long
 def test_the_rows_of_other_labels_are_not_taken_over(tmp_path: Path) -> None:
     first = train(tmp_path / "first", texts(40, ["ham", "spam"]))
     same, said = adapt(first.module, first.config, seed=0, same_labels=True)

@@ -75,7 +75,7 @@ def test_a_seed_draws_the_same_and_another_one_something_else(model: gf.Model) -
     assert len({each.generated for each in several.n_best}) > 1
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_a_stream_is_what_is_written(model: gf.Model, prompt: str) -> None:
     for seed in range(3):

@@ -214,7 +214,7 @@ class Undecided(Classify):
             yield from ((row, np.array([1e-3, 0.0])) for row in batch.row_ids.tolist())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("copies", [1, 1000])
 def test_a_few_records_move_the_temperature_little_and_its_limit_is_reported(tmp_path: Path, copies: int) -> None:
     """Where three of four guesses are right, the log loss alone is least at T = 0.0009, however few they are."""
@@ -233,6 +233,7 @@ def test_a_few_records_move_the_temperature_little_and_its_limit_is_reported(tmp
     assert ("least" in line) is (copies > 1)
 
 
+@pytest.mark.long
 def test_a_number_is_learned_in_units_of_the_deviation_and_answered_in_its_own(tmp_path: Path) -> None:
     words = ("one", "two", "three", "four")
     records = [{"text": f"{words[n % 4]} v{n * 7 % 31}", "label": 1000 + 50 * (n % 4)} for n in range(120)]

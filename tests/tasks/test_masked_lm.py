@@ -113,6 +113,7 @@ def test_all_batches_have_one_shape(make: MakeFeed, settings: dict[str, Any]) ->
     assert max(counts) <= places.numel()
 
 
+@pytest.mark.long
 def test_each_row_comes_once_in_an_epoch_with_masks_of_its_own(rows: PackedRows, tokenizer: Tokenizer) -> None:
     task = feed_of(rows, tokenizer, batch=1)
     assert task.steps_per_epoch == len(rows)

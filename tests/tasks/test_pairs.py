@@ -45,7 +45,7 @@ def prepared(folder: Path, changes: dict[str, Any], *, count: int = 300, task: s
     )
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
 def test_the_probe_finds_that_two_texts_are_equal(family: str, tmp_path: Path) -> None:
     """A family without segments gets two, whose vectors are zero."""

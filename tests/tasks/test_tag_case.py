@@ -75,6 +75,7 @@ def test_only_a_tagger_whose_tokenizer_drops_case_reads_it(tmp_path: Path) -> No
     assert cased.config.encoder.embed.segments == 2
 
 
+@pytest.mark.long
 def test_a_run_that_reads_case_and_one_of_before_it_are_resumed(tmp_path: Path) -> None:
     model, _ = trained(tmp_path, PARTS_OF_SPEECH)
     assert isinstance(model.task, TagSection)
@@ -99,6 +100,7 @@ def test_a_student_reads_the_case_as_its_teacher_does() -> None:
         assert TagSection().taught_by(teacher).case is expected
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "fixed", [{"tune.adapters.rank": 2}, {"tune.freeze": ["encoder.embed.*"]}, {"tune.freeze": ["all-but-head"]}]
 )

@@ -105,6 +105,7 @@ def test_beams_that_write_one_text_in_other_tokens_give_it_once(model: gf.Model,
     assert [each.score for each in found.n_best if each.translation == found.translation] == [-1, -2][: count - 1]
 
 
+@pytest.mark.long
 def test_a_blank_after_a_prefix_is_that_before_the_next_word(model: gf.Model) -> None:
     """As in a text editor: a word follows, no second blank, and not the rest of a longer word."""
     for text in (*ENGLISH, "He likes", "the winter"):

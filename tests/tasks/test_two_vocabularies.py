@@ -114,6 +114,7 @@ def test_it_computes_what_one_table_of_both_vocabularies_computes(model: Model) 
     assert [token.token for token in scored.tokens] == [model.tokenizer.target.token(id_) for id_ in labels]
 
 
+@pytest.mark.long
 def test_it_goes_on_with_both_tokenizers(tmp_path: Path) -> None:
     recipe = resolve(ROW.recipe(tmp_path), {"tokenizer.shared": False, "train.steps": 2})
     gf.train(recipe, out=tmp_path / "run", progress=NoProgress())

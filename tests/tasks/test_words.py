@@ -61,6 +61,7 @@ def completed(
     return task, model.module, task.completed(model.module, learned, measured, notes.append), notes
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("order", [False, True])
 def test_the_tables_are_the_regression_of_scikit_learn(order: bool) -> None:
     """By dictionaries of tokens and pairs, one text after the other."""
@@ -108,6 +109,7 @@ def test_the_tables_are_the_regression_of_scikit_learn(order: bool) -> None:
     assert (logits[1].argmax(axis=1) == right).mean() > (logits[0].argmax(axis=1) == right).mean() + 0.2
 
 
+@pytest.mark.long
 def test_words_that_say_nothing_are_not_added() -> None:
     train, held_out = texts(240, 0), texts(150, 1)
     shuffled = [each._replace(label=number % 3) for number, each in enumerate(train)]
@@ -124,6 +126,7 @@ def test_when_they_are_not_fitted(count: int, settings: dict[str, Any], pair: st
     assert after is before
 
 
+@pytest.mark.long
 def test_several_labels_have_a_regression_each() -> None:
     def several(of: list[Labelled]) -> list[Labelled]:
         return [
@@ -211,6 +214,7 @@ def test_nothing_is_added_where_nothing_can_be_gained() -> None:
     assert with_words(task, task.labelling, before, train, held_out, right, 1.0, print) is before
 
 
+@pytest.mark.long
 def test_labels_of_a_sorted_table_are_all_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only a part of the rows is read, it is drawn."""
     monkeypatch.setattr(words, "_ROWS", 120)
@@ -233,6 +237,7 @@ def test_a_label_that_all_texts_have_stays_likely() -> None:
     assert bias[0] > 0 > bias[2]
 
 
+@pytest.mark.long
 def test_the_temperature_of_an_export_is_in_the_tables_too() -> None:
     train, held_out = texts(240, 0), texts(150, 1)
     task, _, after, _ = completed(train, held_out)

@@ -65,7 +65,7 @@ def test_the_text_is_that_of_transformers(style: str, conversation: str, ask: bo
         ]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", [*ENDLESS, *REACHING, *WRONG])
 def test_what_does_not_end_reaches_out_or_is_wrong_is_refused_soon(name: str) -> None:
     template = ChatTemplate({**ENDLESS, **REACHING, **WRONG}[name], TOKENS)

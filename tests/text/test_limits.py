@@ -97,6 +97,7 @@ def test_what_others_print_meanwhile_comes_after_it(capfd: pytest.CaptureFixture
     assert capfd.readouterr().err == "mine"
 
 
+@pytest.mark.long
 def test_special_tokens_that_would_fill_the_memory_are_refused() -> None:
     many = TEMPLATE | {
         "single": [*TEMPLATE["single"][:1] * 100_000, *TEMPLATE["single"][1:]],

@@ -114,6 +114,7 @@ def run(out: Path, *, tune: TuneSection, resume: bool = False, stop: int = 0, se
     return model, said
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_a_run_is_resumed_with_its_adapters_and_ends_with_plain_weights(tmp_path: Path, optimizer: str) -> None:
     tune = TuneSection(adapters=AdapterSection(rank=2, dropout=0.3))

@@ -68,6 +68,7 @@ def test_a_run_saves_by_the_clock_and_says_once_what_it_costs(tmp_path: Path, mo
     assert sorted(path.name[-3:] for path in folder.iterdir()) == ["006", "036", "042", "072", "100"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("keep", [1, 2, 3])
 def test_never_more_checkpoints_than_are_to_be_kept(tmp_path: Path, keep: int) -> None:
     """Also where one is written by chance between two that were chosen, and after a kill before the old ones went."""

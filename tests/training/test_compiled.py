@@ -220,7 +220,7 @@ def test_a_way_back_that_fails_is_reported_and_goes_on(monkeypatch: pytest.Monke
             assert torch.equal(parameter.grad, its), name  # once, not twice
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C in another way")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_the_compiler_gets_too_is_not_taken_for_a_failed_compile(
@@ -265,6 +265,7 @@ def test_where_another_process_cannot_compile_this_one_continues_without(tmp_pat
     assert sum("compile" in line for line in said) == 2  # that it does, and that it does not any more
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("without_kernels")
 def test_too_little_memory_is_not_taken_for_a_failed_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(batch: Batch) -> dict[str, Tensor]:

@@ -226,6 +226,7 @@ def not_allowed(path: Path) -> None:
     raise PermissionError(f"{path} is kept by another program")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ema", [None, 0.9])
 @pytest.mark.parametrize(
     ("losses", "kept_model", "messages"),

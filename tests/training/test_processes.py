@@ -119,7 +119,7 @@ def test_a_lost_process_ends_the_others_with_a_code_for_the_launcher(begin: Begi
     assert "LostProcessError" in group.text("errors", 0)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("shard", [False, True])
 def test_an_error_of_one_is_the_end_of_all_though_none_exits_before_the_others(
     begin: Begin, tmp_path: Path, shard: bool

@@ -19,7 +19,6 @@ from tests.training.runs import equal, train
 from tests.training.toy import Toy, toy_model, toy_settings
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("optimizer", "ema", "average"),
     [("bert-adam", None, None), ("muon", 0.9, None), ("muon", None, 2), ("bert-adam", 0.9, 3)],

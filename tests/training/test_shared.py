@@ -72,6 +72,7 @@ def test_a_checkpoint_without_one_of_its_parts_is_refused(begin: Begin, tmp_path
         assert not any("Traceback" in each for each in said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("more", "named"),
     [

@@ -66,7 +66,7 @@ def in_mlflow(folder: Path) -> Points:
 READERS: Mapping[str, Callable[[Path], Points]] = {"tensorboard": on_board, "mlflow": in_mlflow}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("tracker", READERS)
 def test_a_tracker_has_each_line_once_also_after_the_run_was_resumed(tmp_path: Path, tracker: str) -> None:
     """TensorBoard's readers drop steps, and MLflow keeps every value of a step: a resumed run has each step once."""

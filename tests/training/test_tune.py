@@ -144,6 +144,7 @@ def test_what_no_gradient_reaches_is_named(tmp_path: Path) -> None:
     assert "no gradient reaches encoder.blocks.1.feed_forward.norm.bias" in checked
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("optimizer", "ema"), [("adamw", None), ("muon", 0.9)])
 def test_a_gradual_run_that_was_stopped_is_the_one_that_was_not(
     tmp_path: Path, optimizer: str, ema: float | None

@@ -81,7 +81,7 @@ def test_the_random_states_are_untouched(tmp_path: Path) -> None:
     assert torch.equal(*states)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize("stop", [3, 12, 23])
 def test_records_after_an_interruption_are_those_of_an_unbroken_run(tmp_path: Path, stop: int) -> None:
     chosen: dict[str, Any] = {"steps": 30, "checkpoint_every": 5}
