@@ -90,7 +90,6 @@ class Trees:
                 torch.testing.assert_close(states[row, beam], alone(self.model, text), rtol=0, atol=ROUNDING)
 
 
-@pytest.mark.sampled(2)
 def test_each_hypothesis_is_as_if_read_alone(model: Transformer) -> None:
     trees = Trees(model)
     with torch.inference_mode():
