@@ -16,8 +16,8 @@ from tests.training.test_processes import FLOAT64, largest_difference
 SHARED: dict[str, Any] = {**FLOAT64, "shard": True}
 
 
-# Only the order of sums differs. Where a gradient is near 0, Adam divides the rounding of it by its own size: in
-# float32 a step of 0.005 was then up to 2.7e-6 apart, on a processor with AVX2.
+# Only the order of sums differs. Some gradients are 0 but for rounding, as that of a bias which all choices share: Adam
+# makes a step of either sign of it. So in float32 losses are compared, and weights in float64 alone.
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("row", "count", "precision"),
@@ -35,8 +35,8 @@ def test_they_learn_what_one_learns(begin: Begin, row: Row, count: int, precisio
     shared = {**recipe, "train": {**recipe["train"], "shard": True}}
     group = begin(tmp_path / "together", *[shared] * count)
     assert group.end() == [0] * count, group.text("errors", 0)
-    tolerance = 1e-10 if precision == "float64" else 1e-3 * recipe["train"]["learning_rate"]
-    for each in group.weights():
+    tolerance = 1e-10 if precision == "float64" else 1e-5
+    for each in group.weights() if precision == "float64" else ():
         assert largest_difference(weights(alone.module), each) < tolerance
     folders = (tmp_path / "alone", group.folder / "run")
     one, several = (Checkpoints(folder / "checkpoints").newest() for folder in folders)
