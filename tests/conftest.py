@@ -72,13 +72,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test marked `sampled(n)`, n of its cases run in `make test` and all others in `make test-long`.
+    """Of a test marked `sampled(n)`, n of the cases that are not long themselves run in `make test`, all others in
+    `make test-long`.
 
     The checksums of their names decide which, so that they lie anywhere in a product of parameters.
     """
     cases: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if (mark := item.get_closest_marker("sampled")) is not None:
+        if (mark := item.get_closest_marker("sampled")) and not item.get_closest_marker("long"):
             cases[item.nodeid.partition("[")[0], mark.args[0]].append(item)
     for (_, count), of_test in cases.items():
         for item in sorted(of_test, key=lambda item: crc32(item.name.encode()))[count:]:

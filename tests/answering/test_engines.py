@@ -254,7 +254,7 @@ def enlarged(folder: Path) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["", pytest.param("english", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["", "english"])
 def test_an_encoder_of_eight_bits_says_how_far_its_numbers_are(name: str, tmp_path: Path) -> None:
     name = name or enlarged(tmp_path)
     ours = gf.load(name, engine="torch").embed(SENTENCES[:40])
@@ -273,11 +273,7 @@ def test_an_encoder_of_eight_bits_says_how_far_its_numbers_are(name: str, tmp_pa
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "floor"),
-    [
-        ("", 0.9),
-        pytest.param("english", 0.9, marks=pytest.mark.long),
-        pytest.param(get_model_path(), 0.96, marks=pytest.mark.long),
-    ],
+    [("", 0.9), ("english", 0.9), (get_model_path(), 0.96)],
 )
 def test_matrices_have_seven_bits_without_vnni(
     name: str, floor: float, two_layers: str, cache: Path, monkeypatch: pytest.MonkeyPatch
