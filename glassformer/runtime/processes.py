@@ -22,7 +22,7 @@ from torch import distributed as dist
 from torch._C._distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from glassformer.base.errors import ConfigError, DeviceError, TrainingError
+from glassformer.base.errors import ConfigError, DeviceError, GlassformerError, TrainingError
 from glassformer.base.machine import is_one_of_several
 from glassformer.runtime.device import choose_device
 
@@ -31,6 +31,8 @@ _LONGEST_WAIT = timedelta(hours=24)
 _LONGEST_START = timedelta(minutes=10)
 # Numbers that are summed at once: gradients are copied next to each other, a part at a time.
 _NUMBERS_OF_A_SUM = 1 << 23
+# Where a launcher's store has the sentence of a request that was refused.
+_REFUSED = "refused"
 # Seconds between two looks at who has come.
 _LOOK = 0.02
 # With its number, which a fork changes, the name of this process: the same in all of its trainings.
@@ -212,7 +214,10 @@ def joined(device: str, kind: type[Several] = Several) -> Iterator[Processes]:
         backend = "cpu:gloo,cuda:nccl"
     try:
         whole, number, count = next(rendezvous("env://", timeout=_LONGEST_START))
-        store, restarted = _met(PrefixStore("glassformer", whole), number, count, restarted=restarted)
+        every = PrefixStore("glassformer", whole)
+        store, restarted = _met(every, number, count, restarted=restarted)
+        # What was refused is refused again: a launcher with restarts repeats it, which must not continue the run.
+        refused = every.get(_REFUSED).decode() if restarted and every.check([_REFUSED]) else ""
         store.set_timeout(_LONGEST_START)
         before = _sockets()
         dist.init_process_group(backend, store=store, rank=number, world_size=count, timeout=_LONGEST_WAIT)
@@ -223,12 +228,17 @@ def joined(device: str, kind: type[Several] = Several) -> Iterator[Processes]:
             do="see what torchrun was given as its address and port",
         ) from None
     connections = _sockets() - before
+    if refused:
+        raise ConfigError(refused)
     several = kind(number, count, store, restarted=restarted)
     try:
         yield several
     except BaseException as error:
         if not isinstance(error, LostProcessError):
             several.leave(error)
+        if isinstance(error, GlassformerError) and error.exit_code == ConfigError.exit_code:
+            with suppress(RuntimeError):  # the launcher has ended
+                every.set(_REFUSED, str(error))
         _disconnect(connections)
         raise
     finally:

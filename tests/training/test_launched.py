@@ -157,3 +157,12 @@ def test_all_processes_stop_on_request(text: Path, tmp_path: Path, number: signa
     said = run.errors.read_text()
     assert "Traceback" not in said
     assert re.findall(r"stopped after step ([\d,]+)", said) == [f"{run.step:,}"]
+
+
+@pytest.mark.long
+def test_what_was_refused_is_not_continued_when_it_is_begun_again(text: Path, tmp_path: Path) -> None:
+    assert Launched(text, tmp_path / "run", torchrun=0, steps=2).end() == 0
+    again = Launched(text, tmp_path / "run", torchrun=2, steps=9)
+    assert again.end() != 0
+    assert again.step == 2
+    assert again.errors.read_text().count("--resume") >= 3  # each attempt says how to continue
