@@ -134,7 +134,9 @@ def solutions(
     """For each strength the mean loss on the second of the part, and the layer fitted on the first in these seconds."""
     learned, measured = part
     vectors = learned.vectors[number]  # [R, F]
-    mean, spread = vectors.mean(dim=0), vectors.std(dim=0, correction=0).clamp(min=1e-6)  # [F]
+    mean, spread = vectors.mean(dim=0), vectors.std(dim=0, correction=0)  # [F]
+    # A number that is nearly the same in all rows would have a large weight, by which tuning gets out of hand.
+    spread = spread.clamp(min=max(float(spread.median()), 1e-6))  # [F]
     vectors, others = (vectors - mean) / spread, (measured.vectors[number] - mean) / spread
     outputs = _outputs(task, start)
     weight = torch.zeros(outputs, vectors.shape[1], requires_grad=True)  # [L, F]
