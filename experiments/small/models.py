@@ -12,7 +12,7 @@ from experiments.encoder.plan import encoder_folder
 from experiments.small import dialogues
 from experiments.small.meanings import meanings
 from experiments.small.short_texts import short_texts
-from experiments.small.word_pairs import title_case, word_pairs
+from experiments.small.word_pairs import word_pairs
 from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.api.train import train as run_recipe
@@ -166,7 +166,7 @@ SMALL = {
         Small(
             "en-fr",
             licence=f"{LICENCE}, as the package; the sentences are under CC BY 2.0: tatoeba.org, manythings.org/anki",
-            made={"words/word_pairs.tsv": word_pairs, "words/title_case.tsv": title_case},
+            made={"words/word_pairs.tsv": word_pairs},
             measured=("tatoeba_en_fr/test.tsv",),
             measured_on="the test pairs of tatoeba_en_fr, with all their references",
         ),

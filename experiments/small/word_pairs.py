@@ -1,6 +1,4 @@
-"""Single words and their translations, and sentences in title case, for `en-fr`: a person's first try is one word,
-often with a capital, and Tatoeba has sentences.
-"""
+"""Single words and their translations, for `en-fr`: a person's first try is one word, and Tatoeba has sentences."""
 
 import re
 from collections import Counter
@@ -15,37 +13,21 @@ from glassformer.data.readers.lines import read_lines
 # Occurrences that a word needs, passes of expectation maximisation, and the least product of the two probabilities of a
 # word that occurs less often than FREQUENT: a frequent one gets its best word, however unsure, so that it has one.
 LEAST, PASSES, SURE, FREQUENT = 5, 8, 0.03, 15
-# How often each pair is written as it is, with a capital, and as a sentence; and one pair of sentences in so many is
-# written once more in title case: with a capital most words are cut into other tokens, which few sentences have.
-REPEATS, CAPITALS, STOPS, IN_TITLE_CASE = 4, 8, 4, 3
+# How often each pair is written as it is; it is written once with a capital, and once as a sentence.
+REPEATS = 4
 _ENGLISH, _FRENCH = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), re.compile(r"[^\W\d_]+")
 
 
 def word_pairs() -> str:
     """Pairs of words as `train translate` reads them, from the training pairs of tatoeba_en_fr alone."""
-    lines = [line.lower().split("\t") for line in _sentences()]
+    lines = [line.text.lower().split("\t") for line in read_lines(data_directory() / "tatoeba_en_fr" / "train.tsv.gz")]
     return "".join(
         f"{english}\t{french}\n" * REPEATS
-        + "".join(
-            f"{english.capitalize()}{end}\t{french.capitalize()}{end}\n" * times
-            for end, times in (("", CAPITALS), (".", STOPS))
-        )
+        + "".join(f"{english.capitalize()}{end}\t{french.capitalize()}{end}\n" for end in ("", "."))
         for english, french in lexicon(
             (_ENGLISH.findall(line[0]) for line in lines), (_FRENCH.findall(line[1]) for line in lines)
         )
     )
-
-
-def title_case() -> str:
-    """Some of the training pairs, each word of the English sentence with a capital."""
-    pairs = (line.split("\t") for line in _sentences()[::IN_TITLE_CASE])
-    return "".join(
-        f"{' '.join(word[:1].upper() + word[1:] for word in pair[0].split(' '))}\t{pair[1]}\n" for pair in pairs
-    )
-
-
-def _sentences() -> list[str]:
-    return [line.text for line in read_lines(data_directory() / "tatoeba_en_fr" / "train.tsv.gz")]
 
 
 def lexicon(sources: Iterable[list[str]], targets: Iterable[list[str]]) -> list[tuple[str, str]]:
