@@ -143,4 +143,11 @@ MUTATIONS = (
         "share >= 0",
         ("tests/tasks/test_alignment_head.py::test_the_loss_is_that_of_the_links_of_each_pair",),
     ),
+    Mutation(
+        "nearly-constant-numbers-scaled-up",
+        "glassformer/run/frozen_states.py",
+        "min=max(float(spread.median()), 1e-6)",
+        "min=1e-6",
+        ("tests/run/test_probe.py::test_a_number_that_is_nearly_constant_has_no_large_weight",),
+    ),
 )

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from glassformer.api.model import Model
 from glassformer.models.families import FAMILIES
 from glassformer.models.transformer import Transformer
@@ -33,3 +36,9 @@ def model_for(task: str, settings: dict[str, Any], family: str = "bert", **more:
     made._numbers = {label: number for number, label in enumerate(getattr(section, "labels", ()))}
     module = random_weights(Transformer(made.model(body)), seed=3).float()
     return Model(module, tokenizer, task=section)
+
+
+def spread_of(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The deviations by which a linear probe divides vectors [R, F]: [F], none below the median, torch's lower one."""
+    spread = vectors.std(axis=0)
+    return np.maximum(spread, np.sort(spread)[(len(spread) - 1) // 2])

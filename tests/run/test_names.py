@@ -21,7 +21,7 @@ from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify, Labelled
 from glassformer.tasks.records import RecordSource
 from glassformer.training.progress import NoProgress
-from tests.run.heads import TEXTS, model_for, small_tokenizer
+from tests.run.heads import TEXTS, model_for, small_tokenizer, spread_of
 
 WORDS = sorted({word.strip(".,") for text in TEXTS for word in text.split()})
 # "7" has no letter, and no record is labelled "better-Rome".
@@ -58,7 +58,7 @@ def test_the_layer_is_that_of_scikit_learn_with_each_name_as_one_more_text(tmp_p
     texts += [name for name in NAMES.values() if name is not None]
     labels += [label for label, name in NAMES.items() if name is not None]
     learned, measured = (start.embed(of, pooling=pooling).astype(np.float64) for of in (texts, held_out))
-    mean, spread = learned.mean(axis=0), learned.std(axis=0)
+    mean, spread = learned.mean(axis=0), spread_of(learned)
     ours = torch.tensor(measured @ made.probe.weight.double().numpy().T + made.probe.bias.numpy()).softmax(-1).numpy()
     apart = []
     for strength in STRENGTHS:

@@ -22,7 +22,7 @@ from glassformer.saved.recipe import resolve
 from glassformer.training.progress import NoProgress
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused
-from tests.run.heads import TEXTS, model_for
+from tests.run.heads import TEXTS, model_for, spread_of
 
 ROWS = tuple(
     row for row in TASKS if row.name in ("classify", "classify pairs", "classify several", "regress", "choose", "tag")
@@ -74,8 +74,7 @@ def test_the_layer_is_the_logistic_regression_of_scikit_learn(tmp_path: Path) ->
     texts = {name: [each.text for each in source.examples] for name, source in split.items()}
     labels = [each.label for each in split["train"].examples]
     vectors = {name: start.embed(of, pooling=pooling).astype(np.float64) for name, of in texts.items()}
-    mean, spread = vectors["train"].mean(axis=0), vectors["train"].std(axis=0)
-    spread = np.maximum(spread, np.sort(spread)[(len(spread) - 1) // 2])  # torch's median
+    mean, spread = vectors["train"].mean(axis=0), spread_of(vectors["train"])
     own = {name: (of - mean) / spread for name, of in vectors.items()}
     ours = vectors["held out"] @ made.probe.weight.double().numpy().T + made.probe.bias.numpy()  # [E, 2]
     ours = torch.tensor(ours).softmax(-1).numpy()
