@@ -217,7 +217,8 @@ def joined(device: str, kind: type[Several] = Several) -> Iterator[Processes]:
         every = PrefixStore("glassformer", whole)
         store, restarted = _met(every, number, count, restarted=restarted)
         # What was refused is refused again: a launcher with restarts repeats it, which must not continue the run.
-        refused = every.get(_REFUSED).decode() if restarted and every.check([_REFUSED]) else ""
+        if restarted and every.check([_REFUSED]):
+            raise ConfigError(every.get(_REFUSED).decode())
         store.set_timeout(_LONGEST_START)
         before = _sockets()
         dist.init_process_group(backend, store=store, rank=number, world_size=count, timeout=_LONGEST_WAIT)
@@ -228,8 +229,6 @@ def joined(device: str, kind: type[Several] = Several) -> Iterator[Processes]:
             do="see what torchrun was given as its address and port",
         ) from None
     connections = _sockets() - before
-    if refused:
-        raise ConfigError(refused)
     several = kind(number, count, store, restarted=restarted)
     try:
         yield several
