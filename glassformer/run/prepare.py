@@ -16,7 +16,7 @@ from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
-from glassformer.run.first_weights import adapt, check_pair, student_of, teacher_of, use_vectors
+from glassformer.run.first_weights import LABEL_ROWS, adapt, check_pair, student_of, teacher_of, use_vectors
 from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
 from glassformer.run.vocabulary import body_config, check_length, check_memory, check_tokens, learn_tokenizer, sizes_of
@@ -252,7 +252,7 @@ def _probed(start: Start, lesson: Lesson, folder: Path, goes_on: bool, progress:
         return None
     if goes_on and (folder / PROBE).exists():
         return Probe.read(folder, lesson.task)
-    if _same_labels(model, recipe) and (model.config.sentence_head or model.config.token_head) is not None:
+    if _same_labels(model, recipe) and any(name.startswith(LABEL_ROWS) for name, _ in model.module.named_parameters()):
         return None
     whole = not recipe.tune.freeze and recipe.tune.adapters is None
     return probe(model.module, lesson.task, lesson.sources, recipe.train, progress.note, scaled=whole)

@@ -14,12 +14,16 @@ from safetensors.torch import save_file
 from sklearn.linear_model import LogisticRegression
 
 import glassformer as gf
+from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.models.families.heads import sentence_head_of, with_sentence_head
+from glassformer.models.transformer import Transformer
 from glassformer.run import probe as module
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of, scale_blocks
 from glassformer.saved.recipe import resolve
 from glassformer.training.progress import NoProgress
+from tests.contracts.families import random_weights
 from tests.contracts.tasks import TASKS
 from tests.refusals import refused
 from tests.run.heads import TEXTS, model_for, spread_of
@@ -182,6 +186,18 @@ def test_every_task_with_a_head_for_it_begins_below_its_baseline(row: Any, tmp_p
     assert sum(losses[name] / counts[name] for name in losses) < floor + 0.01
     without = prepare_run(resolve({**settings, "tune": {"probe": False}}), tmp_path / "other", NoProgress())
     assert without.probe is None
+
+
+@pytest.mark.usefixtures("briefly")
+@pytest.mark.parametrize("row", [row for row in ROWS if row.name in ("regress", "choose")], ids=lambda row: row.name)
+def test_a_pooler_alone_is_no_trained_head(row: Any, tmp_path: Path) -> None:
+    """A number and a choice have no labels, and nor has a start whose pooler nothing follows."""
+    start = model_for("masked-lm", {}, width=24, heads=3)
+    config = start.module.config
+    pooler = with_sentence_head(config, sentence_head_of(config, labels=0))
+    folder = Model(random_weights(Transformer(pooler), seed=3), start.tokenizer).save(tmp_path / "start")
+    settings = {**row.recipe(tmp_path), "tokenizer": {}, "model": {"start": str(folder)}}
+    assert prepare_run(resolve(settings), tmp_path / "run", NoProgress()).probe is not None
 
 
 @pytest.mark.long
