@@ -40,8 +40,8 @@ tokens; batch {BATCH}; {MINUTES:g} minutes on two cores for each model, unless s
 of Species*, *Pride and Prejudice*, *Alice's Adventures in Wonderland*, *The Adventures of Sherlock Holmes*; and the
 validation and test parts of WikiText-2. Loss is in nats per masked token. Every row of the table is measured on the
 same masked tokens (15 % of all, 80/10/10, drawn once). Unlike in training, unknown tokens are scored too: about one in
-nine of WikiText-2's, none of the books'. The machine of the first row has half the bf16 rate of the others, so
-compare its number of steps too.
+nine of WikiText-2's, none of the books'. The machines are named below;
+that of the first row has the highest bf16 rate, so compare the numbers of steps too.
 """
 
 BENCH_TEXT = f"""# Speed

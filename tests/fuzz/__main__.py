@@ -1,4 +1,4 @@
-"""Run both fuzzers for hours, a part at a time, and count what came of it.
+"""Run the fuzzers for hours, a part at a time, and count what came of it.
 
 python -m tests.fuzz --hours 10                   # goes on after the parts that docs/results/fuzz.json has
 python -m tests.fuzz --seed 7 --only readers      # one part again, which replaces its last result
@@ -18,7 +18,7 @@ from typing import Any
 from glassformer.runtime.made_on import made_on
 
 RESULT = Path(__file__).parents[2] / "docs" / "results" / "fuzz.json"
-FUZZERS = ("commands", "readers")
+FUZZERS = ("commands", "readers", "models")
 COUNTED, FOUND = re.compile(r"^([\d,]+) cases with the seed", re.MULTILINE), re.compile(r"^E  +(\S.*)$", re.MULTILINE)
 MOST_LINES = 60
 

@@ -112,6 +112,20 @@ class Failures(dict[str, str]):
         assert number > 20
 
 
+def each_is_read_or_refused(
+    makers: Sequence[Callable[[Path, random.Random], Callable[[], object]]], folder: Path, seconds: float
+) -> None:
+    """What the makers damage in a folder, one of them for each case, is read or refused."""
+    number, failures = 0, Failures()
+    for number, chance in cases(seconds):
+        maker = chance.choice(makers)
+        inside(folder, [str(path) for path in folder.iterdir()])
+        call = maker(folder, chance)
+        with failures.limited(f"case {number} ({maker.__name__})"):
+            call()
+    failures.none(number)
+
+
 def _kilobytes() -> int:
     """The most memory that this process has used."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
