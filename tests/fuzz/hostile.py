@@ -117,9 +117,10 @@ def each_is_read_or_refused(
 ) -> None:
     """What the makers damage in a folder, one of them for each case, is read or refused."""
     number, failures = 0, Failures()
+    inside(folder, [str(path) for path in folder.iterdir()])
     for number, chance in cases(seconds):
         maker = chance.choice(makers)
-        inside(folder, [str(path) for path in folder.iterdir()])
+        inside(folder, ())
         call = maker(folder, chance)
         with failures.limited(f"case {number} ({maker.__name__})"):
             call()

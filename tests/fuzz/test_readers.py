@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +68,9 @@ def a_recipe(folder: Path, chance: random.Random) -> Callable[[], object]:
     return lambda: resolve(read_toml(path))
 
 
-_CACHE: dict[Path, Any] = {}
-
-
-def _words(folder: Path) -> Any:
-    return _CACHE.setdefault(folder, gf.load(folder / "words"))
+@cache
+def _words(folder: Path) -> gf.Model:
+    return gf.load(folder / "words")
 
 
 MAKERS = (a_table, a_table, an_index, an_index, a_trace, a_recipe)
