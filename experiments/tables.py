@@ -12,6 +12,7 @@ from experiments.page import DOCS, FINISHED, NOT_YET, made_by, table, write
 from experiments.pretraining import table as pretraining
 from experiments.recurrent import table as recurrent
 from experiments.small import table as small
+from experiments.taught_tags import section as taught_tags
 from experiments.transfer import table as transfer
 from experiments.translation import table as translation
 from experiments.writing import table as writing
@@ -88,6 +89,7 @@ def books_page() -> str:
             *tuning.section(),
             *own_start.section(),
             *case.section(),
+            *taught_tags(),
             *translation.section(),
             *writing.section(),
             *chat.section(),
