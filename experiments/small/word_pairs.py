@@ -13,8 +13,9 @@ from glassformer.data.readers.lines import read_lines
 # Occurrences that a word needs, passes of expectation maximisation, and the least product of the two probabilities of a
 # word that occurs less often than FREQUENT: a frequent one gets its best word, however unsure, so that it has one.
 LEAST, PASSES, SURE, FREQUENT = 5, 8, 0.03, 15
-# How often each pair is written as it is; it is written once with a capital, and once as a sentence.
-REPEATS = 4
+# How often each pair is written as it is, with a capital, and as a sentence: a person types a word with a capital, and
+# then most words are cut into other tokens.
+REPEATS, CAPITALS, STOPS = 3, 5, 2
 _ENGLISH, _FRENCH = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), re.compile(r"[^\W\d_]+")
 
 
@@ -23,7 +24,10 @@ def word_pairs() -> str:
     lines = [line.text.lower().split("\t") for line in read_lines(data_directory() / "tatoeba_en_fr" / "train.tsv.gz")]
     return "".join(
         f"{english}\t{french}\n" * REPEATS
-        + "".join(f"{english.capitalize()}{end}\t{french.capitalize()}{end}\n" for end in ("", "."))
+        + "".join(
+            f"{english.capitalize()}{end}\t{french.capitalize()}{end}\n" * times
+            for end, times in (("", CAPITALS), (".", STOPS))
+        )
         for english, french in lexicon(
             (_ENGLISH.findall(line[0]) for line in lines), (_FRENCH.findall(line[1]) for line in lines)
         )
