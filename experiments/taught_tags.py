@@ -34,9 +34,11 @@ def sentences() -> list[list[str]]:
         )
     for path in sorted((data / "squadshifts").glob("*_v1*.json*")):
         articles = json.loads(gzip.decompress(path.read_bytes()))["data"]
-        lines += [each for of in articles for part in of["paragraphs"] for each in _SENTENCE.split(part["context"])]
+        lines += [
+            each.strip() for of in articles for part in of["paragraphs"] for each in _SENTENCE.split(part["context"])
+        ]
     lines += [line.split("\t")[-1] for line in (data / "sms_spam" / "sms.tsv").read_text(encoding="utf-8").split("\n")]
-    found = [words for line in dict.fromkeys(map(str.strip, lines)) if 4 <= len(words := _WORD.findall(line)) <= 40]
+    found = [words for line in dict.fromkeys(lines) if 4 <= len(words := _WORD.findall(line)) <= 40]
     random.Random(0).shuffle(found)
     return found[:TAGGED]
 
