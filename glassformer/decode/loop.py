@@ -26,9 +26,13 @@ from glassformer.models.transformer import Transformer
 from glassformer.models.weights import Weights, all_weights, cross_weights
 from glassformer.parts.cache import Cache, SlotCache
 from glassformer.runtime.matrices import laid_out
+from glassformer.runtime.threads import own_threads
 
 # To lay the matrices out takes as long as some ten steps: a short text is written without.
 LAID_OUT_AFTER = 16
+# A step of so few sentences in so narrow a model gains less than 5 % from a second thread; and where other work takes
+# that thread's core, each product waits for it: a story of 120 tokens took 28 s, with one thread 4.
+FEW, NARROW = 4, 128
 # Sentences that begin together: of more, short ones would be padded to the length of longer ones.
 TOGETHER = 32
 
@@ -75,6 +79,8 @@ def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) ->
     wanted = replace(wanted, attention=attention, forced=wanted.forced or bool(settings.forced))
     loop = Loop(model, iter(requests), wanted)
     with ExitStack() as prepared:
+        if loop.slots <= FEW and model.word_table.shape[1] <= NARROW:
+            prepared.enter_context(own_threads(1))
         for number in count():
             with torch.inference_mode():
                 if number == LAID_OUT_AFTER:

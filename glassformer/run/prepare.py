@@ -20,7 +20,8 @@ from glassformer.run.first_weights import LABEL_ROWS, adapt, check_pair, student
 from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
 from glassformer.run.vocabulary import body_config, check_length, check_memory, check_tokens, learn_tokenizer, sizes_of
-from glassformer.runtime.device import choose_machine, use_threads
+from glassformer.runtime.device import choose_machine
+from glassformer.runtime.threads import use_threads
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe

@@ -1,4 +1,4 @@
-"""The device, precision and threads of the computation."""
+"""The device and precision of the computation."""
 
 import ctypes
 import gc
@@ -14,12 +14,10 @@ from glassformer.base.errors import DeviceError
 from glassformer.base.machine import FAST_BFLOAT16, UNKNOWN, features
 from glassformer.models.transformer import Transformer
 from glassformer.parts.position import WITHOUT_FLOAT64
+from glassformer.runtime.threads import use_threads
 
 Log = Callable[[str], None]
 Precision = Literal["auto", "float32", "bfloat16", "float64"]
-
-# More threads than any machine benefits from, but few enough for any machine to start.
-_MANY_THREADS = 256
 
 
 @dataclass(frozen=True)
@@ -54,17 +52,6 @@ def choose_machine(name: str, precision: Precision, threads: int | None) -> Mach
     weights = torch.float64 if precision == "float64" else torch.float32
     check_float64(device, weights)
     return Machine(device, weights, autocast, torch.get_num_threads())
-
-
-def use_threads(count: int | None) -> None:
-    """Set torch's number of threads; None leaves it unchanged. Raises DeviceError for far too many."""
-    most = max(_MANY_THREADS, 8 * (os.cpu_count() or 1))
-    if count is not None and count > most:  # torch takes any number, and the process dies when it starts them
-        raise DeviceError(
-            f"at most {most} threads can be used", got=str(count), do=f"this machine has {os.cpu_count()} processors"
-        )
-    if count is not None:
-        torch.set_num_threads(count)
 
 
 @contextmanager

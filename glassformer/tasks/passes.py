@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
 from glassformer.runtime.measured import fastest
+from glassformer.runtime.threads import own_threads
 
 # Tokens of a forward pass, padding included: enough for full speed, little enough for any machine.
 BATCH_TOKENS = 8192
@@ -21,19 +21,6 @@ CPU_BATCH_TOKENS, CPU_PASS_TOKENS = 1024, 32
 def most_tokens(device: str) -> int:
     """Tokens of a forward pass on a device of this type, padding included."""
     return CPU_BATCH_TOKENS if device == "cpu" else BATCH_TOKENS
-
-
-@contextmanager
-def own_threads(count: int) -> Iterator[None]:
-    """Inside, torch computes with so many threads in this one, whatever others set, and in those that begin later."""
-    import torch
-
-    before = torch.get_num_threads()  # a thread that has never asked takes what was set last by any
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def in_threads(

@@ -12,6 +12,7 @@ from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Step, Wanted
 from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
+from glassformer.runtime.threads import own_threads
 from tests.contracts.families import OF_ANY_LENGTH, Row
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, log_probabilities, named, requests, whole
 from tests.refusals import refused
@@ -202,3 +203,13 @@ def test_what_a_model_cannot_do_is_refused() -> None:
     for steps, wanted, got in impossible:
         with refused(ConfigError, wanted=wanted, got=got):
             list(steps)
+
+
+@pytest.mark.parametrize(("sentences", "threads"), [(4, 1), (5, 2)])
+def test_a_few_sentences_of_a_narrow_model_need_one_thread(sentences: int, threads: int) -> None:
+    """A second one would gain nothing there, and each product would wait for it on a busy machine."""
+    model = named("gpt2").model()
+    with own_threads(2):
+        steps = decode(model, requests(model, sentences), Wanted(GREEDY, IDS))
+        assert {torch.get_num_threads() for _ in steps} == {threads}
+        assert torch.get_num_threads() == 2

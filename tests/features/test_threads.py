@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from glassformer.api.model import Model
+from glassformer.runtime.threads import own_threads
 from glassformer.tasks import passes as cut
 from glassformer.tasks import predictor as module
-from glassformer.tasks.passes import in_threads, own_threads
+from glassformer.tasks.passes import in_threads
 from tests.features.test_fast import texts
 
 MARK: ContextVar[str] = ContextVar("mark", default="")

@@ -15,7 +15,7 @@ from glassformer.base.errors import DataError
 from glassformer.run.serving.batching import Item
 from glassformer.run.serving.refusals import BrokenError, BusyError, OverloadedError
 from glassformer.run.serving.served import Models, Served
-from glassformer.tasks.passes import own_threads
+from glassformer.runtime.threads import own_threads
 from tests.page.serving import run
 from tests.serving.servers import close, models_of
 

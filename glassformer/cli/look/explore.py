@@ -60,7 +60,7 @@ def explore(
     a text, the page lists your runs, the models opened before and the bundled models. The page is served only to this
     machine (localhost), at the printed address. Ctrl-C stops the server.
     """
-    from glassformer.runtime.device import use_threads
+    from glassformer.runtime.threads import use_threads
 
     if publish is not None:
         lone = {"pair": pair, "target": target, "choice": choice, "probe": probe, "index": index, "start": start}

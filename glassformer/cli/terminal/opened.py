@@ -42,7 +42,7 @@ class Machine:
 
     def open(self, path: str | Path) -> Model:
         from glassformer.api.load import load  # not at the top: --help must not import torch
-        from glassformer.runtime.device import use_threads
+        from glassformer.runtime.threads import use_threads
 
         use_threads(self.threads)
         dtype = "int8" if self.int8 else None

@@ -47,7 +47,7 @@ def search_ask(
     from glassformer.features.search.index import SearchIndex
     from glassformer.features.search.reading import read_facts
     from glassformer.features.search.rerank import Reranker
-    from glassformer.runtime.device import use_threads
+    from glassformer.runtime.threads import use_threads
 
     read_facts(index)
     use_threads(threads)

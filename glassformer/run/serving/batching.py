@@ -20,8 +20,9 @@ from glassformer.models.stack import Stack
 from glassformer.run.serving.limits import Limits
 from glassformer.run.serving.refusals import BrokenError, BusyError, OverloadedError
 from glassformer.run.serving.stopping import Unwanted
+from glassformer.runtime.threads import own_threads
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks.passes import most_tokens, own_threads
+from glassformer.tasks.passes import most_tokens
 from glassformer.tasks.predictor import Predictor
 from glassformer.tasks.rows import Row
 from glassformer.tasks.writing.writers import Writer

@@ -18,8 +18,8 @@ from glassformer.run.serving.limits import Limits
 from glassformer.run.serving.refusals import TooLargeError
 from glassformer.run.serving.routes import answered
 from glassformer.run.serving.stopping import in_thread
+from glassformer.runtime.threads import own_threads
 from glassformer.saved.artefact import Artefact
-from glassformer.tasks.passes import own_threads
 from glassformer.tasks.predictor import SENTENCES, Predictor
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing.writers import Writer

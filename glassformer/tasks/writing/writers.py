@@ -21,7 +21,8 @@ from glassformer.decode.step import Step, StreamedText, Wanted
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.runtime.matrices import laid_out
-from glassformer.tasks.passes import in_threads, own_threads, own_threads_are_faster
+from glassformer.runtime.threads import own_threads
+from glassformer.tasks.passes import in_threads, own_threads_are_faster
 from glassformer.tasks.predictor import Context, Example, Prediction, Predictor, precision
 from glassformer.tasks.writing.settings import StreamSection
 from glassformer.text.tokenizer import Tokenizer
