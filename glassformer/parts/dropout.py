@@ -20,6 +20,8 @@ FIRST_MIX, SECOND_MIX = 0x7FEB352D, 0x846CA68B - (1 << 32)
 SITE_MULTIPLIER = 0x9E3779B1
 # The longest axis whose places are read from a table.
 _LONGEST = 1 << 13
+# Numbers of a mask that are made together, unless compiled: what a core's cache holds, and torch leaves to one thread.
+_BLOCK = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,9 @@ def wrapped(number: int) -> int:
 
 def mix(counter: Tensor, salt: int = 0) -> Tensor:
     """A bijection of the 32-bit integers that sends adjacent numbers far apart; another one for each `salt`."""
-    counter = (counter ^ ((counter >> 16) & 0xFFFF)) * FIRST_MIX + salt
-    counter = (counter ^ ((counter >> 15) & 0x1FFFF)) * SECOND_MIX
-    return counter ^ ((counter >> 16) & 0xFFFF)
+    counter = (counter >> 16).bitwise_and_(0xFFFF).bitwise_xor_(counter).mul_(FIRST_MIX).add_(salt)
+    counter = (counter >> 15).bitwise_and_(0x1FFFF).bitwise_xor_(counter).mul_(SECOND_MIX)
+    return (counter >> 16).bitwise_and_(0xFFFF).bitwise_xor_(counter)
 
 
 class Dropout(nn.Module):
@@ -80,15 +82,23 @@ class Dropout(nn.Module):
 
     def keep(self, x: Tensor, dropout_key: DropoutKey, tokens: Tensor | None = None) -> Tensor:
         """Which numbers of x stay: bool, the shape of x."""
-        counter = dropout_key.keys.view(-1, *[1] * (x.dim() - 1))  # [B, 1, ...]
-        for axis, multiplier in zip(range(1, x.dim()), AXIS_MULTIPLIERS, strict=False):
+        *outer, last = range(1, x.dim())
+        counter = dropout_key.keys  # [B]
+        for axis in outer:
+            place = places(dropout_key, axis, x.shape[axis])  # [S]
             if tokens is not None and axis == x.dim() - 2:
-                place = tokens.int() * multiplier  # [B, S]
-                counter = counter + place.view(len(place), *[1] * (axis - 1), -1, 1)  # [B, ..., S, 1]
-            else:
-                if x.shape[axis] <= _LONGEST:
-                    place = dropout_key.places[axis - 1, : x.shape[axis]]
-                else:
-                    place = torch.arange(x.shape[axis], dtype=torch.int32, device=x.device) * multiplier
-                counter = counter + place.view(-1, *[1] * (x.dim() - 1 - axis))
-        return mix(counter, wrapped(self.site * SITE_MULTIPLIER)) >= int(self.rate * (1 << 32)) - (1 << 31)
+                place = (tokens.int() * AXIS_MULTIPLIERS[axis - 1]).view(-1, *[1] * (axis - 1), x.shape[axis])
+            counter = counter[..., None] + place  # [B, ..., S]
+        place = places(dropout_key, last, x.shape[last])  # [W]
+        salt, least = wrapped(self.site * SITE_MULTIPLIER), int(self.rate * (1 << 32)) - (1 << 31)
+        if x.device.type != "cpu" or torch.compiler.is_compiling():
+            return mix(counter[..., None] + place, salt) >= least  # [B, ..., S, W]
+        parts = counter.reshape(-1).split(max(1, _BLOCK // len(place)))
+        return torch.cat([mix(part[:, None] + place, salt) >= least for part in parts]).view(x.shape)  # [B, ..., S, W]
+
+
+def places(dropout_key: DropoutKey, axis: int, count: int) -> Tensor:
+    """The first `count` numbers of an axis with its multiplier: [count]."""
+    if count <= _LONGEST:
+        return dropout_key.places[axis - 1, :count]
+    return torch.arange(count, dtype=torch.int32, device=dropout_key.places.device) * AXIS_MULTIPLIERS[axis - 1]

@@ -4,12 +4,14 @@ B sentences · S tokens · W width
 """
 
 import math
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from glassformer.parts.dropout import Dropout, DropoutKey
+from glassformer.parts.dropout import AXIS_MULTIPLIERS, SITE_MULTIPLIER, Dropout, DropoutKey
 from glassformer.runtime import compiler
 
 RATES = [0.1, 0.3, 0.5]
@@ -170,3 +172,26 @@ def test_compiled_drops_the_same_numbers_to_the_end_of_each_row() -> None:
     dropout, x = Dropout(0.1).train(), torch.rand(2, 3, 48, 48).bfloat16()
     found = torch.compile(dropout, dynamic=False)(x, dropout_key(rows=2))
     assert torch.equal(found, dropout(x, dropout_key(rows=2)))
+
+
+@pytest.mark.parametrize("shape", [(3, 40_000), (3, 50, 400), (2, 3, 70, 130)])
+def test_a_mask_made_in_parts_is_the_hash_of_each_coordinate(shape: tuple[int, ...]) -> None:
+    """By numpy, with 64 bits; each mask is larger than the numbers that are made together."""
+
+    def mixed(counter: Any, salt: int = 0) -> Any:
+        counter = ((counter ^ (counter >> 16)) * 0x7FEB352D + salt) % 2**32
+        counter = (counter ^ (counter >> 15)) * 0x846CA68B % 2**32
+        return counter ^ (counter >> 16)
+
+    rate, site = 0.3, 5
+    part = Dropout(rate)
+    part.site = site
+    keys = mixed(np.arange(shape[0], dtype=np.uint64) + mixed(np.uint64(1)))
+    counter = keys.reshape(-1, *[1] * (len(shape) - 1))
+    for axis, multiplier in zip(range(1, len(shape)), AXIS_MULTIPLIERS, strict=False):
+        places = np.arange(shape[axis], dtype=np.uint64) * multiplier
+        counter = (counter + places.reshape(-1, *[1] * (len(shape) - 1 - axis))) % 2**32
+    # int32 orders the same bits from −2^31: the numbers from 2^31 on come first.
+    signed = mixed(counter, site * SITE_MULTIPLIER % 2**32).astype(np.uint32).view(np.int32)
+    expected = signed >= int(rate * 2**32) - 2**31
+    assert (part.keep(torch.empty(shape), dropout_key(1, shape[0])).numpy() == expected).all()
