@@ -95,7 +95,7 @@ RunFolder = Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER",
 EXPECT = "Expected word; the output shows the probability and rank of its tokens. Repeat it for each [MASK], in order."
 Expect = Annotated[list[str] | None, typer.Option("--expect", metavar="WORD", help=f"{EXPECT}  [default: none]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue a stopped command from the partial output in --out.")]
-REJECTS = "Write invalid records to this file, as JSON Lines with file, line, reason and record, and skip them."
+REJECTS = "Write invalid records to this file, as JSON Lines with file, line, reason and row, and skip them."
 STOPS = "stop at the first invalid record"
 SUITS = "chosen to suit the size of the text and --minutes"
 ENDS = ("train.steps", "train.epochs", "train.minutes")
