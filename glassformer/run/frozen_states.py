@@ -78,6 +78,16 @@ class Read:
             (self._rows(rest.flatten()), self._rows(part.flatten())) for rest, part in zip(others, parts, strict=True)
         ]
 
+    def known_to(self, learned: Read) -> Read:
+        """Without rows whose label no row of `learned` has: how unlikely a layer makes that depends on its steps alone.
+        All rows where labels are numbers, sets or places, or where none would be left.
+        """
+        known = torch.ones(len(self), dtype=torch.bool)  # [R]
+        for name, of in self.batch.labels.items():
+            if self.batch.rows_of_each == 1 and not of.is_floating_point() and of.numel() == len(self):
+                known &= torch.isin(of.flatten(), learned.batch.labels[name])
+        return self if known.all() or not known.any() else self._rows(known.nonzero()[:, 0])
+
     def also(self, more: Read | None) -> Read:
         """These rows and more of them, of whole texts."""
         if more is None:
@@ -132,7 +142,7 @@ def solutions(
     task: Task, start: Transformer, part: tuple[Read, Read], number: int, strengths: Sequence[float], seconds: float
 ) -> Iterator[tuple[float, Tensor, Tensor]]:
     """For each strength the mean loss on the second of the part, and the layer fitted on the first in these seconds."""
-    learned, measured = part
+    learned, measured = part[0], part[1].known_to(part[0])
     vectors = learned.vectors[number]  # [R, F]
     mean, spread = vectors.mean(dim=0), vectors.std(dim=0, correction=0)  # [F]
     # A number that is nearly the same in all rows would have a large weight, by which tuning gets out of hand.
@@ -141,7 +151,7 @@ def solutions(
     outputs = _outputs(task, start)
     weight = torch.zeros(outputs, vectors.shape[1], requires_grad=True)  # [L, F]
     bias = torch.zeros(outputs, requires_grad=True)  # [L]
-    loss_of, examples = [_mean_loss(task, start, each) for each in part], learned.examples
+    loss_of, examples = [_mean_loss(task, start, each) for each in (learned, measured)], learned.examples
     for strength in strengths:
         optimizer = torch.optim.LBFGS([weight, bias], max_iter=_AT_ONCE, history_size=10, line_search_fn="strong_wolfe")
 

@@ -17,8 +17,10 @@ import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.models.families.heads import sentence_head_of, with_sentence_head
+from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
 from glassformer.run import probe as module
+from glassformer.run.frozen_states import Read
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of, scale_blocks
 from glassformer.saved.recipe import resolve
@@ -276,3 +278,22 @@ def test_the_same_recipe_goes_on_and_another_pooling_is_refused(tmp_path: Path) 
     other = {"first": "mean", "mean": "first"}[model.task.model_dump()["pooling"]]
     with refused(ConfigError, wanted="task.pooling", got=other):
         gf.train({**settings, "task": {"name": "classify", "pooling": other}}, out=tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "left"), [([[0], [2], [1]], [[0], [1]]), ([[2], [3]], [[2], [3]]), ([[0.0], [2.5]], [[0.0], [2.5]])]
+)
+def test_a_layer_is_not_measured_by_a_label_that_no_row_had(labels: list[list[float]], left: list[list[float]]) -> None:
+    """All rows stay where none has a known label, and where labels are numbers."""
+
+    def read(labels: list[list[float]]) -> Read:
+        count, of = len(labels), torch.tensor(labels)
+        inputs, rows = Inputs(ids=torch.zeros(count, 1, dtype=torch.long)), torch.arange(count)
+        batch = Batch(
+            inputs=inputs, labels={"label": of}, counts={}, row_ids=rows, weights=torch.ones(count), tokens=count
+        )
+        return Read([torch.rand(count, 2)], batch, of_tokens=False)
+
+    kept = read(labels).known_to(read([[0], [1], [1]]))
+    assert kept.batch.labels["label"].tolist() == left
+    assert len(kept) == kept.examples == len(left)
