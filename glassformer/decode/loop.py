@@ -78,11 +78,11 @@ def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) ->
         attention = (len(model.output_stack.blocks) - 1,)
     wanted = replace(wanted, attention=attention, forced=wanted.forced or bool(settings.forced))
     loop = Loop(model, iter(requests), wanted)
+    alone = loop.slots <= FEW and model.word_table.shape[1] <= NARROW
     with ExitStack() as prepared:
-        if loop.slots <= FEW and model.word_table.shape[1] <= NARROW:
-            prepared.enter_context(own_threads(1))
         for number in count():
-            with torch.inference_mode():
+            # Set in each step: what the caller computes between steps takes the caller's threads.
+            with torch.inference_mode(), own_threads(1) if alone else nullcontext():
                 if number == LAID_OUT_AFTER:
                     prepared.enter_context(laid_out(model))
                 step = loop.step()

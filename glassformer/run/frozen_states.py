@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glassformer.data.batches.batch import Integers
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.heads import SentenceHead, TokenHead
 from glassformer.models.inputs import Batch, Output
@@ -47,12 +48,14 @@ def head_of(task: Task, start: Transformer) -> SentenceHead | TokenHead:
 
 @dataclass(frozen=True)
 class Read:
-    """Vectors [R, F] of each head, labels and weights as one batch, and `groups` of rows that belong together."""
+    """Vectors [R, F] of each head, labels and weights as one batch, and for each row the number of its group in the
+    source: rows that belong together, of a token task those of a text.
+    """
 
     vectors: Sequence[Tensor]
     batch: Batch
     of_tokens: bool
-    groups: int = 0
+    groups: Tensor  # [R]
 
     def __len__(self) -> int:
         return len(self.vectors[0])
@@ -67,15 +70,17 @@ class Read:
     def different_labels(self) -> int:
         return max(len(of.unique()) for of in self.batch.labels.values())
 
-    def folds(self) -> list[tuple[Read, Read]]:
-        """For each of five parts of the groups of rows, all others and this part."""
-        each = self.batch.rows_of_each
-        groups = torch.arange(len(self)).view(-1, each)  # [G, C]
-        parts = [groups[fold::_FOLDS] for fold in range(min(_FOLDS, len(groups)))]
-        # One group alone is measured on what was learned.
-        others = [torch.cat([*parts[:fold], *parts[fold + 1 :]] or [groups]) for fold in range(len(parts))]
+    def folds(self, copies: Integers) -> list[tuple[Read, Read]]:
+        """For each of five parts of the rows, all others and this part. Groups with the same number in `copies` are in
+        one part: what was learned from a copy of a text says nothing of other texts.
+        """
+        texts, number = torch.from_numpy(copies)[self.groups].unique(return_inverse=True)  # [T], [R]
+        parts = [number % _FOLDS == fold for fold in range(min(_FOLDS, len(texts)))]  # [R] each
+        # One text alone is measured on what was learned.
+        others = [~part if len(parts) > 1 else part for part in parts]
         return [
-            (self._rows(rest.flatten()), self._rows(part.flatten())) for rest, part in zip(others, parts, strict=True)
+            (self._rows(rest.nonzero()[:, 0]), self._rows(part.nonzero()[:, 0]))
+            for rest, part in zip(others, parts, strict=True)
         ]
 
     def known_to(self, learned: Read) -> Read:
@@ -95,33 +100,38 @@ class Read:
         vectors = [torch.cat(its) for its in zip(self.vectors, more.vectors, strict=True)]
         labels = {name: torch.cat([of, more.batch.labels[name]]) for name, of in self.batch.labels.items()}
         weights = torch.cat([self.batch.weights, more.batch.weights])
-        return Read(vectors, replace(self.batch, labels=labels, weights=weights), self.of_tokens)
+        batch, groups = replace(self.batch, labels=labels, weights=weights), torch.cat([self.groups, more.groups])
+        return Read(vectors, batch, self.of_tokens, groups)
 
     def _rows(self, rows: Tensor) -> Read:
         labels = {name: of[:, rows] if self.of_tokens else of[rows] for name, of in self.batch.labels.items()}
         weights = self.batch.weights if self.of_tokens else self.batch.weights[rows]
         batch = replace(self.batch, labels=labels, weights=weights)
-        return Read([each[rows] for each in self.vectors], batch, self.of_tokens)
+        return Read([each[rows] for each in self.vectors], batch, self.of_tokens, self.groups[rows])
 
 
 def read_states(
     start: Transformer, heads: Sequence[Any], feed: TaskFeed, machine: Machine, rows: int, seconds: float
 ) -> Read:
     """What enters the last layer of each head, of so many rows of an epoch, or of as many as are read in the time."""
-    of_tokens, ends, count, groups = isinstance(heads[0], TokenHead), time.monotonic() + seconds, 0, 0
+    of_tokens, ends, count = isinstance(heads[0], TokenHead), time.monotonic() + seconds, 0
     found: list[list[Tensor]] = [[] for _ in heads]
     labels: dict[str, list[Tensor]] = {}
     weights: list[Tensor] = []
+    groups: list[Tensor] = []
     entering = sum(head.output.in_features for head in heads)
     most = min(rows, _NUMBERS // max(entering, _outputs(feed.task, start)))
     with evaluating(start), machine.context():
-        for batch in map(feed.batch, range(math.ceil(feed.steps_per_epoch))):
+        for step in range(math.ceil(feed.steps_per_epoch)):
+            batch = feed.batch(step)
             states = start(batch.inputs, heads=()).states  # [B, S, F]
             real = batch.weights.view(-1, batch.rows_of_each)[:, 0] > 0  # [G]
-            groups += int(real.sum())
             counted = real.repeat_interleave(batch.rows_of_each)  # [B]
+            number = torch.from_numpy(feed.examples(step)).repeat_interleave(batch.rows_of_each)  # [r]
             if of_tokens:
                 counted = counted[:, None] & (next(iter(batch.labels.values())) != IGNORED)  # [B, S]
+                number = number.repeat_interleave(counted[: len(number)].sum(dim=1))  # [r]
+            groups.append(number)
             for head, its in zip(heads, found, strict=True):
                 of = states if of_tokens else head.pooled(states, batch.inputs.real, batch.inputs.segments)
                 its.append(of[counted].float())  # [r, F]
@@ -135,7 +145,7 @@ def read_states(
     if of_tokens:
         joined = {name: of[None] for name, of in joined.items()}  # [1, R]
     batch = replace(batch, labels=joined, weights=torch.ones(1) if of_tokens else torch.cat(weights))
-    return Read([torch.cat(its) for its in found], batch, of_tokens, groups)
+    return Read([torch.cat(its) for its in found], batch, of_tokens, torch.cat(groups))
 
 
 def solutions(

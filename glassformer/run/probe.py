@@ -163,8 +163,8 @@ def probe(
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
     log(f"linear probe: reading training records for at most {most:.0f} s")
     machine = choose_machine(train.device, train.precision, train.threads)
-    sources = sources_of(widest, sources)
-    source, held_out = task.names(sources["train"]), sources.get("validation")
+    records = sources_of(widest, sources)
+    source, held_out = task.names(records["train"]), records.get("validation")
     crossed = held_out is None or len(held_out) < FEW
     each_seconds = _FITTING * most / ((5 if crossed else 1) * (len(tasks) + len(STRENGTHS)) + 1)
 
@@ -173,7 +173,7 @@ def probe(
 
     def parted(learned: Read, rows: int, seconds: float) -> list[tuple[Read, Read]]:
         if held_out is None or crossed:
-            return learned.folds()
+            return learned.folds(records["train"].copies)
         return [(learned, read(held_out, rows, seconds))]
 
     def solved(
@@ -188,10 +188,10 @@ def probe(
 
     def tried() -> float:
         """The loss of the best head on some rows; 0 where they are too few."""
-        parts = parted(read(sources["train"], _TRIED, _TRYING * most), _TRIED, _TRYING * most)
+        parts = parted(read(records["train"], _TRIED, _TRYING * most), _TRIED, _TRYING * most)
         return min(losses_of(parts)) if sum(len(part) for _, part in parts) >= _FEWEST else 0.0
 
-    measured = sources["train"] if held_out is None or crossed else held_out
+    measured = records["train"] if held_out is None or crossed else held_out
     scaled = scaled and len(measured) >= _FEWEST and isinstance(heads[0], SentenceHead)
     tries = {1.0: 0.0}
     for each in _SCALES if scaled else ():
@@ -205,8 +205,8 @@ def probe(
     scale_blocks(start, scale)
     named = None if source is None else read(source, _ROWS, _OTHERS * most)
     left, reading = most - (time.monotonic() - began), time.monotonic()
-    learned = read(sources["train"], _ROWS, left)
-    rate = learned.groups / max(time.monotonic() - reading, 1e-9)
+    learned = read(records["train"], _ROWS, left)
+    rate = len(learned.groups.unique()) / max(time.monotonic() - reading, 1e-9)
     parts = [(rest.also(named), part) for rest, part in parted(learned, _MEASURED, _OTHERS * most)]
     losses = losses_of(parts)
     best = int(np.argmin(losses))

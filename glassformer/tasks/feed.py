@@ -149,6 +149,10 @@ class TaskFeed:
         counts = {**batch.counts, **{name: count * len(mine) for name, count in self._counts.items()}}
         return replace(batch, counts=counts, present=batch.counts, row_ids=torch.from_numpy(numbered.astype(np.int32)))
 
+    def examples(self, step: int) -> Integers:
+        """The numbers in the source of what a step has, in order."""
+        return self._order.of_step(step)[0]
+
     def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
         return self.task.losses(model, batch)
 

@@ -44,9 +44,23 @@ class RecordSource(Generic[Example]):
         self.examples, self._task, self._length = examples, task, length
 
     @cached_property
+    def _of_examples(self) -> list[list[list[Row]]]:
+        return [self._task.groups(example) for example in self.examples]
+
+    @cached_property
+    def copies(self) -> Integers:
+        """A number for each group: equal for the groups of one example, and of examples with the same tokens."""
+        numbers: dict[str, int] = {}
+        found: list[int] = []
+        for groups in self._of_examples:
+            ids = repr([list(row.ids) for group in groups for row in group])
+            found += [numbers.setdefault(ids, len(numbers))] * len(groups)
+        return np.array(found, np.int64)
+
+    @cached_property
     def _groups(self) -> list[list[Row]]:
         """The rows that stay together, of all examples; smaller groups are filled with rows of weight 0."""
-        groups = [group for example in self.examples for group in self._task.groups(example)]
+        groups = [group for its in self._of_examples for group in its]
         most = max(map(len, groups))
         return [
             [*group, *[replace(group[-1], labels={}, scored_at=(), weight=0.0)] * (most - len(group))]
@@ -200,9 +214,9 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
         return scores.with_baseline(TFIDF, self.scores_of_stream(pairs))
 
 
-def sources_of(task: Task, sources: Mapping[Split, Source]) -> dict[Split, Source]:
+def sources_of(task: Task, sources: Mapping[Split, Source]) -> dict[Split, RecordSource[Any]]:
     """The same examples of records as those of a task with other settings."""
-    found: dict[Split, Source] = {}
+    found: dict[Split, RecordSource[Any]] = {}
     for split, source in sources.items():
         assert isinstance(source, RecordSource)
         assert isinstance(task, RecordTask)

@@ -89,6 +89,9 @@ MADE: list[tuple[str, str, tuple[str, ...], TableFormat]] = [
     ("x.tsv", "kind\twords\nspam\twin now\nham\tsee you\nham\tok\nspam\tcash\n", ("0",), form("\t", ("kind", "words"))),
     ("x.tsv", "english\tfrench\n" + "".join(f"sentence {n}\tla phrase {n}\n" for n in range(12)), ("0", "1"),
       form("\t", ("english", "french"))),
+    ("x.tsv", "first\tsecond\nA man eats.\tA dog runs.\n", ("0", "1"), form("\t", ("first", "second"))),
+    ("x.tsv", "Hello\tBonjour\nGood morning.\tJour de chance.\n", ("0", "1"), form("\t", 2)),
+    ("x.tsv", "hello\tbonjour\nGood morning.\tBonjour.\n", ("0", "1"), form("\t", 2)),
     ("x.tsv", "a\tb\n", ("0",), form("\t", 2)),
     ("x.tsv", "a, b, c\tx\n" + "d, e, f\ty\tz\n" * 9, ("0",), form("\t", 2)),  # commas split all lines alike
     ("x.tsv", "a, b\nc, d\n", ("0",), form("\t", 1)),

@@ -280,6 +280,38 @@ def test_the_same_recipe_goes_on_and_another_pooling_is_refused(tmp_path: Path) 
         gf.train({**settings, "task": {"name": "classify", "pooling": other}}, out=tmp_path / "run", resume=True)
 
 
+def test_what_is_learned_says_nothing_of_other_texts_by_copies_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With labels drawn at random, whatever a layer learned of a text, others are as hard as without it: log 2 or more.
+    Copies, and windows of one text, are in one part of the rows.
+    """
+    rng, long = np.random.default_rng(0), 40
+    texts = [*(" ".join(rng.choice(WORDS, 5)) for _ in range(9)), " ".join(rng.choice(WORDS, long))]
+    rows = [{"text": text, "label": rng.choice(["a", "b"])} for text in texts for _ in range(4)]
+    path = tmp_path / "random.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    found, folds = [], Read.folds
+
+    def watched(read: Read, copies: Any) -> list[tuple[Read, Read]]:
+        found.append((copies, parts := folds(read, copies)))
+        return parts
+
+    monkeypatch.setattr(Read, "folds", watched)
+    asked = recipe(tmp_path)
+    begun = prepare_run(
+        resolve({**asked, "data": {"files": [str(path)], "validation": 0, "length": 16}}), tmp_path / "r", NoProgress()
+    )
+    assert begun.probe is not None
+    assert min(begun.probe.losses.values()) > 0.9 * math.log(2)
+    copies, parts = found[-1]
+    assert len(copies) > 4 * len(texts)  # the long one has windows
+    for rest, part in parts:
+        assert len(rest) + len(part) == len(copies)
+        assert not {*copies[rest.groups]} & {*copies[part.groups]}
+    assert {*copies.tolist()} == {*range(len(texts))}
+
+
 @pytest.mark.parametrize(
     ("labels", "left"), [([[0], [2], [1]], [[0], [1]]), ([[2], [3]], [[2], [3]]), ([[0.0], [2.5]], [[0.0], [2.5]])]
 )
@@ -292,7 +324,7 @@ def test_a_layer_is_not_measured_by_a_label_that_no_row_had(labels: list[list[fl
         batch = Batch(
             inputs=inputs, labels={"label": of}, counts={}, row_ids=rows, weights=torch.ones(count), tokens=count
         )
-        return Read([torch.rand(count, 2)], batch, of_tokens=False)
+        return Read([torch.rand(count, 2)], batch, of_tokens=False, groups=rows)
 
     kept = read(labels).known_to(read([[0], [1], [1]]))
     assert kept.batch.labels["label"].tolist() == left

@@ -249,6 +249,17 @@ def test_characters_without_a_token_are_reported(model: gf.Model) -> None:
     assert unknown_characters(words, "she likes 冬") == "冬"
 
 
+def test_sentences_that_the_translation_leaves_out_are_counted() -> None:
+    """Of a text that was translated as one sentence: one that was divided has a translation of each."""
+    model = gf.load("en-fr")
+    text = "Hello. How are you? I am fine."
+    lost, whole, one = model.translate([text, "Hello. How are you?", "I know Mr. Smith."])
+    assert (lost.lost, whole.lost, one.lost) == (1, 0, 0), (lost.translation, whole.translation)
+    assert ("--paragraphs" in lost.notes[-1], whole.notes, one.notes) == (True, (), ())
+    divided = model.translate(text, paragraphs=True)
+    assert (divided.lost, divided.notes) == (0, ())
+
+
 def test_an_empty_translation_of_words_is_reported(model: gf.Model) -> None:
     found = model.translate(TEXTS[0], beams=1, max_tokens=3)
     assert (found.empty, found.to_dict()["empty"]) == (0, 0)

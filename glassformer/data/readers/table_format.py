@@ -28,6 +28,7 @@ _ALIKE = 0.9
 _LABELS, _FEW_ROWS = 20, 10
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", re.ASCII)
 _NAME = re.compile(r"[^\W\d]\w{0,29}")
+_COLUMN = re.compile(r"[a-z][a-z0-9_]{0,29}")  # as few texts begin
 _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
 _NEEDS_QUOTES = ",;"
 DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
@@ -203,7 +204,10 @@ def _first_is_header(rows: list[list[str]]) -> bool:
     """Whether the first row is unlike the others: a word above numbers, or a value that no other row has."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     votes = [_heads(name, [row[place] for row in rest]) for place, name in enumerate(first)]
-    return True in votes and False not in votes
+    if True in votes and False not in votes:
+        return True
+    sentences = bool(rest) and all(len(cell.split()) > 1 for row in rest for cell in row)
+    return sentences and all(_COLUMN.fullmatch(name) for name in first)
 
 
 def _heads(name: str, cells: list[str]) -> bool | None:

@@ -53,7 +53,8 @@ class Translation(Answered):
     `alignment` has for words of the translation the word of the source that they belong to, as characters of both;
     `n_best` the best translations, the first of them this one. `windows`: the number of parts in which the longest
     sentence was read. `unknown`: characters that the vocabulary has no token for. `whole`: no sentence was cut off at
-    the largest number of tokens. `empty`: the number of sentences with a translation without words.
+    the largest number of tokens. `empty`: the number of sentences with a translation without words. `lost`: of a text
+    that was translated as one sentence, how many fewer sentences the translation has.
     """
 
     text: str
@@ -67,6 +68,7 @@ class Translation(Answered):
     unknown: str = ""
     whole: bool = True
     empty: int = 0
+    lost: int = 0
     said_by = "translation"
 
     @property
@@ -83,6 +85,11 @@ class Translation(Answered):
         if self.empty:
             which = f"of {self.empty:,} sentences is" if self.translation.strip() else "is"
             found.append(f"the translation {which} empty: {shown}")
+        elif self.lost:
+            found.append(
+                f"the translation has fewer sentences than the text, by {self.lost:,}; --paragraphs (in Python "
+                f"paragraphs=True) translates each sentence by itself: {shown}"
+            )
         return tuple(found)
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:

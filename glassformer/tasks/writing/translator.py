@@ -269,9 +269,11 @@ class Translator(writers.Writer[TextPair, Translation]):
         whole = isinstance(example, _Whole)
         sentences = [Sentence(0, len(text))] if whole else self.sentences(text)
         firsts = [hypotheses[0] for hypotheses in found]
+        translation = best[0] if whole else join_sentences(text, sentences, best) if sentences else ""
+        lost = len(split_sentences(text)) - len(split_sentences(translation)) if len(sentences) == 1 else 0
         return Translation(
             text,
-            best[0] if whole else join_sentences(text, sentences, best) if sentences else "",
+            translation,
             score=Later(score_of, *firsts),
             log_probability=Later(log_probability_of, *firsts),
             tokens=Later(translated_tokens, self.target, sentences, firsts, best),
@@ -281,6 +283,7 @@ class Translator(writers.Writer[TextPair, Translation]):
             unknown=example.unknown if isinstance(example, _Whole) else unknown_characters(self.tokenizer, text),
             whole=all(self.ends(each) for each in firsts),
             empty=sum(not each.strip() for each in best),
+            lost=0 if self.paragraphs else max(0, lost),
         )
 
     def written(self, answers: Sequence[Hypothesis]) -> list[str]:
