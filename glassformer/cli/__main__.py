@@ -23,6 +23,7 @@ from glassformer.base.machine import is_first
 from glassformer.base.wrapping import for_stream, in_one_line, printable
 from glassformer.cli.terminal.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.cli.verbs import FOLDERS, PARTS, VERBS
+from glassformer.tasks import TASKS
 from glassformer.tasks import VERBS as ANSWERS
 
 # By the setting of [data] that leaves out rows which cannot be used: the parameter of a command that can change it, and
@@ -113,6 +114,10 @@ def _answer(arguments: Sequence[str]) -> int:
     for option, value in pairwise([*arguments, "next"]):
         if (value == "" and option.startswith("-")) or (option.startswith("--") and option.endswith("=")):
             raise GlassformerError(f"{option} needs a value", got="an empty one", do="is a shell variable unset?")
+    if verb in TASKS and verb not in known:
+        its = [*(name for name, entry in ANSWERS.items() if verb in entry.tasks), *TASKS[verb].predictors][:1]
+        do = f"{verb} is a task that models are trained for, with glassformer train {verb}"
+        raise GlassformerError(f"there is no command {verb!r}", do="; they answer with glassformer ".join([do, *its]))
     if verb not in known:
         raise GlassformerError(f"there is no command {verb!r}", do=did_you_mean(verb, known))
     verb, rest = verb_and_rest(arguments)

@@ -49,7 +49,7 @@ def open_as_saved(path: str | Path, kind: type[Kind]) -> Kind:
     check_path(path, CheckpointError)
     path = Path(located(path))
     if not os.path.exists(path):
-        near = did_you_mean(str(path), travelling()) if path.name == str(path) else ""
+        near = did_you_mean(path.name, travelling()) if path.parent in (Path(), Path.cwd()) else ""
         raise CheckpointError(no_model(path), do=near if near.startswith("did") else "")
     if not path.is_dir():
         refuse_pickles(path)

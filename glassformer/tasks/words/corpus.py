@@ -180,7 +180,7 @@ class CorpusTask(Task):
             f"{len(trained):,} tokens in {trained.documents:,} documents to learn from, {len(held_out):,} held out"
         )
         if 0 < len(held_out) < _FEW:
-            preparation.log("too little text is held out for reliable scores: give more text, or raise data.validation")
+            preparation.log("too little text is held out for reliable scores: give more text, or raise --validation")
         return corpus
 
 
