@@ -99,7 +99,7 @@ class Probe:
             return ""
         return (
             f"{minutes:g} minutes allow about {max(minutes - spent, 0) / epoch:.2g} epochs, where the default is "
-            f"{usual}: these would take about {needed} minutes, --minutes {needed}"
+            f"{usual}: these would take about {needed} minute{'' if needed == 1 else 's'}, --minutes {needed}"
         )
 
     def save(self, folder: Path) -> None:
