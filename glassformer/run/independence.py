@@ -37,16 +37,16 @@ class Independence:
 
     def __str__(self) -> str:
         verdict = (
-            "The output does not depend on padding or batch mates"
+            "The output does not depend on padding or other rows of the batch"
             if self.holds
-            else "THE OUTPUT DEPENDS ON PADDING OR BATCH MATES"
+            else "THE OUTPUT DEPENDS ON PADDING OR OTHER ROWS OF THE BATCH"
         )
         padded = (
             "padding not measured, as the text has the model's maximum length"
             if self.padding is None
             else f"{self.padding:.1e} with padding"
         )
-        return f"{verdict}: {padded}, {self.batch_mates:.1e} with batch mates (limit {self.limit:.0e})"
+        return f"{verdict}: {padded}, {self.batch_mates:.1e} with other rows (limit {self.limit:.0e})"
 
 
 def independence(model: Artefact, text: str, pair: str | None = None) -> Independence:

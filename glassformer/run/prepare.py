@@ -315,4 +315,4 @@ def _epochs_note(rule: EpochsByData, steps_per_epoch: float) -> str:
     epochs = rule.epochs(steps_per_epoch)
     steps = math.ceil(epochs * steps_per_epoch)
     few = f": by the rule for small data: {rule.steps:,} steps, at most {rule.most:,} epochs" * (epochs > rule.least)
-    return f"{epochs:,} epochs, which are {steps:,} steps{few}; change it with --epochs"
+    return f"{epochs:,} epochs, {steps:,} steps{few}; change it with --epochs"

@@ -166,7 +166,7 @@ class _Walkthrough:
         mixings = tuple(mixing(self.trace, *at, head, self.limits) for head in heads)
         remarks = [LEFT_OUT] if mixed and self.as_in_the_slides(tensor, mixings) else []
         if left:
-            remarks.append(f"{left:,} more numbers of this kind are not worked out.")
+            remarks.append(f"{left:,} more numbers of this kind are not shown.")
         parts = [PARTS[step] for step in name.split(".") if step in PARTS]
         read = [operand.name for operand in formula.rule.operands.values()]
         found = [name for name in read if name.startswith("encoder.")] if formula.name.startswith("decoder.") else []

@@ -160,8 +160,10 @@ class Choose(RecordTask[Question, Choice]):
         task = cls(section, preparation.tokenizer, length=length, segments=segments, places=found)
         if not preparation.measuring:
             for count, of in sorted(task.places.items()):
-                shown = f"the right one at place 0 … {count - 1}: {', '.join(f'{n:,}' for n in of[:_SHOWN])}"
-                preparation.log(f"{sum(of):,} with {count} candidates, {shown}{' …' if count > _SHOWN else ''}")
+                shown = f"{', '.join(f'{n:,}' for n in of[:_SHOWN])}{', …' if count > _SHOWN else ''}"
+                preparation.log(
+                    f"{sum(of):,} records with {count} candidates; the right one is the first, second, …: {shown} times"
+                )
             real = sum(count * sum(of) for count, of in task.places.items())
             filled = max(task.places, default=0) * sum(map(sum, task.places.values()))
             if real < (1 - _MUCH) * filled:
