@@ -1,12 +1,11 @@
-"""Whether a start of one's own pays: half an hour of masked words of books and speeches, then six sets tuned.
+"""Whether a start pays, one's own (half an hour of masked words of books and speeches) or `sentences`: six sets tuned.
 
-python -m experiments.own_start, or with the names of some sets; tuning that was stopped goes on.
+python -m experiments.own_start, with `sentences` for that start, and the names of some sets; what was stopped goes on.
 """
 
 import subprocess
 import sys
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import glassformer as gf
@@ -16,7 +15,8 @@ from experiments.encoder.plan import write_lines
 from experiments.encoder.sets import mrpc, sick, sts
 from experiments.page import made_by, table
 
-WORK, MINUTES, SEEDS, STARTS = Path("runs/own-start"), 30.0, (0, 1, 2), ("none", "own")
+WORK, MINUTES, SEEDS = Path("runs/own-start"), 30.0, (0, 1, 2)
+STARTS = {"own-start": ("none", "own"), "sentences-start": ("sentences",)}  # by results file
 EWT, POSTS = "ud_english_ewt/en_ewt-ud", ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
 # Name, task, score, and files to learn from, to choose the best step (none: a tenth is held out) and to measure.
 SETS: dict[str, tuple[str, ...]] = {
@@ -32,8 +32,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "rare entities, wnut17": ("tag", "f1", *(f"wnut17/{part}" for part in POSTS)),
 }
 TEXT = f"""`train masked-lm` with its defaults over `text_books` and `text_state_union`, {MINUTES:g} minutes of two
-cores, then `train` of six sets with its defaults, one thread, with this start and without one. In percent on the test
-part, the mean of three seeds, lowest and highest; the pre-training was run once.
+cores, then `train` of six sets with its defaults, one thread, from this start, without one and from the bundled model
+`sentences`. In percent on the test part, the mean of three seeds, lowest and highest; the pre-training was run once.
 """
 
 
@@ -60,8 +60,8 @@ def score(name: str, start: str, seed: int) -> float:
         changes |= {"data.text": "0", "data.label": "1"}
     if files[1]:
         changes["data.validation_files"] = [str(chosen)]
-    if start == "own":
-        changes["model.start"] = str(own())
+    if start != "none":
+        changes["model.start"] = str(own()) if start == "own" else start
     out = WORK / f"{name}-{start}-{seed}".replace(" ", "-")
     if not (out / "model.safetensors").exists():
         begun = (out / "recipe.toml").exists()
@@ -72,27 +72,23 @@ def score(name: str, start: str, seed: int) -> float:
 
 def section() -> list[str]:
     """Lines of docs/measured/results.md."""
-    lines, row = ["## A start of one's own", ""], results.read("own-start")
-    assert row is not None
+    rows = {name: row for name in STARTS if (row := results.read(name)) is not None}
     shown = [
-        [f"{name}, {SETS[name][1]}"]
-        + [spread(of[way]) for way in STARTS]
-        + [f"{mean(of['own']) - mean(of['none']):+.1f}"]
-        for name, of in row["sets"].items()
+        [f"{name}, {SETS[name][1]}", *(spread(rows[of]["sets"][name][way]) for of in rows for way in STARTS[of])]
+        for name in rows["own-start"]["sets"]
     ]
-    return [*lines, TEXT, table(["", "no start", "own start", "difference"], shown), "", made_by(row), ""]
+    head = ["", "no start", "own start", "sentences"][: 3 + (len(rows) > 1)]
+    return ["## A start of one's own", "", TEXT, table(head, shown), "", *map(made_by, rows.values()), ""]
 
 
 def main() -> None:
     """Measure the sets that are named, or all."""
-    for name in sys.argv[1:] or SETS:
-        found = {start: [score(name, start, seed) for seed in SEEDS] for start in STARTS}
-        known = (results.read("own-start") or {}).get("sets", {})
-        print(
-            results.write(
-                "own-start", "python -m experiments.own_start", {"minutes": MINUTES, "sets": known | {name: found}}
-            )
-        )
+    of = f"{sys.argv[1]}-start" if sys.argv[1:2] == ["sentences"] else "own-start"
+    for name in sys.argv[1 + (of != "own-start") :] or SETS:
+        found = {start: [score(name, start, seed) for seed in SEEDS] for start in STARTS[of]}
+        sets = (results.read(of) or {}).get("sets", {}) | {name: found}
+        command = "python -m experiments.own_start" + " sentences" * (of != "own-start")
+        print(results.write(of, command, {"minutes": MINUTES, "sets": sets} if of == "own-start" else {"sets": sets}))
 
 
 if __name__ == "__main__":

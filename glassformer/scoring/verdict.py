@@ -96,8 +96,8 @@ _OF_HUNDRED = ("bleu", "chrf", "ter")
 _DRAWN, _LEAST = 40_000_000, 200
 FROZEN = "frozen features"
 """The baseline of a model that was tuned from another one: the linear probe that the run began with."""
-# Below so many examples an interval says little.
-_FEW = 30
+FEW = 30
+"""Below so many examples an interval says little."""
 _MORE = "hold out more with a larger --validation, or measure on another file"
 
 
@@ -207,7 +207,7 @@ class Verdict:
             "worse": f"worse than the baseline {self.baseline}",
             "not different": f"no {clear}improvement over the baseline {self.baseline} ({self.count:,} examples)",
         }[self.difference.verdict]
-        few = f"; {self.count:,} examples are few: {_MORE}" if self.count < _FEW else ""
+        few = f"; {self.count:,} examples are few: {_MORE}" if self.count < FEW else ""
         return f"{self.kept}{words}: {self.difference.told}{few}{self._advice}"
 
     @property

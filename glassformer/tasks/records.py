@@ -25,6 +25,7 @@ from glassformer.data.readers.lines import OnBad
 from glassformer.data.stores.split import Split, shared, text_hash
 from glassformer.scoring.baselines import TFIDF, Lesson, TfIdf
 from glassformer.scoring.score import Scores
+from glassformer.scoring.verdict import FEW
 from glassformer.tasks.predictor import Example, Prediction, Predictor, evaluating, predict
 from glassformer.tasks.rows import Row, Shape, collate, count_of
 from glassformer.tasks.tables import Record, TableTask
@@ -240,6 +241,8 @@ def _log_records(
     counts = {split: len(source.examples) for split, source in sources.items() if isinstance(source, RecordSource)}
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
+    if 0 < counts.get("validation", FEW) < FEW:
+        preparation.log("few validation records make uncertain scores: give more of them, or raise --validation")
     hashes = {
         split: np.array([text_hash(task.split_text(each)) for each in records], np.uint64)
         for split, records in by_split.items()
