@@ -231,7 +231,7 @@ def _measure(
         values = {ACCURACY: sums[..., 0] / sums[..., 1]}
         if counted:
             right, predicted, there = (sums[..., 2 + k :: 3] for k in range(3))  # [..., L] each
-            values[MACRO_F1] = macro_f1(right, predicted + there, np.ones(counted, bool))  # each label occurs
+            values[MACRO_F1] = macro_f1(right, predicted + there)
         return values
 
     return Measure(sums, scores)

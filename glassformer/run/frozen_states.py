@@ -75,7 +75,9 @@ class Read:
         one part: what was learned from a copy of a text says nothing of other texts.
         """
         texts, number = torch.from_numpy(copies)[self.groups].unique(return_inverse=True)  # [T], [R]
-        parts = [number % _FOLDS == fold for fold in range(min(_FOLDS, len(texts)))]  # [R] each
+        # Drawn at random: in a file the labels may follow each other in turn, and a part would then have one of them.
+        drawn = torch.randperm(len(texts), generator=torch.Generator().manual_seed(0))[number]  # [R]
+        parts = [drawn % _FOLDS == fold for fold in range(min(_FOLDS, len(texts)))]  # [R] each
         # One text alone is measured on what was learned.
         others = [~part if len(parts) > 1 else part for part in parts]
         return [

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from glassformer.scoring.score import Counts, Integers, Measure, Reals
 
@@ -20,7 +19,6 @@ def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[in
     `macro_f1`, the mean of the F1 of the labels that occur among either; `matthews`, the correlation coefficient of L
     labels (Gorodkin 2004), 0 where it is not defined; with two labels the F1 of each.
     """
-    occurring = np.isin(np.arange(len(names)), [*true, *guessed])
 
     def scores(sums: Reals) -> Mapping[str, Reals]:
         count, loss, right, both, ours, theirs = _parts(sums, len(names))
@@ -31,12 +29,11 @@ def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[in
             "loss": loss / count,
             "perplexity": np.exp(np.minimum(loss / count, 700.0)),
             "accuracy": right / count,
-            "macro_f1": macro_f1(both, ours + theirs, occurring),
+            "macro_f1": macro_f1(both, ours + theirs),
             "matthews": np.nan_to_num(_divided(agreed, np.sqrt(spread))),
         }
-        return found | (
-            {f"label_{name}_f1": f1[..., place] for place, name in enumerate(names)} if len(names) == 2 else {}
-        )
+        of_each = {f"label_{name}_f1": np.nan_to_num(f1[..., place]) for place, name in enumerate(names)}
+        return found | (of_each if len(names) == 2 else {})
 
     sets = [[[label] for label in labels] for labels in (true, guessed)]
     return _measure(losses, sets[0], sets[1], len(names), scores)
@@ -49,7 +46,6 @@ def several_labels(
     `accuracy`, the share of the examples whose whole set is right (subset accuracy); `micro_f1`, the F1 of all
     decisions together; `macro_f1`, the mean of the F1 of the labels that occur among the right or the predicted ones.
     """
-    occurring = np.isin(np.arange(len(names)), [*chain(*true), *chain(*guessed)])
 
     def scores(sums: Reals) -> Mapping[str, Reals]:
         count, loss, right, both, ours, theirs = _parts(sums, len(names))
@@ -58,16 +54,18 @@ def several_labels(
             "loss": loss / count,
             "accuracy": right / count,
             "micro_f1": np.nan_to_num(micro),
-            "macro_f1": macro_f1(both, ours + theirs, occurring),
+            "macro_f1": macro_f1(both, ours + theirs),
         }
 
     return _measure(losses, true, guessed, len(names), scores)
 
 
-def macro_f1(both: Reals, ours_and_theirs: Reals, occurring: npt.NDArray[np.bool_]) -> Reals:
-    """The mean F1 of the `occurring` labels, [..., L] -> [...]; 0 for one that a bootstrap sample lacks."""
-    f1 = np.nan_to_num(_divided(2 * both, ours_and_theirs))[..., occurring]  # [..., O]
-    return np.asarray(f1.sum(axis=-1) / max(1, f1.shape[-1]))
+def macro_f1(both: Reals, ours_and_theirs: Reals) -> Reals:
+    """The mean F1 of the labels that occur, in a bootstrap sample of those that occur there, [..., L] -> [...]. If one
+    that a sample lacks counted as 0, the interval of a perfect prediction would end below 1.
+    """
+    f1 = np.nan_to_num(_divided(2 * both, ours_and_theirs))  # [..., L]
+    return np.asarray(f1.sum(axis=-1) / np.maximum(1, (ours_and_theirs > 0).sum(axis=-1)))
 
 
 def numbers(true: Reals, guessed: Reals, *, deviation: float) -> Measure:

@@ -280,6 +280,21 @@ def test_the_same_recipe_goes_on_and_another_pooling_is_refused(tmp_path: Path) 
         gf.train({**settings, "task": {"name": "classify", "pooling": other}}, out=tmp_path / "run", resume=True)
 
 
+def test_labels_in_turn_are_in_each_part() -> None:
+    """In a file whose five labels follow each other, every fifth row has the same one."""
+    count = 100
+    labels = torch.arange(count) % 5
+    batch = Batch(
+        inputs=Inputs(ids=torch.zeros(count, 1, dtype=torch.long)), labels={"label": labels}, counts={},
+        row_ids=torch.arange(count), weights=torch.ones(count), tokens=count,
+    )  # fmt: skip
+    read = Read([torch.rand(count, 2)], batch, of_tokens=False, groups=torch.arange(count))
+    parts = read.folds(np.arange(count))
+    assert [len(part) for _, part in parts] == [20] * 5
+    assert all(len(part.batch.labels["label"].unique()) > 3 for _, part in parts)
+    assert torch.cat([part.groups for _, part in parts]).sort().values.tolist() == [*range(count)]
+
+
 def test_what_is_learned_says_nothing_of_other_texts_by_copies_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,19 +70,28 @@ def test_numbers_are_scored_as_scipy_does() -> None:
 
 def test_intervals_are_those_of_the_scores_of_resampled_examples() -> None:
     true, guessed, losses = drawn(3)
-    true[7] = guessed[7] = 3  # not in each sample: it counts there as 0, and "c" and "never" in none
+    true[7] = guessed[7] = 3  # not in each sample, and "never" in none: the mean is over the labels that occur
     measure = agreement.one_label(losses, true, guessed, ["a", "b", "c", "rare", "never"])
     generator = np.random.default_rng(5)
     values = []
     for _ in range(60):
         chosen = generator.integers(len(true), size=len(true))
-        values.append(
-            metrics.f1_score(
-                np.array(true)[chosen], np.array(guessed)[chosen], labels=[0, 1, 3], average="macro", zero_division=0
-            )
-        )
+        values.append(metrics.f1_score(np.array(true)[chosen], np.array(guessed)[chosen], average="macro"))
     found = measure.intervals(samples=60, seed=5)["macro_f1"]
     assert (found.low, found.high) == pytest.approx(np.quantile(values, (0.025, 0.975)), abs=ORDER)
+
+
+def test_perfect_predictions_have_a_macro_f1_of_one_in_each_sample() -> None:
+    """Whichever labels a sample lacks, also where each has one example."""
+    true = list(range(20))
+    measure = agreement.one_label([0.0] * 20, true, true, [str(label) for label in true])
+    found = measure.intervals(samples=60, seed=5)["macro_f1"]
+    assert (found.low, found.value, found.high) == (1, 1, 1)
+
+
+def test_the_f1_of_a_label_that_occurs_nowhere_is_0() -> None:
+    found = agreement.one_label([0.0] * 3, [0, 0, 0], [0, 0, 0], ["a", "b"]).values()
+    assert (found["label_a_f1"], found["label_b_f1"], found["macro_f1"]) == (1, 0, 1)
 
 
 def test_sparse_statistics_are_the_dense_ones() -> None:

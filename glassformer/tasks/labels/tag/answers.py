@@ -83,18 +83,17 @@ def span_measure(
             for span in spans:
                 row[kind * len(types) + number[span.label]] += 1
         row[-2:] = agree, count
-    occurring = statistics[:, : 3 * len(types)].sum(axis=0).reshape(3, len(types)).sum(axis=0) > 0  # [T]
-    return Measure(statistics, lambda sums: _scores(sums, len(types), occurring))
+    return Measure(statistics, lambda sums: _scores(sums, len(types)))
 
 
-def _scores(sums: Reals, types: int, occurring: Any) -> dict[str, Reals]:
+def _scores(sums: Reals, types: int) -> dict[str, Reals]:
     hits, extra, missed = (sums[..., kind * types : (kind + 1) * types] for kind in range(3))  # [..., T]
     precision, recall, f1 = rates(hits.sum(axis=-1), extra.sum(axis=-1), missed.sum(axis=-1))
     return {
         "f1": f1,
         "precision": precision,
         "recall": recall,
-        "macro_f1": macro_f1(hits, 2 * hits + extra + missed, occurring),
+        "macro_f1": macro_f1(hits, 2 * hits + extra + missed),
         "accuracy": share(sums[..., -2], sums[..., -1]),
     }
 
