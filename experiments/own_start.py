@@ -74,7 +74,12 @@ def section() -> list[str]:
     """Lines of docs/measured/results.md."""
     rows = {name: row for name in STARTS if (row := results.read(name)) is not None}
     shown = [
-        [f"{name}, {SETS[name][1]}", *(spread(rows[of]["sets"][name][way]) for of in rows for way in STARTS[of])]
+        [f"{name}, {SETS[name][1]}"]
+        + [
+            spread(its[name][way]) if name in (its := row["sets"]) else ""
+            for of, row in rows.items()
+            for way in STARTS[of]
+        ]
         for name in rows["own-start"]["sets"]
     ]
     head = ["", "no start", "own start", "sentences"][: 3 + (len(rows) > 1)]
