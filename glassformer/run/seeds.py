@@ -10,7 +10,8 @@ from typing import Any
 from glassformer.base.atomic import atomic_write, current
 from glassformer.saved import store
 from glassformer.saved.recipe import read_saved_recipe
-from glassformer.scoring.verdict import shown
+from glassformer.scoring.score import flat_name
+from glassformer.scoring.verdict import FROZEN, shown
 from glassformer.training.settings import TrainSection
 
 SEEDS = "seeds.json"
@@ -34,7 +35,8 @@ class Seeds:
         runs = list(self.runs.values())
         # A score that is not a number is null in the file of a finished run.
         shared = [name for name in runs[0] if all(run.get(name) is not None for run in runs)]
-        return [name for name in shared if name != "targets" and not name.startswith(self.baseline_names)]
+        others = *self.baseline_names, flat_name(FROZEN, "")
+        return [name for name in shared if name != "targets" and not name.startswith(others)]
 
     def of(self, name: str) -> list[float]:
         return [scores[name] for scores in self.runs.values()]

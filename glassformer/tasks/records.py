@@ -50,12 +50,12 @@ class RecordSource(Generic[Example]):
 
     @cached_property
     def copies(self) -> Integers:
-        """A number for each group: equal for the groups of one example, and of examples with the same tokens."""
-        numbers: dict[str, int] = {}
+        """A number for each group: equal for those of examples with the same text, whatever the text compared with."""
+        numbers: dict[int, int] = {}
         found: list[int] = []
-        for groups in self._of_examples:
-            ids = repr([list(row.ids) for group in groups for row in group])
-            found += [numbers.setdefault(ids, len(numbers))] * len(groups)
+        for example, groups in zip(self.examples, self._of_examples, strict=True):
+            text = text_hash(self._task.text_of(example))
+            found += [numbers.setdefault(text, len(numbers))] * len(groups)
         return np.array(found, np.int64)
 
     @cached_property
@@ -189,6 +189,10 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
     def lesson(self, example: Example) -> Lesson | None:
         """What the TF-IDF baseline learns from an example; None without a label, and by default."""
         return None
+
+    def text_of(self, example: Any) -> str:
+        """The text by which records are split (`split_text`)."""
+        return str(example.text)
 
     def known_by(self, example: Example) -> str | None:
         lesson = self.lesson(example)

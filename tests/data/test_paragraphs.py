@@ -43,6 +43,7 @@ def parts(text: str, most: int) -> list[str]:
         "我是学生。|你呢？|他说：「不。」|好！",
         "هو طالب. |هل أنت؟ |نعم.",
         "वह छात्र है। |तुम कौन हो?",
+        "ის მოვიდა. |ის წავიდა.",
         "1. First things first. |Then the rest.\n|2. Second.\n|a. Third.",
         "A title without a stop\n|And its text. |\n\n|More",
         "lower case. stays one, and 3.14 too",

@@ -24,6 +24,7 @@ from glassformer.run.frozen_states import Read
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of, scale_blocks
 from glassformer.saved.recipe import resolve
+from glassformer.tasks.records import RecordSource
 from glassformer.training.progress import NoProgress
 from tests.contracts.families import random_weights
 from tests.contracts.tasks import TASKS
@@ -293,6 +294,21 @@ def test_labels_in_turn_are_in_each_part() -> None:
     assert [len(part) for _, part in parts] == [20] * 5
     assert all(len(part.batch.labels["label"].unique()) > 3 for _, part in parts)
     assert torch.cat([part.groups for _, part in parts]).sort().values.tolist() == [*range(count)]
+
+
+def test_rows_with_the_same_first_text_are_in_one_part(tmp_path: Path) -> None:
+    """As they are in one split: a pair that was learned says what its first text is paired with."""
+    path = tmp_path / "pairs.jsonl"
+    rows = [
+        {"text": f"{one} food", "pair": two, "label": "a" if one > two else "b"} for one in WORDS for two in WORDS[:3]
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    asked = recipe(tmp_path)
+    data = {"files": [str(path)], "validation": 0, "length": 16, "pair": "pair"}
+    made = prepare_run(resolve({**asked, "data": data}), tmp_path / "run", NoProgress())
+    source = made.feed.source
+    assert isinstance(source, RecordSource)
+    assert [*source.copies] == [row // 3 for row in range(len(rows))]
 
 
 def test_what_is_learned_says_nothing_of_other_texts_by_copies_of_them(

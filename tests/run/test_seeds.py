@@ -14,9 +14,9 @@ from tests.refusals import refused
 from tests.run.heads import model_for
 
 RUNS = {
-    0: {"loss": 0.75, "accuracy": 0.5, "targets": 8, "baseline_loss": 1.0},
-    3: {"loss": 0.25, "accuracy": 0.25, "targets": 8, "baseline_loss": 1.0},
-    4: {"loss": 1.5, "accuracy": 0.875, "targets": 8, "baseline_loss": 1.0},
+    0: {"loss": 0.75, "accuracy": 0.5, "targets": 8, "baseline_loss": 1.0, "frozen_features_loss": 0.5},
+    3: {"loss": 0.25, "accuracy": 0.25, "targets": 8, "baseline_loss": 1.0, "frozen_features_loss": 0.5},
+    4: {"loss": 1.5, "accuracy": 0.875, "targets": 8, "baseline_loss": 1.0, "frozen_features_loss": 0.5},
 }
 
 

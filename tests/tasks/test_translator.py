@@ -256,6 +256,7 @@ def test_sentences_that_the_translation_leaves_out_are_counted() -> None:
     lost, whole, one = model.translate([text, "Hello. How are you?", "I know Mr. Smith."])
     assert (lost.lost, whole.lost, one.lost) == (1, 0, 0), (lost.translation, whole.translation)
     assert ("--paragraphs" in lost.notes[-1], whole.notes, one.notes) == (True, (), ())
+    assert model.translate("The dog is\nin the house.").lost == 0  # one sentence on two lines
     divided = model.translate(text, paragraphs=True)
     assert (divided.lost, divided.notes) == (0, ())
 

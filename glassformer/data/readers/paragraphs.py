@@ -129,9 +129,14 @@ def join_sentences(text: str, sentences: Sequence[Sentence], translations: Seque
 
 
 def _starts(text: str) -> list[int]:
-    more = (found.end() for found in _MORE.finditer(text) if not found["next"].islower())
+    more = (found.end() for found in _MORE.finditer(text) if not _small(found["next"]))
     places = sorted({*sentence_starts(text), *more})
     return [place for number, place in enumerate(places) if not number or not _goes_on(text, place)]
+
+
+def _small(letter: str) -> bool:
+    """Whether a letter is a small one; Georgian's, which Unicode calls so, are not, as sentences begin with them."""
+    return letter.islower() and letter.title() != letter
 
 
 def _goes_on(text: str, start: int) -> bool:

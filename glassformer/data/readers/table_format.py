@@ -27,8 +27,14 @@ _ALIKE = 0.9
 # columns of text can be recognised.
 _LABELS, _FEW_ROWS = 20, 10
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", re.ASCII)
+_MISSING = ("", "na", "n/a", "nan", "null", "none")
 _NAME = re.compile(r"[^\W\d]\w{0,29}")
-_COLUMN = re.compile(r"[a-z][a-z0-9_]{0,29}")  # as few texts begin
+# Names of columns, however few rows follow.
+_USUAL = re.compile(
+    r"(text|sentence|source|target|pair|label|class|tag|word|first|second|score|id|title|body|question|answer|choice"
+    r"|premise|hypothesis|category|en|de|fr|es|it|english|german|french|spanish|italian)s?[ _-]?\w{0,2}",
+    re.IGNORECASE,
+)
 _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
 _NEEDS_QUOTES = ",;"
 DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe"}
@@ -204,10 +210,8 @@ def _first_is_header(rows: list[list[str]]) -> bool:
     """Whether the first row is unlike the others: a word above numbers, or a value that no other row has."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     votes = [_heads(name, [row[place] for row in rest]) for place, name in enumerate(first)]
-    if True in votes and False not in votes:
-        return True
-    sentences = bool(rest) and all(len(cell.split()) > 1 for row in rest for cell in row)
-    return sentences and all(_COLUMN.fullmatch(name) for name in first)
+    usual = bool(rest) and all(_USUAL.fullmatch(name.strip()) for name in first)
+    return (usual or True in votes) and False not in votes
 
 
 def _heads(name: str, cells: list[str]) -> bool | None:
@@ -216,7 +220,9 @@ def _heads(name: str, cells: list[str]) -> bool | None:
         return None
     numbers = sum(_NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
     if numbers >= 0.95 * len(cells):
-        return _NUMBER.fullmatch(name.strip()) is None and bool(name.strip())
+        if name.strip().lower() in _MISSING:
+            return None
+        return _NUMBER.fullmatch(name.strip()) is None and any(map(str.isalpha, name))
     labels = Counter(cells)
     if len(labels) <= _LABELS and min(labels.values()) > 1:
         return name not in labels

@@ -270,7 +270,7 @@ class Translator(writers.Writer[TextPair, Translation]):
         sentences = [Sentence(0, len(text))] if whole else self.sentences(text)
         firsts = [hypotheses[0] for hypotheses in found]
         translation = best[0] if whole else join_sentences(text, sentences, best) if sentences else ""
-        lost = len(split_sentences(text)) - len(split_sentences(translation)) if len(sentences) == 1 else 0
+        lost = _ends(text) - _ends(translation) if len(sentences) == 1 and not self.paragraphs else 0
         return Translation(
             text,
             translation,
@@ -283,7 +283,7 @@ class Translator(writers.Writer[TextPair, Translation]):
             unknown=example.unknown if isinstance(example, _Whole) else unknown_characters(self.tokenizer, text),
             whole=all(self.ends(each) for each in firsts),
             empty=sum(not each.strip() for each in best),
-            lost=0 if self.paragraphs else max(0, lost),
+            lost=max(0, lost),
         )
 
     def written(self, answers: Sequence[Hypothesis]) -> list[str]:
@@ -307,6 +307,11 @@ class Translator(writers.Writer[TextPair, Translation]):
                 ),
             )
         return tuple(ranked.values())
+
+
+def _ends(text: str) -> int:
+    """How many sentences a text has, however its lines are broken."""
+    return len(split_sentences(" ".join(text.split())))
 
 
 def _is_short(text: str) -> bool:

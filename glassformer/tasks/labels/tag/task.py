@@ -248,6 +248,9 @@ class Tag(RecordTask[Tagged, Tagging]):
         each = crf.log_likelihood(logits, labels, labels != IGNORED)  # [B]
         return {"tag": -(each * batch.weights.to(each.dtype)).sum()}
 
+    def text_of(self, example: Tagged) -> str:
+        return example.sentence.text
+
     def known_by(self, example: Tagged) -> str | None:
         return None if example.labels is None else example.sentence.text
 
