@@ -83,7 +83,14 @@ def section() -> list[str]:
         for name in rows["own-start"]["sets"]
     ]
     head = ["", "no start", "own start", "sentences"][: 3 + (len(rows) > 1)]
-    return ["## A start of one's own", "", TEXT, table(head, shown), "", *map(made_by, rows.values()), ""]
+    return [
+        "## A start of one's own",
+        "",
+        TEXT,
+        table(head, shown),
+        "",
+        *(f"{made_by(row)}\n" for row in rows.values()),
+    ]
 
 
 def main() -> None:
