@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.base.errors import ConfigError
+from glassformer.data.readers.rows import names_of
+from glassformer.data.readers.table_format import is_number
 from glassformer.data.stores.split import Split
-from glassformer.run.evaluate import evaluate
+from glassformer.run.evaluate import ROLES, evaluate
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.scoring.score import THIS_MODEL
@@ -64,11 +66,14 @@ def compare(
     columns: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare two models on these files, else on what both held out. Raises ConfigError for different tasks, labels or
-    held-out records, and for tasks that are not measured example by example.
+    """Compare two models on these files, else on what both held out. Where only one of them learned from columns with
+    names of their own, or both did, those of the first that did are read for both. Raises ConfigError for different
+    tasks, labels or held-out records, and for tasks that are not measured example by example.
     """
     pair = [each if isinstance(each, Artefact) else open_model(each, Artefact) for each in (model, other)]
     _check_comparable(pair[0], pair[1], files=bool(files))
+    if files:
+        columns = {**(_own_columns(pair[0]) or _own_columns(pair[1])), **(columns or {})}
     once = NotesOnce(progress or NoProgress())
     found = [evaluate(each, files, split=split, columns=columns, baselines=False, progress=once) for each in pair]
     measures = [scores.measures.get(THIS_MODEL) for scores in found]
@@ -78,14 +83,16 @@ def compare(
             got=f"the task {pair[0].measured_as.name}, whose scores are sums over all text",
             do="measure each of them with glassformer evaluate",
         )
+    same_tokens = pair[0].tokenizer.fingerprint == pair[1].tokenizer.fingerprint
     if len(measures[0]) != len(measures[1]):
+        rows = "compare them on files whose rows both can use"
+        tokens = "their tokens differ: measure each with glassformer evaluate, and compare the bits per byte"
         raise ConfigError(
             "two models are compared on the same examples",
             got=f"{len(measures[0]):,} examples of the first and {len(measures[1]):,} of the second",
-            do="compare them on files whose rows both can use",
+            do=rows if same_tokens or "bits_per_byte" not in measures[0].values() else tokens,
         )
     compared, kind = differences(measures[0], measures[1]), task_named(pair[0].measured_as.name)
-    same_tokens = pair[0].tokenizer.fingerprint == pair[1].tokenizer.fingerprint
     left_out = () if same_tokens else tuple(name for name in compared if name in kind.of_tokens)
     compared = {name: each for name, each in compared.items() if name not in left_out}
     if not compared:
@@ -94,6 +101,16 @@ def compare(
     count = len(measures[0])
     unit = found[0].unit if count == found[0].count else "examples"
     return Comparison(compared, count, unit, pair[0].measured_as.compared_by, left_out)
+
+
+def _own_columns(model: Artefact) -> dict[str, Any]:
+    """The names of the columns that a model learned from, by role, where they are not the usual ones."""
+    usual, found = task_named(model.measured_as.name).Data(), dict[str, Any]()
+    for role in ROLES:
+        of = getattr(model.data, role, None)
+        if of is not None and of != getattr(usual, role, of) and not any(map(is_number, names_of({role: of}))):
+            found[role] = of
+    return found
 
 
 def _check_comparable(model: Artefact, other: Artefact, *, files: bool) -> None:

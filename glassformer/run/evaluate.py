@@ -29,8 +29,8 @@ from glassformer.training.progress import NoProgress, Progress
 
 # Rows of a model that has not been trained here, where no length is known.
 _LENGTH = 128
-# Settings of `[data]` that name columns.
-_ROLES = ("text", "pair", "choices", "label", "answers", "words", "tags")
+ROLES = ("text", "pair", "choices", "label", "answers", "words", "tags", "target")
+"""Settings of `[data]` that name columns."""
 # The most files that a note names.
 _NAMED = 4
 # From so many labels on, an evaluation has at most so many scores in memory, and measures no fewer records than these.
@@ -207,7 +207,7 @@ def _by_role(trained: DataSection, usual: DataSection, files: Sequence[str | Pat
         return {}
     if not all(map(names_columns, files_for(trained, files))):
         return {}
-    columns = {role: of for role in _ROLES if (of := getattr(trained, role, None)) is not None}
+    columns = {role: of for role in ROLES if (of := getattr(trained, role, None)) is not None}
     found = named(columns, {role: getattr(usual, role) or role for role in columns})
     return {role: of for role, of in found.items() if of != columns[role]}
 

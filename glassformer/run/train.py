@@ -85,7 +85,7 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
         )
     scores, judged = found.flat(), verdict(found, best, facts)
     if said := not_above_a_baseline(best, scores, task.baseline_names) if judged is None else judged.sentence:
-        log(said)
+        log(said if is_held_out else f"{said}. Measured on the training text, as none was held out")
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if is_held_out else "the training text",
         "measured": _measured(source, recipe.data.length, tables=task_named(recipe.task.name).reads_tables),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import glassformer as gf
 from glassformer.cli.train.compare import compare
 from glassformer.cli.train.evaluate import evaluate
 from tests.cli.conftest import Run
@@ -46,3 +47,16 @@ def test_two_models_are_compared_on_a_table_with_other_columns(task: str, run: R
     assert done.code == 0, done.err
     assert done.records[0]["count"] == len(rows)
     assert run("compare", *models, table).code == 2
+
+
+@pytest.mark.parametrize("own_first", [True, False])
+def test_both_models_read_the_columns_that_one_of_them_learned_from(own_first: bool, tmp_path: Path) -> None:
+    """Else each would read its own: here the numbers as sources, which the other model translates."""
+    path = tmp_path / "pairs.csv"
+    path.write_text("id,french,english\n1,Un chien court.,A dog runs.\n2,Il est ici.,He is here.\n3,Viens !,Come!\n")
+    own, usual = gf.load("en-fr"), gf.load("en-fr")
+    assert own.data is not None
+    own.data = own.data.model_copy(update={"text": "english", "target": "french"})
+    found = gf.compare(*((own, usual) if own_first else (usual, own)), path)
+    assert {name: each.difference for name, each in found.differences.items()} == dict.fromkeys(found.differences, 0)
+    assert found.differences["bleu"].mine > 30

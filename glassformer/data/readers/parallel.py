@@ -52,6 +52,7 @@ def unread_note(columns: Mapping[str, Columns], format: TableFormat) -> str:
         return unread
     several = len(read) > 1
     which = ("columns " if several else "column ") if all(map(is_number, read)) else ""
+    which = "the first two columns, " if [*asked] == [*_NUMBERS.values()] else which
     roles = " and ".join(USUAL[role] for role in columns)
     return f"{roles} {'are' if several else 'is'} {which}{' and '.join(read)}; {unread}"
 
