@@ -14,6 +14,7 @@ from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.json_text import file_checksum, read_sealed_json
 from glassformer.base.paths import check_path
 from glassformer.base.settings import read_settings
+from glassformer.base.wrapping import in_one_line
 from glassformer.features.search import building
 from glassformer.features.search.nearest import Floats, Integers
 from glassformer.features.search.words import LENGTHS, PAIRS, WORDS, Words
@@ -35,7 +36,9 @@ def read_facts(path: str | Path) -> building.IndexFacts:
     if not (path / building.INDEX).is_file():
         got = "no such folder" if not path.exists() else "a folder without index.json" if path.is_dir() else "a file"
         raise CheckpointError(
-            f"an index is needed at {path}", got=got, do=f"make one: glassformer search build MODEL FILE --out {path}"
+            f"the folder of an index is needed, not {in_one_line(str(path))!r}",
+            got=got,
+            do="make one: glassformer search build MODEL FILE --out FOLDER",
         )
     try:
         facts = read_settings(building.IndexFacts, read_sealed_json(path / building.INDEX), where=building.INDEX)
