@@ -70,8 +70,8 @@ def output_file(
             )
     if not ours and not overwrite:
         raise error(
-            f"an existing file is not replaced by default: {path}",
-            got="an existing file",
+            "results need a new file",
+            got=f"{path}, which exists",
             do="choose another path" + ("" if overwrite is None else ", or add --overwrite (in Python overwrite=True)"),
         )
     return file

@@ -66,9 +66,7 @@ def site_folder(path: str | Path, names: Iterable[str], *, inputs: Iterable[str 
     own = {name.casefold() for name in before or ()}
     there = {each.name.casefold() for each in folder.iterdir()}
     if taken := sorted(name for name in names if name.casefold() in there - own):
-        raise DataError(
-            f"an existing file is not replaced by default: {folder / taken[0]}", got="an existing file", do=do
-        )
+        raise DataError("results need new files", got=f"{folder / taken[0]}, which exists", do=do)
     return Site(folder, before or ())
 
 
