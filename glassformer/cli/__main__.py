@@ -151,7 +151,7 @@ def _answer(arguments: Sequence[str]) -> int:
     except wrong_usage as error:
         raise _readable(verb, error, options_of(command)) from None
     except DataError as error:
-        raise _advised(error, command) from None
+        raise _advised(error, command, rest) from None
     return code if isinstance(code, int) else DONE
 
 
@@ -194,14 +194,15 @@ def options_of(command: Callable[..., None]) -> dict[str, Any]:
     return {of.default: of for of in metadata if str(getattr(of, "default", "")).startswith("--")}
 
 
-def _advised(error: DataError, command: Callable[..., None]) -> DataError:
-    """The error of a missing column with the options of this command that name columns, instead of those of all; that
+def _advised(error: DataError, command: Callable[..., None], words: Sequence[str]) -> DataError:
+    """The error of a missing column with the options of this command, and of its task, that name columns; the error
     of a row that cannot be used with the option by which this command leaves such rows out.
     """
     from glassformer.data.readers.named_rows import COLUMN_OPTIONS, NAME_IT
 
     its, do = options_of(command), error.do
-    if mine := [name for name in COLUMN_OPTIONS if name in its]:
+    read = next((TASKS[word].columns for word in words if word in TASKS), ())
+    if mine := [name for name in COLUMN_OPTIONS if name in its and (not read or name[2:-7] in read)]:
         do = do.replace(NAME_IT, f"name the column with {' or '.join(mine)}")
     option, advice = _LEAVES_OUT.get(error.left_out_by, ("", ""))
     if option in inspect.signature(command).parameters:

@@ -44,7 +44,7 @@ def unread_note(columns: Mapping[str, Columns], format: TableFormat) -> str:
     asked = names_of(columns)
     read = [column if column in format.columns else names.get(column, column) for column in asked]
     others = [in_one_line(column[:_LONGEST]) for column in format.columns if column not in read]
-    if not others:
+    if not others or not {*read} <= {*format.columns}:  # a missing column is refused where it is read
         return ""
     more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
     unread = f"not read: {', '.join(others[:_NAMED])}{more}"
