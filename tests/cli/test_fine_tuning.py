@@ -35,7 +35,7 @@ def test_few_records_are_gone_through_more_often_unless_the_user_says_how_often(
     (found,) = done.records
     assert found["epochs"] == pytest.approx(EpochsByData().most, abs=0.5)
     assert found["steps"] > 100
-    assert f"20 epochs, which are {found['steps']:,} steps" in done.err
+    assert f"20 epochs, {found['steps']:,} steps" in done.err
     assert "--epochs" in done.err
     few = run("plan", *asked, "--epochs", "3", "--json")
     assert few.records[0]["epochs"] == pytest.approx(3, abs=0.5)
@@ -64,7 +64,7 @@ def test_a_run_does_the_steps_that_were_reported_and_keeps_the_rule(run: Run, as
     rule = ("--set", "train.epochs_by_data={least = 1, steps = 9, most = 5}")
     done = run("train", *asked, *rule, "--out", out, "--json")
     assert done.code == 0
-    assert f"which are {done.records[0]['steps']:,} steps" in done.err
+    assert f", {done.records[0]['steps']:,} steps" in done.err
     assert 9 <= done.records[0]["steps"] < 20
     known = read_saved_recipe(out)
     assert known is not None
