@@ -10,13 +10,9 @@ import functools
 import importlib
 import inspect
 import io
-import math
-import signal
 import sys
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
-from types import FrameType
 from typing import Annotated, Any
 
 from glassformer import __version__
@@ -274,24 +270,8 @@ def _hint(verb: str, option: str, near: Sequence[str], options: Collection[str])
     return did_you_mean(option, near) if near else f"see glassformer {verb} --help"
 
 
-def _one_stop_at_a_time() -> None:
-    """Ctrl-C twice within a second counts once: the second would break what the first has begun to close."""
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return
-    last = -math.inf
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal last
-        before, last = last, time.monotonic()
-        if last - before > 1:
-            signal.default_int_handler(number, frame)
-
-    signal.signal(signal.SIGINT, handler)
-
-
 def run() -> None:
     prepare_streams()
-    _one_stop_at_a_time()
     code = main(sys.argv[1:])
     with contextlib.suppress(StandardOutputError):  # only output from before an error is left; the error is printed
         sys.stdout.flush()

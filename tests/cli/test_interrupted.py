@@ -130,24 +130,3 @@ def test_a_verb_that_is_stopped_says_so(run: Run, trained: Path, monkeypatch: py
     monkeypatch.setattr("glassformer.api.load.load", stopping)
     done = run("fill", trained, "a [MASK]", "--engine", "torch")
     assert (done.code, done.out, done.err) == (130, "", "glassformer: stopped\n")
-
-
-TWICE = """
-import signal, time
-from glassformer.cli.__main__ import _one_stop_at_a_time
-_one_stop_at_a_time()
-stops = []
-for number in range(4):
-    try:
-        signal.raise_signal(signal.SIGINT)
-    except KeyboardInterrupt:
-        stops.append(number)
-    time.sleep(1.1 * (number == 2))
-print(stops)
-"""
-
-
-def test_a_second_ctrl_c_within_a_second_changes_nothing() -> None:
-    """It would break what the first has begun to close; a later one stops again."""
-    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[0, 3]"
