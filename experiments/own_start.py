@@ -74,23 +74,11 @@ def section() -> list[str]:
     """Lines of docs/measured/results.md."""
     rows = {name: row for name in STARTS if (row := results.read(name)) is not None}
     shown = [
-        [f"{name}, {SETS[name][1]}"]
-        + [
-            spread(its[name][way]) if name in (its := row["sets"]) else ""
-            for of, row in rows.items()
-            for way in STARTS[of]
-        ]
-        for name in rows["own-start"]["sets"]
+        [f"{name}, {of[1]}", *(spread(row["sets"][name][way]) for start, row in rows.items() for way in STARTS[start])]
+        for name, of in SETS.items()
     ]
-    head = ["", "no start", "own start", "sentences"][: 3 + (len(rows) > 1)]
-    return [
-        "## A start of one's own",
-        "",
-        TEXT,
-        table(head, shown),
-        "",
-        *(f"{made_by(row)}\n" for row in rows.values()),
-    ]
+    lines = ["## A start of one's own", "", TEXT, table(["", "no start", "own start", "sentences"], shown), ""]
+    return [*lines, *(f"{made_by(row)}\n" for row in rows.values())]
 
 
 def main() -> None:
