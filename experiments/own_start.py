@@ -17,18 +17,15 @@ from experiments.page import made_by, table
 
 WORK, MINUTES, SEEDS = Path("runs/own-start"), 30.0, (0, 1, 2)
 STARTS = {"own-start": ("none", "own"), "sentences-start": ("sentences",)}  # by results file
-EWT, POSTS = "ud_english_ewt/en_ewt-ud", ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
+EWT = [f"ud_english_ewt/en_ewt-ud-{part}" for part in ("train.conllu.gz", "dev.conllu", "test.conllu")]
+POSTS = ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
 # Name, task, score, and files to learn from, to choose the best step (none: a tenth is held out) and to measure.
 SETS: dict[str, tuple[str, ...]] = {
     "SST-2": ("classify", "accuracy", "sst2/train.tsv", "sst2/dev.tsv", "sst2/test.tsv"),
     "MRPC": ("classify", "accuracy", "mrpc", "", ""),
     "SICK": ("classify", "accuracy", "sick", "", ""),
     "STS benchmark": ("regress", "pearson", "sts", "", ""),
-    "parts of speech, EWT": (
-        "tag",
-        "f1",
-        *(f"{EWT}-{part}" for part in ("train.conllu.gz", "dev.conllu", "test.conllu")),
-    ),
+    "parts of speech, EWT": ("tag", "f1", *EWT),
     "rare entities, wnut17": ("tag", "f1", *(f"wnut17/{part}" for part in POSTS)),
 }
 TEXT = f"""`train masked-lm` with its defaults over `text_books` and `text_state_union`, {MINUTES:g} minutes of two
