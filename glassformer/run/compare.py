@@ -83,16 +83,19 @@ def compare(
             got=f"the task {pair[0].measured_as.name}, whose scores are sums over all text",
             do="measure each of them with glassformer evaluate",
         )
+    kind = task_named(pair[0].measured_as.name)
     same_tokens = pair[0].tokenizer.fingerprint == pair[1].tokenizer.fingerprint
-    if len(measures[0]) != len(measures[1]):
-        rows = "compare them on files whose rows both can use"
-        tokens = "their tokens differ: measure each with glassformer evaluate, and compare the bits per byte"
-        raise ConfigError(
-            "two models are compared on the same examples",
-            got=f"{len(measures[0]):,} examples of the first and {len(measures[1]):,} of the second",
-            do=rows if same_tokens or "bits_per_byte" not in measures[0].values() else tokens,
-        )
-    compared, kind = differences(measures[0], measures[1]), task_named(pair[0].measured_as.name)
+    if not measures[0].asks_the_same(measures[1]):
+        counts = f"{len(measures[0]):,} examples of the first and {len(measures[1]):,} of the second"
+        do = "compare them on files whose rows both can use"
+        if not same_tokens and kind.of_tokens:
+            sizes = ", and compare the bits per byte" * ("bits_per_byte" in measures[0].values())
+            do = f"their tokens differ: measure each with glassformer evaluate{sizes}"
+        elif measures[0].asked is not None:
+            counts = f"{counts}, whose masked words differ"
+            do = "train both with the same data.length, data.seed and task.rate"
+        raise ConfigError("two models are compared on the same examples", got=counts, do=do)
+    compared = differences(measures[0], measures[1])
     left_out = () if same_tokens else tuple(name for name in compared if name in kind.of_tokens)
     compared = {name: each for name, each in compared.items() if name not in left_out}
     if not compared:

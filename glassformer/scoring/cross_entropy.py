@@ -7,6 +7,7 @@ B rows · S tokens of a row · N labels · n tokens of a block · L labels of a 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -14,7 +15,7 @@ from torch.nn import functional as F
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import widened
+from glassformer.scoring.score import Reals, widened
 
 
 def cross_entropy(logits: Tensor | None, labels: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -253,3 +254,10 @@ def compared(logits: Tensor | None, labels: Tensor) -> tuple[Tensor, Tensor]:
     log_probabilities = widened(logits[asked]).log_softmax(dim=-1)  # [n, V]
     labels = labels[asked]
     return -log_probabilities.gather(1, labels[:, None])[:, 0], log_probabilities.argmax(dim=-1) == labels
+
+
+def sums_of_rows(labels: Tensor, *each: Tensor) -> Reals:
+    """Numbers of the labels that are not IGNORED, [n] each, added up by row: of labels [B, S] or [B], [B, K]."""
+    rows = (labels != IGNORED).cpu().nonzero()[:, 0].numpy()  # [n]
+    values = (of.cpu().double().numpy() for of in each)  # not every device has float64
+    return np.stack([np.bincount(rows, its, len(labels)) for its in values], axis=1)  # [B, K]

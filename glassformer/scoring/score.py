@@ -69,14 +69,22 @@ class Counts:
 class Measure:
     """What was counted for each example, and the scores that follow from the sums. `statistics` [E, K] are counts or
     sums of each example; `scores` gives from sums [..., K] each score [...] by its name. A share has (right, 1), F1 has
-    (true positives, false positives, false negatives).
+    (true positives, false positives, false negatives). `asked` [E], where known, are equal for examples that ask the
+    same, such as the same masked words of a row.
     """
 
     statistics: Reals | Counts
     scores: Callable[[Reals], Mapping[str, Reals]]
+    asked: Integers | None = None
 
     def __len__(self) -> int:
         return len(self.statistics)
+
+    def asks_the_same(self, other: Measure) -> bool:
+        """Whether both were measured on the same examples, as far as they know these."""
+        if len(self) != len(other):
+            return False
+        return self.asked is None or other.asked is None or np.array_equal(self.asked, other.asked)
 
     @property
     def sums(self) -> Reals:
@@ -92,9 +100,9 @@ class Measure:
 
     def compared(self, other: Measure, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
         """Each score of this one minus that of the other on the same examples, with its 95 % interval by the paired
-        bootstrap (Koehn 2004). Raises ShapeError for another number of examples.
+        bootstrap (Koehn 2004). Raises ShapeError for other examples.
         """
-        if len(self) != len(other):
+        if not self.asks_the_same(other):
             raise ShapeError("a paired comparison needs the same examples", got=f"{len(self)} and {len(other)}")
         mine = self.scores(resampled(self.statistics, samples, seed))
         theirs = other.scores(resampled(other.statistics, samples, seed))
@@ -145,12 +153,14 @@ def share_of(right: Any) -> Measure:
 def losses_and_shares(losses: Any, right: Any) -> Measure:
     """Loss, perplexity and accuracy, from losses [E] in nats and flags (or probabilities) of being right [E]."""
     each = np.asarray(losses, np.float64)
+    return Measure(np.stack([each, np.asarray(right, np.float64), np.ones_like(each)], axis=1), loss_and_accuracy)
 
-    def scores(sums: Reals) -> Mapping[str, Reals]:
-        loss = sums[..., 0] / sums[..., 2]
-        return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0)), "accuracy": sums[..., 1] / sums[..., 2]}
 
-    return Measure(np.stack([each, np.asarray(right, np.float64), np.ones_like(each)], axis=1), scores)  # [E, 3]
+def loss_and_accuracy(sums: Reals) -> dict[str, Reals]:
+    """Loss, perplexity and accuracy, from sums of losses in nats, right answers and answers [..., 3]; NaN of none."""
+    with np.errstate(invalid="ignore"):
+        loss, accuracy = sums[..., 0] / sums[..., 2], sums[..., 1] / sums[..., 2]
+    return {"loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0)), "accuracy": accuracy}
 
 
 Ids = npt.NDArray[np.integer[Any]]
@@ -241,27 +251,6 @@ def interval(share: float, count: float) -> tuple[float, float]:
 def perplexity(loss: float) -> float:
     """exp(loss), at most what a float can hold."""
     return math.exp(min(loss, 700.0))
-
-
-@dataclass
-class Tally:
-    """Losses and right answers, added up batch by batch."""
-
-    losses: list[float] = field(default_factory=list)
-    right: int = 0
-    targets: int = 0
-
-    def add(self, losses: Tensor, right: Tensor) -> None:
-        self.losses.append(float(losses.cpu().double().sum()))  # not every device has float64
-        self.right += int(right.sum())
-        self.targets += right.numel()
-
-    def scores(self) -> dict[str, float]:
-        """`loss` per target in nats, `perplexity` = exp(loss), `accuracy`; NaN where nothing was added."""
-        if not self.targets:
-            return {"loss": math.nan, "perplexity": math.nan, "accuracy": math.nan}
-        loss = math.fsum(self.losses) / self.targets
-        return {"loss": loss, "perplexity": perplexity(loss), "accuracy": self.right / self.targets}
 
 
 class Unigram:

@@ -5,13 +5,17 @@ from pathlib import Path
 import pytest
 
 from glassformer.api.model import Model
-from glassformer.models.families import marian
+from glassformer.base.errors import ConfigError
+from glassformer.models.families import bert, marian
 from glassformer.models.transformer import build
 from glassformer.run.compare import compare
+from glassformer.run.evaluate import evaluate
+from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
 from glassformer.tasks.writing.translate.settings import TranslateSection
 from glassformer.text.special import MARIAN
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights
+from tests.refusals import refused
 from tests.translators import ENGLISH, FRENCH
 
 SECTION = TranslateSection(beams=1)
@@ -31,3 +35,28 @@ def test_losses_of_other_tokens_are_left_out(tmp_path: Path, vocabulary: int, le
     assert found.left_out == left_out
     assert found.to_dict()["left_out"] == [*left_out]
     assert found.differences.keys() == {"bleu", "chrf", "ter", "loss", "perplexity"} - {*left_out}
+
+
+def guesser(*, seed: int, vocabulary: int = 60, **settings: float) -> Model:
+    tokenizer = train_tokenizer("wordpiece", [*ENGLISH] * 3, vocabulary=vocabulary)
+    config = bert(layers=1, width=8, heads=2, feed_forward=8, vocabulary=tokenizer.vocabulary_size, max_length=12)
+    section = MaskedLMSection.model_validate(settings)
+    return Model(random_weights(build(config), seed=seed), tokenizer, task=section, length=12)
+
+
+def test_masked_words_are_compared_where_the_same_are_masked(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("\n\n".join(ENGLISH), encoding="utf-8")
+    one, two = guesser(seed=1), guesser(seed=2)
+    found = compare(one, two, text)
+    own, other = (evaluate(each, [text]) for each in (one, two))
+    for name, each in found.differences.items():
+        assert each.difference == own[name] - other[name]
+        assert each.low <= each.difference <= each.high
+    assert found.judged.difference != 0
+    assert found.differences.keys() == {"loss", "perplexity", "accuracy"}
+    assert found.judged.score == "loss"
+    with refused(ConfigError, do="task.rate"):
+        compare(one, guesser(seed=2, rate=0.4), text)
+    with refused(ConfigError, do="tokens"):
+        compare(one, guesser(seed=2, vocabulary=50), text)

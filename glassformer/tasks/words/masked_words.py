@@ -1,8 +1,9 @@
 """What tasks on masked words share: the answers at masked tokens, compared with token frequencies."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,15 +13,14 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import cross_entropy, soft_loss
-from glassformer.scoring.score import Unigram
+from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, sums_of_rows
+from glassformer.scoring.score import THIS_MODEL, Integers, Measure, Reals, Scores, Unigram
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, Task, answers, measured_batches
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows
 
 # Why a loss of masked words may stay where it began.
 OF_MASKING = ("lines that repeat thousands of times in the text", "a mask rate far from 0.15")
-UNIT = "masked tokens"
 
 
 def answered(
@@ -34,6 +34,12 @@ def answered(
             yield batch, model(moved.inputs, scored_at=moved.scored_at, heads=heads)
 
 
+def by_row(batch: Batch) -> Tensor:
+    """The labels of masked words, as many of each row: [B, N]."""
+    assert batch.scored_at is not None
+    return batch.labels["masked_words"].view(batch.scored_at.shape)
+
+
 def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
     """The frequency of each training token, as saved or else counted; raises DataError if none can be masked."""
     if (saved := Unigram.saved(preparation.facts)) is not None:
@@ -43,10 +49,35 @@ def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Uni
     return source.unigram()
 
 
-def by_frequency(unigram: Unigram, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """What `compared` gives for labels [N], by the frequencies of tokens alone."""
-    losses, right = unigram.guess(labels[labels != IGNORED].numpy())
-    return torch.from_numpy(losses), torch.from_numpy(right)
+class MaskedRowScores:
+    """Answers at masked tokens, added up row by row, so that each score has its interval; the baseline answers by the
+    frequencies of tokens alone.
+    """
+
+    def __init__(self, unigram: Unigram, baseline: str = Unigram.name) -> None:
+        self._unigram, self._baseline = unigram, baseline
+        self._mine, self._theirs, self._asked = list[Reals](), list[Reals](), list[Integers]()
+
+    def add(self, labels: Tensor, losses: Tensor, right: Tensor, *more: Reals) -> None:
+        """Losses [n] and right answers [n] for those of the labels [B, N] that are not IGNORED; `more`: two times
+        further sums of each row [B, K], those of the model and of the baseline. Rows without labels are left out.
+        """
+        known, places = labels != IGNORED, torch.arange(1, labels.shape[1] + 1)  # [B, N], [N]
+        guessed, one = self._unigram.guess(labels[known].numpy()), torch.ones(len(losses))
+        mine = np.hstack([sums_of_rows(labels, losses, right, one), *more[:1]])  # [B, 3 + K]
+        theirs = np.hstack([sums_of_rows(labels, *map(torch.from_numpy, guessed), one), *more[1:]])  # [B, 3 + K]
+        some = mine[:, 2::3].any(axis=1)  # [B]
+        self._mine.append(mine[some])
+        self._theirs.append(theirs[some])
+        self._asked.append((labels.where(known, 0) * places).sum(dim=1).numpy()[some])
+
+    def scores(
+        self, of_sums: Callable[[Reals], Mapping[str, Reals]], shares: tuple[str, ...] = ("accuracy",)
+    ) -> Scores:
+        asked = np.concatenate(self._asked)
+        mine, theirs = (Measure(np.concatenate(rows), of_sums, asked) for rows in (self._mine, self._theirs))
+        measures = {THIS_MODEL: mine, self._baseline: theirs}
+        return Scores.measured("masked tokens", measures, count=int(mine.sums[2]), shares=shares)
 
 
 def check_encoder(body: ModelConfig) -> None:
@@ -71,6 +102,7 @@ class MaskedWordsTask(Task):
     soft: ClassVar[Mapping[str, SoftLoss]] = {"masked_words": of_masked_words}
     plateau_causes = OF_MASKING
     weights: ClassVar[Mapping[str, float]] = {"masked_words": 1.0}
+    of_tokens = ("loss", "perplexity", "accuracy")
     baseline_names = ("unigram",)
     unigram: Unigram
 

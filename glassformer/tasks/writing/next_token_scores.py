@@ -8,11 +8,12 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+import torch
 
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import compared_in_parts
+from glassformer.scoring.cross_entropy import compared_in_parts, sums_of_rows
 from glassformer.scoring.score import THIS_MODEL, Integers, Measure, Reals, Scores, Unigram
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Source, measured_batches
@@ -102,12 +103,10 @@ class NextTokenScores:
 
     def _sums(self, batch: Batch, losses: Reals, right: Reals) -> Reals:
         """For each row the sums of losses [n], right guesses [n], tokens and bytes: [B, 4]."""
-        labels = batch.labels[NEXT].numpy()
-        asked = labels != IGNORED  # [B, S]
-        rows = np.nonzero(asked)[0]  # [n]
-        sizes = np.zeros(len(losses)) if self.bytes_of is None else self.bytes_of[labels[asked]]
-        each = (losses, right, np.ones(len(losses)), sizes)
-        return np.stack([np.bincount(rows, values, len(labels)) for values in each], axis=1)  # [B, 4]
+        labels = batch.labels[NEXT]
+        known = labels[labels != IGNORED].numpy()  # [n]
+        sizes = np.zeros(len(known)) if self.bytes_of is None else self.bytes_of[known]
+        return sums_of_rows(labels, *map(torch.from_numpy, (losses, right, np.ones(len(known)), sizes)))
 
 
 def scores_of_sums(rows: Reals, *, sizes: bool = True, guesses: bool = True) -> Scores:

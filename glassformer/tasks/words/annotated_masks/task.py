@@ -13,7 +13,7 @@ import torch
 from glassformer.base.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
+from glassformer.scoring.score import Scores, Unigram, loss_and_accuracy
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Axis, Row
@@ -21,7 +21,7 @@ from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Preparation
 from glassformer.tasks.words.annotated_masks.settings import AnnotatedMasksData, AnnotatedMasksSection
 from glassformer.tasks.words.guesses import check_guesses, log_probabilities, scored_in_each
-from glassformer.tasks.words.masked_words import UNIT, MaskedWordsTask, by_frequency
+from glassformer.tasks.words.masked_words import MaskedRowScores, MaskedWordsTask
 from glassformer.text.tokenizer import MASK, Encoding, Tokenizer
 
 
@@ -125,12 +125,11 @@ class AnnotatedMasks(MaskedWordsTask, RecordTask[Annotated, list[tuple[float, bo
         return " ".join(map(str, example.encoding.ids))
 
     def scores(self, pairs: Sequence[tuple[Annotated, list[tuple[float, bool]]]]) -> Scores:
-        model, unigram = Tally(), Tally()
+        rows = MaskedRowScores(self.unigram)
         for example, found in pairs:
-            losses_found = torch.tensor([loss for loss, _ in found], dtype=torch.float64)
-            model.add(losses_found, torch.tensor([right for _, right in found]))
-            unigram.add(*by_frequency(self.unigram, torch.tensor(self.rows(example)[0].labels["masked_words"])))
-        return Scores(model.targets, UNIT, {THIS_MODEL: model.scores(), "unigram": unigram.scores()})
+            losses, right = torch.tensor(found, dtype=torch.float64).T  # [N], [N]
+            rows.add(torch.tensor([self.rows(example)[0].labels["masked_words"]]), losses, right)
+        return rows.scores(loss_and_accuracy)
 
 
 def _with_answers(values: Mapping[str, object], where: str) -> tuple[str, list[tuple[int, int]]]:

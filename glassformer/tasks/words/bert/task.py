@@ -17,16 +17,17 @@ from glassformer.data.batches.pairs import SentencePairs
 from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.cross_entropy import compared, cross_entropy
-from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
+from glassformer.scoring.cross_entropy import compared, cross_entropy, sums_of_rows
+from glassformer.scoring.score import Reals, Scores, Unigram, loss_and_accuracy
 from glassformer.tasks.labels.labels import of_texts
 from glassformer.tasks.task import Preparation, SoftLoss, Source
 from glassformer.tasks.words.bert.settings import BertSection
 from glassformer.tasks.words.corpus import LabelCounts, MaskedRows, PairsTask
 from glassformer.tasks.words.masked_words import (
     OF_MASKING,
+    MaskedRowScores,
     answered,
-    by_frequency,
+    by_row,
     check_encoder,
     of_masked_words,
     unigram_of,
@@ -92,24 +93,21 @@ class Bert(PairsTask):
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
         """The scores of both losses, with their sum as `loss`, compared with the most frequent token and label."""
-        words, pairs, unigram, majority = Tally(), Tally(), Tally(), Tally()
+        rows = MaskedRowScores(self.unigram, "most frequent")
         for batch, output in answered(model, source, heads=("head", "sentence_head"), limit=limit):
-            device = output.states.device
-            words.add(*compared(output.logits, batch.labels["masked_words"].to(device)))
-            pairs.add(*compared(output.sentence_logits, batch.labels["next_sentence"].to(device)))
-            unigram.add(*by_frequency(self.unigram, batch.labels["masked_words"]))
-            majority.add(*_majority(batch.labels["next_sentence"], self.pair_counts))
-        of = {
-            name: {
-                "loss": first.scores()["loss"] + second.scores()["loss"],
-                **{f"masked_words_{score}": value for score, value in first.scores().items()},
-                **{
-                    f"next_sentence_{score}": value for score, value in second.scores().items() if score != "perplexity"
-                },
-            }
-            for name, first, second in ((THIS_MODEL, words, pairs), ("most frequent", unigram, majority))
-        }
-        return Scores(words.targets, "masked tokens", of, shares=self.shares)
+            words, pairs, device = batch.labels["masked_words"], batch.labels["next_sentence"], output.states.device
+            found = compared(output.sentence_logits, pairs.to(device)), _majority(pairs, self.pair_counts)
+            of_pairs = [sums_of_rows(pairs, *each, torch.ones(len(each[0]))) for each in found]  # [B, 3] each
+            rows.add(by_row(batch), *compared(output.logits, words.to(device)), *of_pairs)
+        return rows.scores(_of_both, self.shares)
+
+
+def _of_both(sums: Reals) -> dict[str, Reals]:
+    """The scores of masked words and next sentences, from sums [..., 6]."""
+    words, pairs = loss_and_accuracy(sums[..., :3]), loss_and_accuracy(sums[..., 3:])
+    of_words = {f"masked_words_{score}": value for score, value in words.items()}
+    of_pairs = {f"next_sentence_{score}": pairs[score] for score in ("loss", "accuracy")}
+    return {"loss": words["loss"] + pairs["loss"], **of_words, **of_pairs}
 
 
 def _majority(labels: Tensor, counts: LabelCounts) -> tuple[Tensor, Tensor]:

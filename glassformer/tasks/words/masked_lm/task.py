@@ -13,11 +13,11 @@ from glassformer.data.stores.split import Split
 from glassformer.data.stores.store import TokenStore
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared
-from glassformer.scoring.score import THIS_MODEL, Scores, Tally, Unigram
+from glassformer.scoring.score import Scores, Unigram, loss_and_accuracy
 from glassformer.tasks.task import Preparation, Source
 from glassformer.tasks.words.corpus import CorpusTask, MaskedRows
 from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
-from glassformer.tasks.words.masked_words import UNIT, MaskedWordsTask, answered, by_frequency, unigram_of
+from glassformer.tasks.words.masked_words import MaskedRowScores, MaskedWordsTask, answered, by_row, unigram_of
 from glassformer.text.tokenizer import Tokenizer
 
 __all__ = ["MaskedLM", "MaskedLMSection"]
@@ -58,12 +58,11 @@ class MaskedLM(MaskedWordsTask, CorpusTask):
         return {"text_fingerprint": self.text_fingerprint, **self.unigram.facts}
 
     def evaluate(self, model: Transformer, source: MaskedRows, *, limit: int | None = None) -> Scores:
-        tally, unigram = Tally(), Tally()
+        rows = MaskedRowScores(self.unigram)
         for batch, output in answered(model, source, heads=("head",), limit=limit):
             labels = batch.labels["masked_words"]
-            tally.add(*compared(output.logits, labels.to(output.states.device)))
-            unigram.add(*by_frequency(self.unigram, labels))
-        return Scores(tally.targets, UNIT, {THIS_MODEL: tally.scores(), self.unigram.name: unigram.scores()})
+            rows.add(by_row(batch), *compared(output.logits, labels.to(output.states.device)))
+        return rows.scores(loss_and_accuracy)
 
 
 def masked_rows(
