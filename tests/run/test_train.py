@@ -15,7 +15,6 @@ from glassformer.base.errors import ConfigError
 from glassformer.run.evaluate import evaluate
 from glassformer.run.prepare import prepare_run
 from glassformer.saved.recipe import resolve
-from glassformer.scoring.score import interval
 from glassformer.training.progress import ConsoleProgress, NoProgress
 from tests.refusals import refused
 from tests.run.runs import Listener, recipe, weights
@@ -79,21 +78,20 @@ def test_the_card_says_what_is_known(run: Model, tmp_path: Path) -> None:
     assert "of the documents, chosen by a hash of their text" in card
     assert f"| all | {sum(tensor.numel() for tensor in weights(run).values()):,} |" in card
     for score in ("loss", "perplexity", "unigram_loss"):
-        assert f"| {score.replace('_', ' ')} | {run.metrics['scores'][score]:,.3f} |" in card
-    low, high = interval(run.metrics["scores"]["accuracy"], run.metrics["scores"]["targets"])
-    assert f"({low:.1%} … {high:.1%})" in card
+        low, high = run.metrics["intervals"][score]
+        shown = f"{run.metrics['scores'][score]:,.3f} ({low:,.3f} … {high:,.3f})"
+        assert f"| {score.replace('_', ' ')} | {shown} |" in card
     assert "rows of 24 " in card
     assert 'gf.load("run")' in card
     assert str(tmp_path) not in card  # a reader need not know on which machine it was
 
 
-def test_a_card_gives_an_interval_to_the_shares_of_all_targets_alone(text_file: Path, tmp_path: Path) -> None:
-    """There are fewer pairs than masked words: an interval by the number of masked words would be too narrow."""
+def test_a_card_gives_each_score_the_interval_of_its_own_count(text_file: Path, tmp_path: Path) -> None:
+    """There are fewer pairs than masked words, so their accuracy varies more."""
     model = train(recipe(text_file) | {"task": {"name": "bert"}}, out=tmp_path / "pairs", progress=Listener())
-    rows = {line.split("|")[1].strip(): line.split("|")[2] for line in model.card.splitlines() if line.startswith("| ")}
-    for who in ("", "most frequent "):
-        assert "…" in rows[f"{who}masked words accuracy"]
-        assert "…" not in rows[f"{who}next sentence accuracy"]
+    assert model.metrics["intervals"].keys() == model.metrics["scores"].keys() - {"targets"}
+    words, pairs = (model.metrics["intervals"][f"{of}_accuracy"] for of in ("masked_words", "next_sentence"))
+    assert pairs[1] - pairs[0] > words[1] - words[0]
 
 
 def test_a_card_without_a_licence_says_so_and_a_useless_model_is_called_one(text_file: Path, tmp_path: Path) -> None:
@@ -101,7 +99,8 @@ def test_a_card_without_a_licence_says_so_and_a_useless_model_is_called_one(text
     del values["data"]["licence"]
     model = train(values, out=tmp_path / "useless", progress=Listener())
     assert "* Licence: not stated" in model.card
-    assert "**Not better than the baseline: loss " in model.card
+    assert model.metrics["verdict"].startswith("worse")
+    assert model.metrics["verdict"][1:] in model.card
 
 
 def test_begin_from_an_earlier_model(run: Model, text_file: Path, tmp_path: Path) -> None:
