@@ -21,6 +21,7 @@ from glassformer.base.errors import DataError, GlassformerError, did_you_mean
 from glassformer.base.installed import check_torch
 from glassformer.base.machine import is_first
 from glassformer.base.wrapping import for_stream, in_one_line, printable
+from glassformer.cli.terminal.interrupts import one_at_a_time
 from glassformer.cli.terminal.streams import ReaderGoneError, StandardOutputError, prepare_streams
 from glassformer.cli.verbs import FOLDERS, PARTS, VERBS
 from glassformer.tasks import TASKS
@@ -272,6 +273,7 @@ def _hint(verb: str, option: str, near: Sequence[str], options: Collection[str])
 
 def run() -> None:
     prepare_streams()
+    one_at_a_time()
     code = main(sys.argv[1:])
     with contextlib.suppress(StandardOutputError):  # only output from before an error is left; the error is printed
         sys.stdout.flush()

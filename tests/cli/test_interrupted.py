@@ -130,3 +130,26 @@ def test_a_verb_that_is_stopped_says_so(run: Run, trained: Path, monkeypatch: py
     monkeypatch.setattr("glassformer.api.load.load", stopping)
     done = run("fill", trained, "a [MASK]", "--engine", "torch")
     assert (done.code, done.out, done.err) == (130, "", "glassformer: stopped\n")
+
+
+TWICE = """
+import signal, time
+from glassformer.cli.terminal import interrupts
+interrupts.one_at_a_time()
+stops = []
+for number in range(6):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        stops.append(number)
+    if number == 2:
+        time.sleep(1.1)
+    if number == 4:
+        interrupts.goes_on()
+print(stops)
+"""
+
+
+def test_a_second_ctrl_c_within_a_second_changes_nothing_unless_the_command_goes_on() -> None:
+    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[0, 3, 5]"

@@ -12,6 +12,7 @@ from glassformer.base.json_text import parse_json
 from glassformer.base.outputs import output_file
 from glassformer.base.paths import check_path, refuse_endless
 from glassformer.cli.ask.show import on_screen
+from glassformer.cli.terminal.interrupts import goes_on
 from glassformer.cli.terminal.screen import note
 from glassformer.data.readers.read import in_a_line
 from glassformer.decode.options import WritingOptions
@@ -109,6 +110,7 @@ def _reply(
             note(sentence)
         return str(end.value.reply), False
     except KeyboardInterrupt:
+        goes_on()
         if begun:
             handle.write("\n")
             handle.flush()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Grid, Line, Part, Parts, Remark, Share, Style, Tick
 from glassformer.base.wrapping import in_one_line, printable
+from glassformer.cli.terminal.interrupts import goes_on
 from glassformer.cli.terminal.options import refuse_given
 from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import Text
@@ -202,6 +203,7 @@ def stream_words(job: Job) -> None:
         except KeyboardInterrupt:
             if not (text.where.startswith(TYPED) and sys.stdin.isatty()):
                 raise
+            goes_on()
             note("stopped; type the next line, or exit with Ctrl-C or the end of the input")
             continue
         note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
