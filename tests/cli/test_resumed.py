@@ -159,6 +159,10 @@ def test_what_differs_is_named(
     assert [path.read_bytes() for path in partial_files(out)] == before
     mine.write_text(asked.read_text())
     assert run("fill", trained, *words, "--json", "--resume").code == 0
+    whole = out.read_bytes()
+    done = run("fill", trained, *words, "--json", "--resume")  # nothing is left to do
+    assert (done.code, done.out, out.read_bytes()) == (0, "", whole)
+    assert run("fill", trained, *words, "--json").code == 2
 
 
 def test_results_that_have_changed_are_refused(

@@ -122,6 +122,11 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
 
     def checked(*, overwrite: bool = False, **values: Any) -> None:
         given = {name: values[name] for name in outputs if values[name] is not None}
+        if values.get("resume") and not overwrite and (out := given.get("out")) is not None and _is_finished(out):
+            from glassformer.cli.terminal.screen import note  # not at the top: it imports this module
+
+            note(f"{out} is there, and nothing is left to resume; add --overwrite to make it anew")
+            return
         paths: list[Path] = []
         for name, path in given.items():
             others = (value for other, value in values.items() if other not in outputs)
@@ -142,6 +147,11 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
     if not outputs.keys() <= _OWN_RULE.keys():
         every.append(keyword("overwrite", Annotated[bool, typer.Option("--overwrite", help=OVERWRITE)], False))
     return signed(checked, command, every)
+
+
+def _is_finished(out: Path) -> bool:
+    """Whether a command that can be resumed has written a file to its end: it leaves nothing next to it."""
+    return out.is_file() and not any(out.with_name(out.name + end).exists() for end in (".partial", ".resume"))
 
 
 def _files_in(values: Iterator[object], out: Path) -> Iterator[Path]:
