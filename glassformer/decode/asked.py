@@ -1,6 +1,7 @@
 """The search that options ask for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -29,9 +30,13 @@ def search_settings(
 ) -> DecodeSettings:
     """The search that options ask for: their `search`, all settings at once, else `default` with the settings that are
     asked for, or so many beams with this length penalty; one beam, and nothing that needs beams, is greedy search.
-    Where no beams are asked for, there are as many as the other options need. Raises ConfigError for options that
+    Where no beams are asked for, there are as many as the other options need. A temperature of 0 is greedy search:
+    in this limit only the most likely token has a probability. Raises ConfigError for options that
     exclude each other; `called` is what they are called where they are not keywords: `--beams`; `where` is the verb.
     """
+    if options.temperature == 0:
+        options = replace(options, temperature=None, top_k=None, top_p=None, min_p=None, sample=False)
+        options = replace(options, beams=options.beams or 1)
     search, asked = options.search, _asked(options)
     if search is not None:
         if not isinstance(search, DecodeSettings):

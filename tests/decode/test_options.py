@@ -11,6 +11,7 @@ from glassformer.api import writing
 from glassformer.base.errors import ConfigError
 from glassformer.decode.asked import reply_search, search_settings
 from glassformer.decode.options import OPTIONS, WritingOptions
+from glassformer.decode.settings import USUAL, DecodeSettings
 from tests.refusals import refused
 from tests.translators import translating
 
@@ -57,6 +58,15 @@ def test_a_reply_is_greedy_unless_sampling_is_asked_for() -> None:
     assert [each.temperature for each in found[1:]] == [0.8, 0.8, 0.5, 0.8, 0.8]
     several = search_settings(WritingOptions(n_best=3), default=reply_search(WritingOptions(n_best=3)))
     assert (several.method, several.beams) == ("beam", 3)
+
+
+@pytest.mark.parametrize("beams", [None, 5])
+def test_a_temperature_of_0_is_greedy_or_beam_search(beams: int | None) -> None:
+    asked = WritingOptions(temperature=0, top_p=0.5, sample=True, beams=beams)
+    for default in (None, USUAL, DecodeSettings()):
+        found = search_settings(asked, default=default)
+        assert found == search_settings(WritingOptions(beams=beams or 1), default=default)
+        assert found.method == ("greedy" if beams is None else "beam")
 
 
 def test_options_are_frozen() -> None:

@@ -92,8 +92,6 @@ class WritingRequest(Settings):
         """As the verbs have them."""
         stop = (self.stop,) if isinstance(self.stop, str) else self.stop
         sampling = {"temperature": self.temperature, "top_p": self.top_p, "top_k": self.top_k}
-        if self.temperature == 0:
-            sampling = {"beams": 1}
         asked = {**sampling, "stop": stop, "seed": self.seed, "max_tokens": self.max_tokens}
         return {name: value for name, value in asked.items() if value is not None}
 
