@@ -65,7 +65,8 @@ class Choice:
     def sentence(self, names: Collection[str]) -> str:
         """What was chosen, why, and how to change it; `names` are the settings that the user did not choose."""
         chosen = ", ".join(f"{name.rpartition('.')[2].replace('_', ' ')} {self.settings[name]}" for name in names)
-        time = self.end if self.core_minutes is None else f"{round(self.core_minutes, 1):,g} minutes of one core"
+        minutes = None if self.core_minutes is None else round(self.core_minutes, 1)
+        time = self.end if minutes is None else f"{minutes:,g} minute{'s' * (minutes != 1)} of one core"
         time = f" and {time}" if time else ""
         options = ", ".join(_OPTIONS[name] for name in names)
         differ = "choose otherwise" if len(names) > 1 else "chooses otherwise"

@@ -88,10 +88,12 @@ class TableTask(Task):
         try:
             return shares_for(chain(first, texts), shares, seed=data.seed)
         except TooFewError as error:
-            named = ", ".join(data.files)
+            named = ", ".join(data.files)[:200]
+            if error.got == "0":
+                raise DataError(f"{named} must hold records", got="none", do="write them below the header") from None
             raise DataError(
                 error.wanted,
-                got=f"{error.got} in {named[:200]}",
+                got=f"{error.got} in {named}",
                 do="check that each record has its own line; with so few records, set validation and test to 0",
             ) from None
 

@@ -114,7 +114,7 @@ def worth_compiling(
     expected = _expected_seconds(budget, model, tokens, machine)
     if expected < repaid_seconds(model, feed.shapes * stages):
         return False, "not compiled: the run is too short for compiling to save time"
-    return True, "compiled: the first step of each shape takes minutes, later ones a fraction"
+    return True, "compiled: the first step of each shape takes minutes, or seconds if it is in the cache"
 
 
 def repaid_seconds(model: torch.nn.Module, shapes: int) -> float:

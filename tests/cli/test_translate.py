@@ -186,7 +186,7 @@ def test_empty_translations_are_counted(run: Run, translator: Path) -> None:
         (("--force", "food.", "--stop", "."), "food."),
         (("--beams", "0"), "--beams"),
         (("--beams", "2", "--n-best", "4"), "4"),
-        (("--temperature", "0"), "temperature"),
+        (("--temperature", "-1"), "temperature"),
         (("--seed", "-1"), "--seed"),
         (("--force", "food", "--forbid", "food"), "food"),
         (("--force", "healthy food", "--max-tokens", "1"), "1"),

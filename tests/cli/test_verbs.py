@@ -16,7 +16,6 @@ import pytest
 from glassformer.api.load import load
 from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.texts import batches, find_inputs, records
-from glassformer.scoring.score import interval
 
 Run = Callable[..., Any]
 TEXT = "She [MASK] the summer [MASK]."
@@ -250,7 +249,7 @@ def test_evaluate_finds_the_held_out_text_again(run: Run, trained: Path, text_fi
     scores = load(trained).metrics["scores"]
     (record,) = run("evaluate", trained, "--json").records
     # The same words were masked; they were asked in other batches, which may round otherwise.
-    assert record == pytest.approx(scores, rel=1e-5)
+    assert {name: record[name] for name in scores} == pytest.approx(scores, rel=1e-5)
     shown = run("evaluate", trained)
     assert f"{scores['loss']:.4f}" in shown.out
     assert f"{scores['unigram_loss']:.4f}" in shown.out
@@ -260,14 +259,16 @@ def test_evaluate_finds_the_held_out_text_again(run: Run, trained: Path, text_fi
 
 def test_evaluate_shows_systems_side_by_side(run: Run, trained: Path) -> None:
     """Scores are rows, the model and its baselines are columns; a share of trials has its interval."""
-    scores = load(trained).metrics["scores"]
+    scores, intervals = (load(trained).metrics[name] for name in ("scores", "intervals"))
     head, *lines = [line for line in run("evaluate", trained).out.splitlines() if line.strip(" ─")]
     assert head.split() == ["this", "model", "unigram"]
     table = takewhile(lambda line: not line.startswith("measured"), lines)
     rows = {line.split()[0]: line.split()[1:] for line in table}
     assert rows.keys() == {"loss", "perplexity", "accuracy"}
-    assert rows["loss"] == [f"{scores['loss']:,.4f}", f"{scores['unigram_loss']:,.4f}"]
-    low, high = interval(scores["accuracy"], scores["targets"])
+    low, high = intervals["loss"]
+    bounds = [f"({low:,.4f}", "…", f"{high:,.4f})"]
+    assert rows["loss"] == [f"{scores['loss']:,.4f}", *bounds, f"{scores['unigram_loss']:,.4f}"]
+    low, high = intervals["accuracy"]
     assert rows["accuracy"] == [
         f"{scores['accuracy']:.2%}",
         f"({low:.2%}",

@@ -15,10 +15,11 @@ from glassformer.base.installed import Requirement, problems, requirements, torc
 from glassformer.base.paths import cache_folder, check_writable, not_kept
 from glassformer.bundled.travelling import travelling
 from glassformer.cli.terminal.options import Json
-from glassformer.cli.terminal.screen import console, escaped, record
+from glassformer.cli.terminal.screen import console, escaped, print_facts, record
 
 # The packages of the engines in addition to torch.
 ENGINES = ("ctranslate2", "onnxruntime")
+_INSTALL = "install it with: "
 # Of the processor's many features, those that decide how fast matrix products are.
 _FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd", "sve", "bf16", "i8mm")
 
@@ -107,7 +108,7 @@ def _findings() -> Iterator[Finding]:
 
 
 def _missing(wrong: PackageError, *, serious: bool = False) -> Finding:
-    return Finding(str(wrong), wrong.do.removeprefix("install it with: "), serious)
+    return Finding(str(wrong), wrong.do.removeprefix(_INSTALL), serious)
 
 
 def _cache() -> tuple[str | None, str]:
@@ -122,6 +123,8 @@ def _cache() -> tuple[str | None, str]:
 
 
 def _print(facts: Mapping[str, Any], findings: list[Finding]) -> None:
+    from rich.padding import Padding  # not at the top: --help must not import it
+
     screen = console()
     cache, features = facts["cache"], facts["features"]
     engines = [f"{name} {of}" for name, of in facts["engines"].items() if of]
@@ -140,13 +143,15 @@ def _print(facts: Mapping[str, Any], findings: list[Finding]) -> None:
         "cache": f"{cache['folder'] or 'none'} ({'can' if cache['writable'] else 'cannot'} be written)",
         "models": ", ".join([*facts["models"]["bundled"], *facts["models"]["runs"]]) or "none",
     }
-    for name, value in rows.items():
-        screen.print(f"[bold]{name:<13}[/bold]{escaped(value)}", soft_wrap=True)
+    print_facts(screen, rows)
     for title, serious in (("wrong", True), ("could be better", False)):
         some = [each for each in findings if each.serious == serious]
         if some:
             screen.print(f"\n[bold]{title}[/bold]")
         for each in some:
-            screen.print(escaped(f"  {each.sentence}"), soft_wrap=True)
+            sentence = each.sentence.removesuffix(f"; {_INSTALL}{each.command}")
+            screen.print(Padding(escaped(sentence), (0, 0, 0, 2)))
+            if each.command:  # unbroken, to be copied
+                screen.print(escaped(f"    {each.command}"), soft_wrap=True)
     if not findings:
         screen.print("\nnothing is missing")

@@ -184,6 +184,18 @@ def print_table(
     screen.print(table)
 
 
+def print_facts(screen: Console, facts: Mapping[str, str]) -> None:
+    """Names and what is known of each, which is wrapped next to its name; markup is escaped."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name, escaped(value))
+    screen.print(table)
+
+
 def _total(widths: list[int]) -> int:
     return sum(widths) + _BETWEEN * (len(widths) - 1) + _ENDS
 

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
-
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.options import Set, json_option
-from glassformer.cli.terminal.screen import console, record
+from glassformer.cli.terminal.screen import console, print_facts, record
 from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.cli.train.training_options import Files, What, with_recipe_options
 
@@ -72,12 +70,7 @@ def _show(found: Plan) -> None:
     }
     if found.runs > 1:
         rows["all seeds"] = f"{clock(found.seconds)} for {found.runs:,} such runs, one after the other"
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
-    table.add_column()
-    for name, value in rows.items():
-        table.add_row(name, value)
-    console().print(table)
+    print_facts(console(), rows)
 
 
 def megabytes(count: int) -> str:

@@ -126,7 +126,7 @@ def read_table(
     records = (quoted_records if format.quoted else split_records)(path, format.delimiter, bad=bad)
     number, names = next(records, (0, []))
     if not names:
-        raise DataError(f"{path} must hold rows", got="only blanks")
+        raise DataError(f"{path} must hold rows", got="none")
     if not format.header:
         records = chain([(number, names)], records)
         names = list(format.columns)

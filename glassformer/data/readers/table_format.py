@@ -93,7 +93,7 @@ def find_format(
     if kind == "jsonl" or kind == "parquet":
         first = next((tuple(row.values) for row in json_rows(path)), None) if kind == "jsonl" else parquet_columns(path)
         if first is None:
-            raise DataError(f"{path} must hold rows", got="only blanks")
+            raise DataError(f"{path} must hold rows", got="none")
         return TableFormat(kind, "", False, True, first)
     if kind == "conll":
         return conll_format(path)
@@ -106,7 +106,7 @@ def find_format(
         )
     sample, whole = _beginning(path)
     if not sample.strip():
-        raise DataError(f"{path} must hold rows", got="only blanks")
+        raise DataError(f"{path} must hold rows", got="none")
     delimiter, quoted, rows = _written(path, suffix, sample, whole)
     if header is None:
         header = not all(map(is_number, columns)) or _first_is_header(rows[:_ROWS])

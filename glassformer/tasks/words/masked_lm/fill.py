@@ -6,6 +6,7 @@ n masked words of one row · N of all rows of a batch · V vocabulary
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 Reals = npt.NDArray[np.floating[Any]]
 # Masked words next to each other in one table, at most, and the columns that each needs for its numbers and bars.
 TOGETHER, NUMBERS = 3, 28
+# What other tools write for a masked word.
+_MEANT = re.compile(r"[\[<]mask[\]>]|_{3,}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -194,10 +197,13 @@ class Fill(Predictor[Masked, Filled]):
         encoding = self.tokenizer.encode(text, special=False)
         places = [place for place, masked in enumerate(encoding.masked_words) if masked]
         if not places:
+            meant = _MEANT.search(text)
             raise DataError(
                 located(where, f"a text to fill needs at least one {MASK}"),
                 got=repr(text if len(text) <= 60 else text[:57] + "..."),
-                do=f"write {MASK} where a word is masked: She {MASK} summer better",
+                do=f"write {MASK} where a word is masked: She {MASK} summer better"
+                if meant is None
+                else f"write {MASK} instead of {meant[0]}",
             )
         hidden: list[list[int]] = []
         if self.expect:
