@@ -8,7 +8,7 @@ import pytest
 
 from glassformer.base.errors import DataError
 from glassformer.data.readers.lines import Skipped
-from glassformer.data.readers.parallel import parting_line, read_parallel
+from glassformer.data.readers.parallel import USUAL, pair_columns, parting_line, read_parallel
 from tests.refusals import refused
 
 ENGLISH = ["Go.", "", "I am a student.", "Yes"]
@@ -91,3 +91,24 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path, broken: bytes) ->
         list(read_parallel(damaged, damaged))
     with refused(DataError, wanted=str(tmp_path / "none.txt")):
         list(read_parallel(tmp_path / "none.txt", one))
+
+
+@pytest.mark.parametrize(
+    ("rows", "pair", "alone"),
+    [
+        ([("1", "Two dogs", "Deux chiens"), ("2", "A man", "Un homme")], ("1", "2"), "1"),
+        ([("nr", "quelle", "ziel"), ("1", "Two dogs", "Deux chiens"), ("2", "A man", "Un homme")], ("1", "2"), "1"),
+        ([("Two dogs", "0.5", "Deux chiens"), ("A man", "1e-3", "Un homme")], ("0", "2"), "0"),
+        ([("1", "eins"), ("2", "zwei")], ("0", "1"), "1"),
+        ([("1", "10"), ("2", "20")], ("0", "1"), "0"),
+        ([("source", "target", "more"), ("1", "10", "a")], ("source", "target"), "source"),
+    ],
+)
+def test_columns_of_numbers_are_neither_source_nor_target(
+    tmp_path: Path, rows: list[tuple[str, ...]], pair: tuple[str, str], alone: str
+) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    assert tuple(pair_columns(USUAL, path).values()) == pair
+    assert pair_columns({"text": "source"}, path) == {"text": alone}
+    assert pair_columns({"text": "0", "target": "2"}, path) == {"text": "0", "target": "2"}

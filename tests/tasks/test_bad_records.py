@@ -103,11 +103,13 @@ def test_a_pair_with_a_side_or_label_missing_is_reported_and_set_aside(tmp_path:
     assert count(sources) == len(ROWS)
 
 
-@pytest.mark.parametrize("text", ["text,label\n", "text,label\nShe,yes\n"])
-def test_a_table_with_too_few_records_to_split_is_named(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "wanted", "got"), [("text,label\n", "few.csv", "none"), ("text,label\nShe,yes\n", "2", "few.csv")]
+)
+def test_a_table_with_too_few_records_to_split_is_named(tmp_path: Path, text: str, wanted: str, got: str) -> None:
     path = tmp_path / "few.csv"
     path.write_bytes(text.encode())
-    with refused(DataError, wanted="2", got="few.csv"):
+    with refused(DataError, wanted=wanted, got=got):
         prepared(path)
 
 

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -48,13 +48,16 @@ _BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How a table is written; `columns` are the header's names, or numbers from "0" on where there is no header."""
+    """How a table is written; `columns` are the header's names, or numbers from "0" on where there is no header. In the
+    columns of `numeric` are numbers alone, as far as the first rows show.
+    """
 
     kind: Kind
     delimiter: str
     quoted: bool
     header: bool
     columns: tuple[str, ...]
+    numeric: frozenset[int] = field(default=frozenset(), compare=False)
 
     def __str__(self) -> str:
         count = f"{len(self.columns):,} column{'' if len(self.columns) == 1 else 's'}"
@@ -111,7 +114,9 @@ def find_format(
     if header is None:
         header = not all(map(is_number, columns)) or _first_is_header(rows[:_ROWS])
     names = rows[0] if header else [str(place) for place in range(len(rows[0]))]
-    return TableFormat("delimited", delimiter, quoted, header, tuple(names))
+    below = [row for row in rows[header:] if len(row) == len(names)]
+    numeric = {place for place in range(len(names)) if below and _are_numbers(row[place] for row in below)}
+    return TableFormat("delimited", delimiter, quoted, header, tuple(names), frozenset(numeric))
 
 
 def conll_format(path: Path) -> TableFormat:
@@ -214,12 +219,17 @@ def _first_is_header(rows: list[list[str]]) -> bool:
     return (usual or True in votes) and False not in votes
 
 
+def _are_numbers(cells: Iterable[str]) -> bool:
+    """Whether cells are numbers, all but one in twenty."""
+    found = [_NUMBER.fullmatch(cell.strip()) is not None for cell in cells]
+    return sum(found) >= 0.95 * len(found)
+
+
 def _heads(name: str, cells: list[str]) -> bool | None:
     """Whether a column's first cell is its name (True) or one of its values (False); None where this is unknown."""
     if not cells:
         return None
-    numbers = sum(_NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
-    if numbers >= 0.95 * len(cells):
+    if _are_numbers(cells):
         if name.strip().lower() in _MISSING:
             return None
         return _NUMBER.fullmatch(name.strip()) is None and any(map(str.isalpha, name))
