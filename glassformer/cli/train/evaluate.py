@@ -87,7 +87,7 @@ def _show(scores: Scores, best: str, facts: Mapping[str, Any], handle: TextIO) -
     screen = console(handle)
     print_table(screen, ("", *scores.of), rows, slice(1, None))
     parts = [
-        f"measured on {scores.count:,} {scores.unit}",
+        f"measured on {scores.count:,} {scores.unit.removesuffix('s') if scores.count == 1 else scores.unit}",
         f"in brackets: the 95 % interval ({method})" if bounds else "too few for an interval",
     ]
     screen.print(escaped("; ".join(filter(None, [*parts, lower_note(scores.of[THIS_MODEL])]))))
