@@ -1,7 +1,6 @@
 """The search that options ask for."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,13 +29,11 @@ def search_settings(
 ) -> DecodeSettings:
     """The search that options ask for: their `search`, all settings at once, else `default` with the settings that are
     asked for, or so many beams with this length penalty; one beam, and nothing that needs beams, is greedy search.
-    Where no beams are asked for, there are as many as the other options need. A temperature of 0 is greedy search:
-    in this limit only the most likely token has a probability. Raises ConfigError for options that
-    exclude each other; `called` is what they are called where they are not keywords: `--beams`; `where` is the verb.
+    Where no beams are asked for, there are as many as the other options need. With a temperature of 0 only the most
+    likely token has a probability: greedy search, or beam search where beams are asked for. Raises ConfigError for
+    options that exclude each other; `called` is what they are called where they are not keywords: `--beams`; `where`
+    is the verb.
     """
-    if options.temperature == 0:
-        options = replace(options, temperature=None, top_k=None, top_p=None, min_p=None, sample=False)
-        options = replace(options, beams=options.beams or 1)
     search, asked = options.search, _asked(options)
     if search is not None:
         if not isinstance(search, DecodeSettings):
@@ -47,12 +44,17 @@ def search_settings(
             )
         return search
     beams = beams if default is None else default.beams
-    if options.sample or any(name in asked for name in _SAMPLING):
+    likeliest = options.temperature == 0
+    if likeliest:  # the other options of sampling change nothing then, but must be right
+        drawn = {name: asked.pop(name) for name in _SAMPLING if name in asked}
+        read_settings(DecodeSettings, {**drawn, "temperature": 1.0, "method": "sample"}, where=where, called=called)
+    if not likeliest and (options.sample or any(name in asked for name in _SAMPLING)):
         asked["method"] = "sample"
     else:
         usual = ("greedy" if beams == 1 else "beam") if default is None else default.method
-        several = any(name in asked for name in _BEAM) or (_count(asked, "n_best") > 1 and usual != "sample")
-        one = asked.get("beams") == 1 and not several
+        draws = usual == "sample" and not likeliest
+        several = any(name in asked for name in _BEAM) or (_count(asked, "n_best") > 1 and not draws)
+        one = asked.get("beams", 1 if likeliest else None) == 1 and not several
         asked["method"] = "greedy" if one else "beam" if several or "beams" in asked else usual
     if default is not None and asked["method"] == default.method:
         asked = {**default.model_dump(exclude_unset=True), **asked}

@@ -35,7 +35,7 @@ def _option(help: str, texts: str = "", replies: str = "", *, default: object = 
 
 
 _BEAMS = "Number of beams; 1 is greedy search."
-_DRAW = "Sampling temperature: below 1 sharpens the probabilities, above 1 flattens them; 0 is greedy search."
+_DRAW = "Sampling temperature: below 1 sharpens the probabilities, above 1 flattens them; 0 is greedy or beam search."
 _LONG = "Beam search: higher values favour longer texts (α of Wu et al. 2016)."
 _SAMPLE = "Sample tokens instead of using greedy or beam search."
 _SWITCHES = "It is off by default. These options switch it on: --temperature, --top-k, --top-p, --min-p"

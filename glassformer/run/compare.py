@@ -13,7 +13,7 @@ from glassformer.run.evaluate import ROLES, evaluate
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.scoring.score import THIS_MODEL
-from glassformer.scoring.verdict import Difference, differences
+from glassformer.scoring.verdict import FEW, Difference, differences
 from glassformer.tasks import task_named
 from glassformer.training.progress import NoProgress, NotesOnce, Progress
 
@@ -45,7 +45,8 @@ class Comparison:
             "worse": "the second model is better",
             "not different": f"no clear difference ({self.count:,} {self.unit})",
         }[self.judged.verdict]
-        return f"{opening}: {self.judged.told}"
+        few = f"; {self.count:,} {self.unit} are few" if self.count < FEW else ""
+        return f"{opening}: {self.judged.told}{few}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -92,8 +93,10 @@ def compare(
             sizes = ", and compare the bits per byte" * ("bits_per_byte" in measures[0].values())
             do = f"their tokens differ: measure each with glassformer evaluate{sizes}"
         elif measures[0].asked is not None:
-            counts = f"{counts}, whose masked words differ"
-            do = "train both with the same data.length, data.seed and task.rate"
+            counts = f"{counts}, which ask for other tokens"
+            do = (
+                "train both with the same data and the same choice of masked words: data.length, data.seed, task.rate …"
+            )
         raise ConfigError("two models are compared on the same examples", got=counts, do=do)
     compared = differences(measures[0], measures[1])
     left_out = () if same_tokens else tuple(name for name in compared if name in kind.of_tokens)

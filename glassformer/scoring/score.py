@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -77,6 +78,16 @@ class Measure:
     scores: Callable[[Reals], Mapping[str, Reals]]
     asked: Integers | None = None
 
+    @classmethod
+    def of_questions(
+        cls, statistics: Reals, scores: Callable[[Reals], Mapping[str, Reals]], asked: Integers | None
+    ) -> Measure:
+        """In the order of what is asked, where this is known: models read their examples in different orders."""
+        if asked is None:
+            return cls(statistics, scores)
+        order = np.argsort(asked, kind="stable")
+        return cls(statistics[order], scores, asked[order])
+
     def __len__(self) -> int:
         return len(self.statistics)
 
@@ -108,6 +119,13 @@ class Measure:
         theirs = other.scores(resampled(other.statistics, samples, seed))
         own, others = self.values(), other.values()
         return {name: spread(own[name] - others[name], mine[name] - theirs[name]) for name in own if name in others}
+
+
+def numbers_of_rows(*each: Any) -> Integers:
+    """A number for each row of arrays of integers [B, ...], equal for equal rows: [B]."""
+    rows = zip(*(np.asarray(of, np.int64) for of in each), strict=True)
+    digests = (blake2b(b"|".join(of.tobytes() for of in row), digest_size=8).digest() for row in rows)
+    return np.array([int.from_bytes(digest, "big", signed=True) for digest in digests], np.int64)
 
 
 def share(part: Any, whole: Any) -> Reals:

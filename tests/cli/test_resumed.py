@@ -160,8 +160,8 @@ def test_what_differs_is_named(
     mine.write_text(asked.read_text())
     assert run("fill", trained, *words, "--json", "--resume").code == 0
     whole = out.read_bytes()
-    done = run("fill", trained, *words, "--json", "--resume")  # nothing is left to do
-    assert (done.code, done.out, out.read_bytes()) == (0, "", whole)
+    done = run("fill", trained, *words, "--json", "--resume")  # nothing is left to do, or it is of another command
+    assert (done.code, done.out, out.read_bytes(), "--overwrite" in done.err) == (2, "", whole, True)
     assert run("fill", trained, *words, "--json").code == 2
 
 

@@ -67,6 +67,12 @@ def test_a_temperature_of_0_is_greedy_or_beam_search(beams: int | None) -> None:
         found = search_settings(asked, default=default)
         assert found == search_settings(WritingOptions(beams=beams or 1), default=default)
         assert found.method == ("greedy" if beams is None else "beam")
+        several = search_settings(WritingOptions(temperature=0, n_best=3), default=default)
+        assert (several.method, several.beams >= 3, several.temperature) == ("beam", True, 1.0)
+    invalid: list[dict[str, Any]] = [{"top_p": 9}, {"beams": 0}]
+    for wrong in invalid:
+        with refused(ConfigError):
+            search_settings(WritingOptions(temperature=0, **wrong))
 
 
 def test_options_are_frozen() -> None:

@@ -6,13 +6,14 @@ import pytest
 
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError
-from glassformer.models.families import bert, marian
+from glassformer.models.families import bert, gpt2, marian
 from glassformer.models.transformer import build
 from glassformer.run.compare import compare
 from glassformer.run.evaluate import evaluate
 from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
+from glassformer.tasks.writing.language_model.task import LanguageModelSection
 from glassformer.tasks.writing.translate.settings import TranslateSection
-from glassformer.text.special import MARIAN
+from glassformer.text.special import GPT2, MARIAN
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights
 from tests.refusals import refused
@@ -58,5 +59,21 @@ def test_masked_words_are_compared_where_the_same_are_masked(tmp_path: Path) -> 
     assert found.judged.score == "loss"
     with refused(ConfigError, do="task.rate"):
         compare(one, guesser(seed=2, rate=0.4), text)
+    with refused(ConfigError, got="other tokens"):  # the same are predicted, but nothing is masked
+        compare(one, guesser(seed=2, mask=0.0, random=0.0, keep=1.0), text)
     with refused(ConfigError, do="tokens"):
         compare(one, guesser(seed=2, vocabulary=50), text)
+
+
+def writer(*, length: int = 24, seed: int = 1) -> Model:
+    tokenizer = train_tokenizer("bpe", [*ENGLISH] * 3, vocabulary=290, lowercase=False, special=GPT2)
+    config = gpt2(layers=1, width=8, heads=2, feed_forward=8, vocabulary=tokenizer.vocabulary_size, max_length=32)
+    return Model(random_weights(build(config), seed=seed), tokenizer, task=LanguageModelSection(), length=length)
+
+
+def test_rows_of_other_text_are_not_compared_though_they_are_as_many(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(ENGLISH[0], encoding="utf-8")
+    assert compare(writer(), writer(seed=2), text).count == compare(writer(length=22), writer(length=22), text).count
+    with refused(ConfigError, got="other tokens"):
+        compare(writer(), writer(length=22), text)

@@ -17,17 +17,17 @@ from glassformer.text.tokenizer import Tokenizer
 
 def test_masked_words_are_counted_one_by_one_and_by_row() -> None:
     rows = MaskedRowScores(Unigram(np.array([0, 3, 1, 0], np.int64)))
-    rows.add(torch.tensor([[1, IGNORED]]), torch.tensor([1.0]), torch.tensor([True]))
+    rows.add(np.array([9]), torch.tensor([[1, IGNORED]]), torch.tensor([1.0]), torch.tensor([True]))
     labels = torch.tensor([[2, 1], [IGNORED, IGNORED], [3, IGNORED]])
-    rows.add(labels, torch.tensor([2.0, 3.0, 6.0]), torch.tensor([False, False, True]))
+    rows.add(np.array([4, 2, 7]), labels, torch.tensor([2.0, 3.0, 6.0]), torch.tensor([False, False, True]))
     found = rows.scores(loss_and_accuracy)
     assert found.of[THIS_MODEL] == {"loss": 3.0, "perplexity": math.exp(3.0), "accuracy": 0.5}
     assert found.of["unigram"]["accuracy"] == 0.5
     assert found.count == 4
     measure = found.measures[THIS_MODEL]
-    assert measure.statistics.tolist() == [[1, 1, 1], [5, 0, 2], [6, 1, 1]]  # type: ignore[union-attr]
+    assert measure.statistics.tolist() == [[5, 0, 2], [6, 1, 1], [1, 1, 1]]  # type: ignore[union-attr]
     nothing = MaskedRowScores(rows._unigram)
-    nothing.add(labels[1:2], torch.zeros(0), torch.zeros(0))
+    nothing.add(np.array([2]), labels[1:2], torch.zeros(0), torch.zeros(0))
     assert not len(nothing.scores(loss_and_accuracy).measures[THIS_MODEL])
     assert math.isnan(nothing.scores(loss_and_accuracy)["loss"])
     assert not measure.asks_the_same(nothing.scores(loss_and_accuracy).measures[THIS_MODEL])

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 TABLES = {".csv": ",", ".tsv": "\t", ".parquet": ""}
 """The suffix of a table, with its delimiter."""
 RECORDS = (".jsonl", *TABLES)
+# Suffixes of formats that answers are not written in: a program that reads them would fail on the text of the screen.
+_OTHERS = (".json", ".xls", ".xlsx", ".ods")
 _SURROGATE = re.compile(r"(?<!\\)\\ud[89a-f]", re.IGNORECASE)
 # Rows that are in memory together.
 _TOGETHER = 512
@@ -123,10 +125,8 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
     def checked(*, overwrite: bool = False, **values: Any) -> None:
         given = {name: values[name] for name in outputs if values[name] is not None}
         if values.get("resume") and not overwrite and (out := given.get("out")) is not None and _is_finished(out):
-            from glassformer.cli.terminal.screen import note  # not at the top: it imports this module
-
-            note(f"{out} is there, and nothing is left to resume; add --overwrite to make it anew")
-            return
+            do = "if this command has made it, it is complete; add --overwrite to make it anew"
+            raise DataError("--resume needs unfinished results", got=f"none, but {out} is there", do=do)
         paths: list[Path] = []
         for name, path in given.items():
             others = (value for other, value in values.items() if other not in outputs)
@@ -138,6 +138,14 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
             if not file.parent.is_dir():
                 raise DataError(f"{path} must be in an existing folder", got=f"no folder {file.parent}")
             paths.append(file.absolute())
+        if (
+            (wrong := given.get("out")) is not None
+            and suffix_of(wrong) in _OTHERS
+            and values.get("resume") is False
+            and not values["json"]
+        ):
+            kinds = ", ".join(RECORDS)
+            raise DataError(f"answers are written as {kinds}, or as text", got=str(wrong), do="choose another suffix")
         if given.get("out") is not None and suffix_of(given["out"]) in RECORDS and "json" in parameters:
             own = command.__name__ == "embed" and not values["compare_word"]  # vectors have a format of their own
             values["json"] = values["json"] or not (own and suffix_of(given["out"]) == ".parquet")

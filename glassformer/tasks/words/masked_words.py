@@ -14,7 +14,7 @@ from glassformer.data.stores.split import Split
 from glassformer.models.inputs import Batch, Output
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import cross_entropy, soft_loss, sums_of_rows
-from glassformer.scoring.score import THIS_MODEL, Integers, Measure, Reals, Scores, Unigram
+from glassformer.scoring.score import THIS_MODEL, Integers, Measure, Reals, Scores, Unigram, numbers_of_rows
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, Task, answers, measured_batches
 from glassformer.tasks.words.corpus import HELD_OUT_EPOCH, MaskedRows
@@ -34,10 +34,12 @@ def answered(
             yield batch, model(moved.inputs, scored_at=moved.scored_at, heads=heads)
 
 
-def by_row(batch: Batch) -> Tensor:
-    """The labels of masked words, as many of each row: [B, N]."""
+def by_row(batch: Batch) -> tuple[Integers, Tensor]:
+    """What each row asks, as a number [B], and the labels of its masked words, as many of each row [B, N]."""
     assert batch.scored_at is not None
-    return batch.labels["masked_words"].view(batch.scored_at.shape)
+    assert batch.inputs.ids is not None
+    labels = batch.labels["masked_words"].view(batch.scored_at.shape)
+    return numbers_of_rows(batch.inputs.ids, batch.scored_at % batch.inputs.ids.shape[1], labels), labels
 
 
 def unigram_of(preparation: Preparation, sources: Mapping[Split, Source]) -> Unigram:
@@ -58,24 +60,25 @@ class MaskedRowScores:
         self._unigram, self._baseline = unigram, baseline
         self._mine, self._theirs, self._asked = list[Reals](), list[Reals](), list[Integers]()
 
-    def add(self, labels: Tensor, losses: Tensor, right: Tensor, *more: Reals) -> None:
-        """Losses [n] and right answers [n] for those of the labels [B, N] that are not IGNORED; `more`: two times
-        further sums of each row [B, K], those of the model and of the baseline. Rows without labels are left out.
+    def add(self, asked: Integers, labels: Tensor, losses: Tensor, right: Tensor, *more: Reals) -> None:
+        """What each row asks, as a number [B]; losses [n] and right answers [n] for those of its labels [B, N] that are
+        not IGNORED; `more`: two times further sums of each row [B, K], those of the model and of the baseline. Rows
+        without labels are left out.
         """
-        known, places = labels != IGNORED, torch.arange(1, labels.shape[1] + 1)  # [B, N], [N]
-        guessed, one = self._unigram.guess(labels[known].numpy()), torch.ones(len(losses))
+        guessed, one = self._unigram.guess(labels[labels != IGNORED].numpy()), torch.ones(len(losses))
         mine = np.hstack([sums_of_rows(labels, losses, right, one), *more[:1]])  # [B, 3 + K]
         theirs = np.hstack([sums_of_rows(labels, *map(torch.from_numpy, guessed), one), *more[1:]])  # [B, 3 + K]
         some = mine[:, 2::3].any(axis=1)  # [B]
         self._mine.append(mine[some])
         self._theirs.append(theirs[some])
-        self._asked.append((labels.where(known, 0) * places).sum(dim=1).numpy()[some])
+        self._asked.append(asked[some])
 
     def scores(
         self, of_sums: Callable[[Reals], Mapping[str, Reals]], shares: tuple[str, ...] = ("accuracy",)
     ) -> Scores:
         asked = np.concatenate(self._asked)
-        mine, theirs = (Measure(np.concatenate(rows), of_sums, asked) for rows in (self._mine, self._theirs))
+        both = (np.concatenate(rows) for rows in (self._mine, self._theirs))
+        mine, theirs = (Measure.of_questions(rows, of_sums, asked) for rows in both)
         measures = {THIS_MODEL: mine, self._baseline: theirs}
         return Scores.measured("masked tokens", measures, count=int(mine.sums[2]), shares=shares)
 

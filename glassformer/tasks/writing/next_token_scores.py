@@ -14,7 +14,7 @@ from glassformer.data.batches.corrupt import IGNORED
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
 from glassformer.scoring.cross_entropy import compared_in_parts, sums_of_rows
-from glassformer.scoring.score import THIS_MODEL, Integers, Measure, Reals, Scores, Unigram
+from glassformer.scoring.score import THIS_MODEL, Integers, Measure, Reals, Scores, Unigram, numbers_of_rows
 from glassformer.tasks.predictor import evaluating
 from glassformer.tasks.task import Source, measured_batches
 
@@ -80,21 +80,26 @@ class NextTokenScores:
 
     def measured(self, model: Transformer, source: Source, limit: int | None) -> Scores:
         """Compared with the tokens' frequencies, on all rows or always the same `limit`; intervals over rows."""
-        mine, unigram = [], []
+        mine, unigram, asked = [], [], []
         for batch in measured_batches(source, limit):
+            asked.append(_asked(batch))
             mine.append(self._sums(batch, *_compared(model, batch)))
             unigram.append(self._sums(batch, *self._by_frequency(batch)))
         known = self.bytes_of is not None
-        own, other = (scores_of_sums(np.concatenate(rows), sizes=known) for rows in (mine, unigram))
+        numbers = np.concatenate(asked)
+        own, other = (scores_of_sums(np.concatenate(of), numbers, sizes=known) for of in (mine, unigram))
         return own.with_baseline(self.unigram.name, other)
 
     def with_trigram(self, scores: Scores, stream: Integers, source: Source, limit: int | None) -> Scores:
         """With those of the same rows by which token followed which two in a stream of training tokens."""
         trigram = Trigram(stream, len(self.unigram.counts))
-        rows = np.concatenate(
-            [self._sums(batch, *_after_two(trigram, batch)) for batch in measured_batches(source, limit)]
-        )
-        return scores.with_baseline(trigram.name, scores_of_sums(rows, sizes=self.bytes_of is not None, guesses=False))
+        rows, asked = [], []
+        for batch in measured_batches(source, limit):
+            rows.append(self._sums(batch, *_after_two(trigram, batch)))
+            asked.append(_asked(batch))
+        known = self.bytes_of is not None
+        found = scores_of_sums(np.concatenate(rows), np.concatenate(asked), sizes=known, guesses=False)
+        return scores.with_baseline(trigram.name, found)
 
     def _by_frequency(self, batch: Batch) -> tuple[Reals, Reals]:
         labels = batch.labels[NEXT].numpy()
@@ -109,9 +114,9 @@ class NextTokenScores:
         return sums_of_rows(labels, *map(torch.from_numpy, (losses, right, np.ones(len(known)), sizes)))
 
 
-def scores_of_sums(rows: Reals, *, sizes: bool = True, guesses: bool = True) -> Scores:
+def scores_of_sums(rows: Reals, asked: Integers | None = None, *, sizes: bool = True, guesses: bool = True) -> Scores:
     """What follows from the sums of losses, right guesses, tokens and bytes of each row, or reply [R, 4]; without
-    `sizes` no bits per byte, without `guesses` no accuracy.
+    `sizes` no bits per byte, without `guesses` no accuracy. `asked`: what each row asks, as a number [R].
     """
 
     def scores(sums: Reals) -> Mapping[str, Reals]:
@@ -122,8 +127,13 @@ def scores_of_sums(rows: Reals, *, sizes: bool = True, guesses: bool = True) -> 
             found["bits_per_byte"] = np.divide(bits, size, out=np.full(np.shape(size), np.nan), where=size > 0)
         return found | ({"accuracy": sums[..., 1] / sums[..., 2]} if guesses else {})
 
-    measure = Measure(rows, scores)
+    measure = Measure.of_questions(rows, scores, asked)
     return Scores.measured("tokens", {THIS_MODEL: measure}, count=int(measure.sums[2]))
+
+
+def _asked(batch: Batch) -> Integers:
+    """What each row asks, as a number [B]."""
+    return numbers_of_rows(batch.inputs.ids, batch.labels[NEXT])
 
 
 def _compared(model: Transformer, batch: Batch) -> tuple[Reals, Reals]:

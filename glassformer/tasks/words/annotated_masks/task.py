@@ -13,7 +13,7 @@ import torch
 from glassformer.base.errors import DataError
 from glassformer.models.inputs import Batch
 from glassformer.models.transformer import Transformer
-from glassformer.scoring.score import Scores, Unigram, loss_and_accuracy
+from glassformer.scoring.score import Scores, Unigram, loss_and_accuracy, numbers_of_rows
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.records import RecordTask
 from glassformer.tasks.rows import Axis, Row
@@ -128,7 +128,9 @@ class AnnotatedMasks(MaskedWordsTask, RecordTask[Annotated, list[tuple[float, bo
         rows = MaskedRowScores(self.unigram)
         for example, found in pairs:
             losses, right = torch.tensor(found, dtype=torch.float64).T  # [N], [N]
-            rows.add(torch.tensor([self.rows(example)[0].labels["masked_words"]]), losses, right)
+            row = self.rows(example)[0]
+            labels = torch.tensor([row.labels["masked_words"]])
+            rows.add(numbers_of_rows([row.ids], labels), labels, losses, right)
         return rows.scores(loss_and_accuracy)
 
 

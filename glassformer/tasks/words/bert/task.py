@@ -98,7 +98,7 @@ class Bert(PairsTask):
             words, pairs, device = batch.labels["masked_words"], batch.labels["next_sentence"], output.states.device
             found = compared(output.sentence_logits, pairs.to(device)), _majority(pairs, self.pair_counts)
             of_pairs = [sums_of_rows(pairs, *each, torch.ones(len(each[0]))) for each in found]  # [B, 3] each
-            rows.add(by_row(batch), *compared(output.logits, words.to(device)), *of_pairs)
+            rows.add(*by_row(batch), *compared(output.logits, words.to(device)), *of_pairs)
         return rows.scores(_of_both, self.shares)
 
 

@@ -61,7 +61,7 @@ class MaskedLM(MaskedWordsTask, CorpusTask):
         rows = MaskedRowScores(self.unigram)
         for batch, output in answered(model, source, heads=("head",), limit=limit):
             labels = batch.labels["masked_words"]
-            rows.add(by_row(batch), *compared(output.logits, labels.to(output.states.device)))
+            rows.add(*by_row(batch), *compared(output.logits, labels.to(output.states.device)))
         return rows.scores(loss_and_accuracy)
 
 
