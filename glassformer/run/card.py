@@ -11,7 +11,7 @@ import torch
 from glassformer import __version__
 from glassformer.base.errors import GlassformerError
 from glassformer.saved.artefact import Artefact
-from glassformer.saved.info import describe
+from glassformer.saved.info import describe, shown_labels
 from glassformer.scoring.calibration import limit_of
 from glassformer.scoring.score import interval, not_above_a_baseline
 from glassformer.tasks import TASKS, VERBS, predictor_of, task_named, verb_of
@@ -177,7 +177,10 @@ def _settings(values: Mapping[str, Any], table: str = "tune") -> str:
 
 
 def _answers(model: Artefact) -> Iterator[str]:
-    """How a sentence head makes one vector of a text, and how its probabilities are calibrated."""
+    """The labels; how a sentence head makes one vector of a text, and how its probabilities are calibrated."""
+    if model.labels:
+        yield ""
+        yield f"* Labels: {shown_labels(model.labels)}"
     if model.task is None or model.config.sentence_head is None:
         return
     yield ""

@@ -57,7 +57,7 @@ def _evaluated(model: Artefact, test: Score, files: Sequence[Path], folder: Path
 
 @lru_cache(2)
 def _scores(model: Artefact, files: tuple[str | Path, ...], *, baselines: bool) -> Scores:
-    return evaluate(model, files, baselines=baselines)
+    return evaluate(model, files, baselines=baselines, repeats=baselines)
 
 
 def _shuffled(model: Artefact, test: Score, files: Sequence[Path], folder: Path) -> Measured:

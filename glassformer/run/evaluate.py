@@ -44,11 +44,13 @@ def evaluate(
     split: Split | None = None,
     columns: Mapping[str, Any] | None = None,
     baselines: bool = True,
+    repeats: bool = True,
     rejects: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Scores:
     """The scores of the model's task, and of the baselines; without those that are fitted on the training data where
-    `baselines` is False, or where this cannot be read again. `rejects` is a file for records that cannot be used, which
+    `baselines` is False, or where this cannot be read again. `repeats`: count the records of files with the text of a
+    training record, and note them. `rejects` is a file for records that cannot be used, which
     are left out then.
 
     On all of `files`; without files, on the held-out `split` (validation by default) of the data that the model was
@@ -112,15 +114,15 @@ def evaluate(
                     scores, *of, lambda its, on: its.evaluate(on.to(model.device), source, limit=limit), progress.note
                 )
         fits = task.fits_baselines or isinstance(data, RecordSection)
-        if not baselines or model.task is None or not fits:
+        if not (baselines or (repeats and files and isinstance(data, RecordSection))) or model.task is None or not fits:
             return scores
         shown = progress if task.fits_baselines else NoProgress()
         train = _training_source(model, preparation, shown) if files else sources.get("train")
         if train is None:
             return scores
-        if files and isinstance(data, RecordSection):
+        if repeats and files and isinstance(data, RecordSection):
             _note_repeats(task, train, source, progress)
-        return task.with_baselines(scores, train, source, limit=limit, log=progress.note)
+        return task.with_baselines(scores, train, source, limit=limit, log=progress.note) if baselines else scores
 
 
 def _measured(model: Artefact, task: Task, source: Source, limit: int | None) -> Scores:

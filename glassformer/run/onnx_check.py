@@ -212,14 +212,17 @@ class Check:
                 got="features, which are vectors",
                 do="leave --data out; the least cosine is reported",
             )
-        return evaluate(self.model, files, baselines=False, progress=progress)
+        return evaluate(self.model, files, baselines=False, repeats=False, progress=progress)
 
     def scores(
         self, measured: Scores, files: Sequence[str | Path], sessions: Sequence[Session], progress: Progress
     ) -> list[Score]:
         """Those that were `measured` already, and the scores of each graph on the same files."""
         graphs = [self._with(self.graph(session)) for session in sessions]
-        found = [measured, *(evaluate(graph, files, baselines=False, progress=progress) for graph in graphs)]
+        found = [
+            measured,
+            *(evaluate(graph, files, baselines=False, repeats=False, progress=progress) for graph in graphs),
+        ]
         each = [_intervals(scores) for scores in found]
         measures = [scores.measures.get(THIS_MODEL) for scores in found]
         apart: Mapping[str, Difference] = {}

@@ -1,14 +1,18 @@
 """Facts about a model, as plain lists and strings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from glassformer.base.wrapping import in_one_line
 from glassformer.config import BlockConfig, ModelConfig, StackConfig
 from glassformer.models.families import SLIDES_DO_NOT_DRAW
 from glassformer.models.stack import reach_rule
 from glassformer.parts.mask import visible, window
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.store import changed_files
+
+# The labels that are shown, and the characters of each.
+_LABELS, _LONGEST = 20, 40
 
 
 def describe(model: Artefact) -> dict[str, Any]:
@@ -34,6 +38,12 @@ def describe(model: Artefact) -> dict[str, Any]:
     if config.family == "slides":
         facts["not_in_this_document"] = [_not_drawn(name, what, config) for name, what in SLIDES_DO_NOT_DRAW.items()]
     return facts
+
+
+def shown_labels(labels: Sequence[str]) -> str:
+    """The first labels, each short and on one line, and how many more there are."""
+    first = ", ".join(in_one_line(label[:_LONGEST]) for label in labels[:_LABELS])
+    return first + (f" and {len(labels) - _LABELS:,} more" if len(labels) > _LABELS else "")
 
 
 def _sizes(stack: StackConfig) -> dict[str, Any]:

@@ -244,6 +244,10 @@ def test_compare_is_paired_and_in_words(run: Run, seeds: Path, table: Path) -> N
     assert found["scores"]["accuracy"]["difference"] == pytest.approx(mine - others)
     assert found["verdict"] in ("better", "worse", "not different")
     assert found["sentence"][1:] in " ".join(run("compare", one, two).out.split())
+    copied = table.with_name("copied.tsv")
+    copied.write_bytes(table.read_bytes() + b"\n")  # not the file of the training, but with its texts
+    noted = run("compare", one, two, copied).err
+    assert " ".join(noted.split()).count("records have the text of a training record") == 1
     compared = gf.compare(one, load(two), table)
     assert compared.count == 80
     swapped = gf.compare(two, one, table)

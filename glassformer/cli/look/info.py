@@ -40,6 +40,8 @@ def note_changed(names: Sequence[str]) -> None:
 
 
 def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    from glassformer.saved.info import shown_labels  # not at the top: --help must not import it
+
     sections = [(name, sizes) for name, sizes in facts["sizes"].items()]
     sections.append(("parameters", {part: f"{count:,}" for part, count in facts["parameters"].items()}))
     tokenizer = facts["tokenizer"]
@@ -47,6 +49,8 @@ def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         special = ", ".join(f"{role} {token}" for role, token in tokenizer["special"].items())
         sizes = {name.replace("_", " "): f"{size:,}" for name, size in tokenizer.items() if name.endswith("tokens")}
         sections.append(("tokenizer", {**sizes, "special": special or "none"}))
+    if facts["labels"]:
+        sections.append(("answers", {"labels": shown_labels(facts["labels"])}))
     prediction = {**facts["prediction"], "reads at most": f"{facts['reads_at_once'] or 'any number of'} tokens"}
     sections.append(("prediction", prediction))
     data = facts["data"]

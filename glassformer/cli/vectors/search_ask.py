@@ -91,7 +91,7 @@ def search_ask(
             handle.flush()
     if blank:
         more = f" and {len(blank) - NAMED:,} more" if len(blank) > NAMED else ""
-        note(f"{len(blank):,} questions without words have no answer: {'; '.join(blank[:NAMED])}{more}")
+        note(f"no answer to questions without words: {'; '.join(blank[:NAMED])}{more}")
 
 
 def shown_text(hit: "Hit") -> str:
