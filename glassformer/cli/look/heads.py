@@ -74,6 +74,11 @@ def heads(
         )
         if len(source.texts) == 1:
             note("a confidence interval needs several texts: name more, or a file of texts with --held-out")
+        if lost.unit == "nats" and lost.baseline > math.log(opened.tokenizer.vocabulary_size):
+            note(
+                "on these texts the model is worse than if all tokens were equally likely, so the losses say little: "
+                "measure on text of its own kind with --held-out FILE"
+            )
     if json:
         for row in as_records(found, lost):
             record(row, sys.stdout)
