@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from glassformer.models.transformer import Transformer
 
 
+# Below this share of different texts, copies among the records are reported.
+_DIFFERENT = 0.9
+
+
 class RecordSource(Generic[Example]):
     """Examples in memory; their rows are made when they are first trained on."""
 
@@ -251,6 +255,11 @@ def _log_records(
         split: np.array([text_hash(task.split_text(each)) for each in records], np.uint64)
         for split, records in by_split.items()
     }
+    every = [text_hash("\n".join((task.split_text(of), *_pair_of(of)))) for its in by_split.values() for of in its]
+    if (different := len(set(every))) < _DIFFERENT * len(every):
+        preparation.log(
+            f"{len(every):,} records have {different:,} different texts: copies make the intervals of scores too narrow"
+        )
     for split in ("validation", "test"):
         if split in hashes and (repeated := shared(hashes["train"], hashes[split])):
             preparation.log(

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,13 @@ def test_a_table_with_too_few_records_to_split_is_named(tmp_path: Path, text: st
     path.write_bytes(text.encode())
     with refused(DataError, wanted=wanted, got=got):
         prepared(path)
+
+
+@pytest.mark.parametrize(("copies", "noted"), [(1, []), (3, [120, 40])])
+def test_many_copies_are_reported(tmp_path: Path, copies: int, noted: list[int]) -> None:
+    notes = prepared(table(tmp_path / "rows.jsonl", ROWS * copies))[2]
+    found = [re.findall(r"\d+", note) for note in notes if "different texts" in note]
+    assert [int(number) for numbers in found for number in numbers] == noted
 
 
 @pytest.mark.parametrize(("label", "got"), [(math.nan, "nan"), (math.inf, "inf"), (None, "None")])
