@@ -122,4 +122,25 @@ MUTATIONS = (
         "if not self.ends:",
         ("tests/tasks/test_chat_alone.py::test_nothing_is_learned_after_the_end_of_a_reply",),
     ),
+    Mutation(
+        "rows-in-the-order-of-reading",
+        "glassformer/scoring/score.py",
+        "cls(statistics[order], scores, asked[order])",
+        "cls(statistics, scores, asked[order])",
+        ("tests/tasks/test_score.py::test_masked_words_are_counted_one_by_one_and_by_row",),
+    ),
+    Mutation(
+        "masked-or-not-is-the-same",
+        "glassformer/tasks/words/masked_words.py",
+        "numbers_of_rows(batch.inputs.ids, ",
+        "numbers_of_rows(",
+        ("tests/run/test_compared_tokens.py::test_masked_words_are_compared_where_the_same_are_masked",),
+    ),
+    Mutation(
+        "rows-of-other-text-compared",
+        "glassformer/tasks/writing/next_token_scores.py",
+        "numbers_of_rows(batch.inputs.ids, batch.labels[NEXT])",
+        "numbers_of_rows(np.zeros((len(batch.labels[NEXT]), 1)))",
+        ("tests/run/test_compared_tokens.py::test_rows_of_other_text_are_not_compared_though_they_are_as_many",),
+    ),
 )

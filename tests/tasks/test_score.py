@@ -26,6 +26,15 @@ def test_masked_words_are_counted_one_by_one_and_by_row() -> None:
     assert found.count == 4
     measure = found.measures[THIS_MODEL]
     assert measure.statistics.tolist() == [[5, 0, 2], [6, 1, 1], [1, 1, 1]]  # type: ignore[union-attr]
+    other = MaskedRowScores(rows._unigram)  # the same rows, read in another order
+    order = [2, 0, 1]
+    other.add(
+        np.array([4, 2, 7])[order], labels[order], torch.tensor([6.0, 2.0, 3.0]), torch.tensor([True, False, False])
+    )
+    other.add(np.array([9]), torch.tensor([[1, IGNORED]]), torch.tensor([1.0]), torch.tensor([True]))
+    again = other.scores(loss_and_accuracy).measures[THIS_MODEL]
+    assert again.asks_the_same(measure)
+    assert np.array_equal(np.asarray(again.statistics), np.asarray(measure.statistics))
     nothing = MaskedRowScores(rows._unigram)
     nothing.add(np.array([2]), labels[1:2], torch.zeros(0), torch.zeros(0))
     assert not len(nothing.scores(loss_and_accuracy).measures[THIS_MODEL])
