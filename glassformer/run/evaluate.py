@@ -114,13 +114,14 @@ def evaluate(
                     scores, *of, lambda its, on: its.evaluate(on.to(model.device), source, limit=limit), progress.note
                 )
         fits = task.fits_baselines or isinstance(data, RecordSection)
-        if not (baselines or (repeats and files and isinstance(data, RecordSection))) or model.task is None or not fits:
+        counted = repeats and bool(files) and isinstance(data, RecordSection)
+        if not (baselines or counted) or model.task is None or not fits:
             return scores
-        shown = progress if task.fits_baselines else NoProgress()
+        shown = progress if baselines and task.fits_baselines else NoProgress()
         train = _training_source(model, preparation, shown) if files else sources.get("train")
         if train is None:
             return scores
-        if repeats and files and isinstance(data, RecordSection):
+        if counted:
             _note_repeats(task, train, source, progress)
         return task.with_baselines(scores, train, source, limit=limit, log=progress.note) if baselines else scores
 

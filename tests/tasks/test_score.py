@@ -25,7 +25,7 @@ def test_masked_words_are_counted_one_by_one_and_by_row() -> None:
     assert found.of["unigram"]["accuracy"] == 0.5
     assert found.count == 4
     measure = found.measures[THIS_MODEL]
-    assert measure.statistics.tolist() == [[5, 0, 2], [6, 1, 1], [1, 1, 1]]  # type: ignore[union-attr]
+    assert np.asarray(measure.statistics).tolist() == [[5, 0, 2], [6, 1, 1], [1, 1, 1]]
     other = MaskedRowScores(rows._unigram)  # the same rows, read in another order
     order = [2, 0, 1]
     other.add(

@@ -77,7 +77,7 @@ def heads(
         if lost.unit == "nats" and lost.baseline > math.log(opened.tokenizer.vocabulary_size):
             note(
                 "on these texts the model is worse than if all tokens were equally likely, so the losses say little: "
-                "measure on text of its own kind with --held-out FILE"
+                "measure on text such as it was trained on, with --held-out FILE"
             )
     if json:
         for row in as_records(found, lost):

@@ -16,8 +16,9 @@ class _Interrupts:
         self.last = -math.inf
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        before, self.last = self.last, time.monotonic()
-        if self.last - before > _CLOSING:
+        now = time.monotonic()
+        if now - self.last > _CLOSING:  # since the last that counted: who presses it on and on is heard each second
+            self.last = now
             signal.default_int_handler(number, frame)
 
 

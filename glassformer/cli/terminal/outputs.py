@@ -124,7 +124,8 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
 
     def checked(*, overwrite: bool = False, **values: Any) -> None:
         given = {name: values[name] for name in outputs if values[name] is not None}
-        if values.get("resume") and not overwrite and (out := given.get("out")) is not None and _is_finished(out):
+        out = given.get("out")
+        if out is not None and values.get("resume") and not overwrite and _is_finished(out):
             do = "if this command has made it, it is complete; add --overwrite to make it anew"
             raise DataError("--resume needs unfinished results", got=f"none, but {out} is there", do=do)
         paths: list[Path] = []
@@ -138,15 +139,10 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
             if not file.parent.is_dir():
                 raise DataError(f"{path} must be in an existing folder", got=f"no folder {file.parent}")
             paths.append(file.absolute())
-        if (
-            (wrong := given.get("out")) is not None
-            and suffix_of(wrong) in _OTHERS
-            and values.get("resume") is False
-            and not values["json"]
-        ):
+        if out is not None and suffix_of(out) in _OTHERS and "resume" in values and not values["json"]:
             kinds = ", ".join(RECORDS)
-            raise DataError(f"answers are written as {kinds}, or as text", got=str(wrong), do="choose another suffix")
-        if given.get("out") is not None and suffix_of(given["out"]) in RECORDS and "json" in parameters:
+            raise DataError(f"answers are written as {kinds}, or as text", got=str(out), do="choose another suffix")
+        if out is not None and suffix_of(out) in RECORDS and "json" in parameters:
             own = command.__name__ == "embed" and not values["compare_word"]  # vectors have a format of their own
             values["json"] = values["json"] or not (own and suffix_of(given["out"]) == ".parquet")
         command(**values)

@@ -62,12 +62,12 @@ class MaskedRowScores:
 
     def add(self, asked: Integers, labels: Tensor, losses: Tensor, right: Tensor, *more: Reals) -> None:
         """What each row asks, as a number [B]; losses [n] and right answers [n] for those of its labels [B, N] that are
-        not IGNORED; `more`: two times further sums of each row [B, K], those of the model and of the baseline. Rows
-        without labels are left out.
+        not IGNORED; `more`: the same sums [B, 3] of other labels, those of the model and of the baseline. Rows without
+        labels are left out.
         """
         guessed, one = self._unigram.guess(labels[labels != IGNORED].numpy()), torch.ones(len(losses))
-        mine = np.hstack([sums_of_rows(labels, losses, right, one), *more[:1]])  # [B, 3 + K]
-        theirs = np.hstack([sums_of_rows(labels, *map(torch.from_numpy, guessed), one), *more[1:]])  # [B, 3 + K]
+        mine = np.hstack([sums_of_rows(labels, losses, right, one), *more[:1]])  # [B, 3 or 6]
+        theirs = np.hstack([sums_of_rows(labels, *map(torch.from_numpy, guessed), one), *more[1:]])  # [B, 3 or 6]
         some = mine[:, 2::3].any(axis=1)  # [B]
         self._mine.append(mine[some])
         self._theirs.append(theirs[some])

@@ -39,7 +39,7 @@ Reals = npt.NDArray[np.floating[Any]]
 # Masked words next to each other in one table, at most, and the columns that each needs for its numbers and bars.
 TOGETHER, NUMBERS = 3, 28
 # What other tools write for a masked word.
-_MEANT = re.compile(r"[\[<]mask[\]>]|_{3,}", re.IGNORECASE)
+_MEANT = re.compile(r"[\[<]mask[\]>]|_{3,9}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -198,12 +198,11 @@ class Fill(Predictor[Masked, Filled]):
         places = [place for place, masked in enumerate(encoding.masked_words) if masked]
         if not places:
             meant = _MEANT.search(text)
+            place = f"instead of {meant[0]}" if meant else f"where a word is masked: She {MASK} summer better"
             raise DataError(
                 located(where, f"a text to fill needs at least one {MASK}"),
                 got=repr(text if len(text) <= 60 else text[:57] + "..."),
-                do=f"write {MASK} where a word is masked: She {MASK} summer better"
-                if meant is None
-                else f"write {MASK} instead of {meant[0]}",
+                do=f"write {MASK} {place}",
             )
         hidden: list[list[int]] = []
         if self.expect:
