@@ -1,10 +1,12 @@
-"""Whether a start pays, one's own (half an hour of masked words of books and speeches) or `sentences`: six sets tuned.
+"""Whether a start pays: one's own (half an hour of masked words of books and speeches), the same with the texts of the
+tasks, or `sentences`. Six sets are tuned.
 
 python -m experiments.own_start, with `sentences` for that start, and the names of some sets; what was stopped goes on.
 """
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,12 @@ import glassformer as gf
 from experiments import results
 from experiments.case import spread
 from experiments.encoder.plan import write_lines
-from experiments.encoder.sets import mrpc, sick, sts
+from experiments.encoder.sets import mrpc, sick, sst2, sts
 from experiments.page import made_by, table
+from glassformer.data.readers.conll import conll_rows
 
 WORK, MINUTES, SEEDS = Path("runs/own-start"), 30.0, (0, 1, 2)
-STARTS = {"own-start": ("none", "own"), "sentences-start": ("sentences",)}  # by results file
+STARTS = {"own-start": ("none", "own", "also"), "sentences-start": ("sentences",)}  # by results file
 EWT = [f"ud_english_ewt/en_ewt-ud-{part}" for part in ("train.conllu.gz", "dev.conllu", "test.conllu")]
 POSTS = ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
 # Name, task, score, and files to learn from, to choose the best step (none: a tenth is held out) and to measure.
@@ -29,19 +32,29 @@ SETS: dict[str, tuple[str, ...]] = {
     "rare entities, wnut17": ("tag", "f1", *(f"wnut17/{part}" for part in POSTS)),
 }
 TEXT = f"""`train masked-lm` with its defaults over `text_books` and `text_state_union`, {MINUTES:g} minutes of two
-cores, then `train` of six sets with its defaults, one thread, from this start, without one and from the bundled model
-`sentences`. In percent on the test part, the mean of three seeds, lowest and highest; the pre-training was run once.
+cores, and once more with the texts of the six training parts, without their labels, among the files; then `train` of six
+sets with its defaults, one thread, from each, without a start and from the bundled model `sentences`. In percent on the
+test part, the mean of three seeds, lowest and highest; each pre-training was run once.
 """
 
 
-def own() -> Path:
-    """The folder of the start."""
-    out, data = WORK / "start", results.data_directory()
+def pretrained(start: str) -> Path:
+    """The folder of the start: `own`, or `also` with the texts of the tasks."""
+    out, data = WORK / f"start-{start}", results.data_directory()
     if not (out / "model.safetensors").exists():
-        texts = [str(path) for of in ("text_books", "text_state_union") for path in sorted((data / of).glob("*.txt"))]
+        texts = [path for of in ("text_books", "text_state_union") for path in sorted((data / of).glob("*.txt"))]
+        texts += [write_lines(WORK / "tasks.jsonl", ({"text": text} for text in task_texts()))] * (start == "also")
         command = [sys.executable, "-m", "glassformer", "train", "masked-lm", *texts]
         subprocess.run([*command, "--minutes", f"{MINUTES:g}", "--threads", "2", "--out", out], check=True)
     return out
+
+
+def task_texts() -> Iterator[str]:
+    """The texts of the six training parts: sentences, both texts of each pair, the words of each tagged sentence."""
+    yield from (row["text"] for row in sst2().train)
+    yield from (row[which] for of in (mrpc, sick, sts) for row in of().train for which in ("text", "pair"))
+    for file in (EWT[0], f"wnut17/{POSTS[0]}"):
+        yield from (str(row.values["text"]) for row in conll_rows(results.data_directory() / file))
 
 
 def score(name: str, start: str, seed: int) -> float:
@@ -58,7 +71,7 @@ def score(name: str, start: str, seed: int) -> float:
     if files[1]:
         changes["data.validation_files"] = [str(chosen)]
     if start != "none":
-        changes["model.start"] = str(own()) if start == "own" else start
+        changes["model.start"] = str(pretrained(start)) if start in STARTS["own-start"] else start
     out = WORK / f"{name}-{start}-{seed}".replace(" ", "-")
     if not (out / "model.safetensors").exists():
         begun = (out / "recipe.toml").exists()
@@ -74,7 +87,13 @@ def section() -> list[str]:
         [f"{name}, {of[1]}", *(spread(row["sets"][name][way]) for start, row in rows.items() for way in STARTS[start])]
         for name, of in SETS.items()
     ]
-    lines = ["## A start of one's own", "", TEXT, table(["", "no start", "own start", "sentences"], shown), ""]
+    lines = [
+        "## A start of one's own",
+        "",
+        TEXT,
+        table(["", "no start", "own start", "with the tasks' texts", "sentences"], shown),
+        "",
+    ]
     return [*lines, *(f"{made_by(row)}\n" for row in rows.values())]
 
 

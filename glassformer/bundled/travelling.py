@@ -61,7 +61,7 @@ def no_model(path: str | Path) -> str:
 
 def answering(tasks: tuple[str, ...]) -> str | None:
     """The name of the first bundled model that was trained for one of these tasks, None where none was."""
-    return next((name for name, folder in travelling().items() if _task(folder) in tasks), None)
+    return next((name for name, folder in travelling().items() if task_of(folder) in tasks), None)
 
 
 def described(name: str) -> Traveller:
@@ -71,7 +71,7 @@ def described(name: str) -> Traveller:
     return Traveller(
         name,
         folder,
-        _task(folder),
+        task_of(folder),
         _parameters(folder / "model.safetensors"),
         sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
         (facts.get("data") or {}).get("licence", ""),
@@ -80,8 +80,10 @@ def described(name: str) -> Traveller:
     )
 
 
-def _task(folder: Path) -> str | None:
-    return (_json(folder / "glassformer.json").get("task") or {}).get("name")
+def task_of(model: str | Path) -> str | None:
+    """The task of a model of glassformer, by its name or folder; None for anything else."""
+    facts = Path(located(model)) / "glassformer.json"
+    return (_json(facts).get("task") or {}).get("name") if facts.is_file() else None
 
 
 def _json(path: Path) -> dict[str, Any]:

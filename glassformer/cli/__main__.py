@@ -195,10 +195,12 @@ def _advised(error: DataError, command: Callable[..., None], words: Sequence[str
     """The error of a missing column with the options of this command, and of its task, that name columns; the error
     of a row that cannot be used with the option by which this command leaves such rows out.
     """
+    from glassformer.bundled.travelling import task_of
     from glassformer.data.readers.named_rows import COLUMN_OPTIONS, NAME_IT
 
     its, do = options_of(command), error.do
-    read = next((TASKS[word].columns for word in words if word in TASKS), ())
+    named = (word if word in TASKS else task_of(word) for word in words)
+    read = next((TASKS[task].columns or ("text",) for task in named if task in TASKS), ())
     if mine := [name for name in COLUMN_OPTIONS if name in its and (not read or name[2:-7] in read)]:
         do = do.replace(NAME_IT, f"name the column with {' or '.join(mine)}")
     option, advice = _LEAVES_OUT.get(error.left_out_by, ("", ""))

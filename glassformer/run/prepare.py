@@ -126,7 +126,8 @@ def _size(data: DataSection, which: str, progress: Progress) -> int:
     if not paths:
         return 0
     found = find_files(paths, text=data.text, reads="text" if targets else data.reads)
-    progress.note(found.paired_with(find_files(targets)) if targets else str(found))
+    line = found.paired_with(find_files(targets)) if targets else str(found)
+    progress.note(f"held out: {line}" if which == "validation_files" else line)
     return sum(path.stat().st_size for path in found.used)
 
 

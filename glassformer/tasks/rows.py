@@ -117,7 +117,8 @@ def count_of(row: Row, name: str, axis: Axis) -> float:
     if axis == "scored":
         return float(len(row.scored_at))
     if axis == "row":
-        return weight * (row.labels.get(name, IGNORED) != IGNORED)
+        label = row.labels.get(name, IGNORED)
+        return weight * (isinstance(label, float) or label != IGNORED)  # a number to predict may be -100
     if axis == "set":
         return weight * (name in row.labels)
     labels = row.labels.get(name, ())

@@ -94,7 +94,7 @@ class TableTask(Task):
             raise DataError(
                 error.wanted,
                 got=f"{error.got} in {named}",
-                do="check that each record has its own line; with so few records, set validation and test to 0",
+                do="check that each record has its own line; with so few records, hold out nothing with --validation 0",
             ) from None
 
     @classmethod

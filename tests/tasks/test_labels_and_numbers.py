@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +277,9 @@ def test_the_squared_error_is_that_of_standardised_numbers(tmp_path: Path) -> No
     weights = [1.0, *[1 / (len(answers) - 1)] * (len(answers) - 1)]
     expected = math.fsum(w * (a - t) ** 2 for w, a, t in zip(weights, answers, targets, strict=True))
     assert loss == pytest.approx(expected, rel=1e-5)  # float32
+    row = next(iter(task.rows(examples[0])))
+    far = collate([replace(row, labels={"number": -100.0})], pad_id=0, axes=task.axes)
+    assert far.counts["number"] == pytest.approx(1)  # -100 marks what has no label among ids, not among numbers
 
 
 @pytest.mark.parametrize("unit", [1e300, 1e-300])

@@ -31,6 +31,8 @@ _LONGEST_PATH = 4096
 # The model whose vectors are made where none is named: recall@1 of its vectors is 29 to 80 %, of `english` 1 to 7 %
 # (docs/do/search.md).
 _OF_VECTORS, _VECTORS = ("embed", "search"), "sentences"
+# What names a file of texts where it is not --file.
+_FILE_OPTIONS = {"heads": "--held-out"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ def note_no_text(verb: str, texts: Sequence[str]) -> None:
     (text,) = texts
     near = did_you_mean(text, PARTS.get(verb, ()))
     if len(text) < _LONGEST_PATH and os.path.isfile(text):
-        note(f"{text} is read as a text, though it is a file; did you mean --file {shlex.quote(text)}?")
+        option = "--file" if verb in VERBS or verb.split()[0] in _OF_VECTORS else _FILE_OPTIONS.get(verb)
+        do = f"{verb} reads no files" if option is None else f"did you mean {option} {shlex.quote(text)}?"
+        note(f"{text} is read as a text, though it is a file; {do}")
     elif near.startswith("did"):
         note(f"{text} is read as a text; " + near.replace("mean '", f"mean '{verb} "))
 

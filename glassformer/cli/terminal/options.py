@@ -121,6 +121,7 @@ TextColumn = Annotated[str, typer.Option("--text-column", help=COLUMNS["text"])]
 TARGET_FILES = (
     "File with the translations of one of FILES, line by line. Repeat it for each of FILES, in the same order."
 )
+VALIDATION_FILES = "File to hold out, instead of a fraction of FILES (repeatable)."
 
 
 def check_megabytes(megabytes: int | None, html: Path | None) -> None:

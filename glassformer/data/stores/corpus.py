@@ -97,7 +97,7 @@ def resolve_shares(section: CorpusSection) -> dict[str, float]:
     raise DataError(
         few.wanted,
         got=few.got,
-        do=f"{_MORE[section.documents]}hold out nothing with --validation 0, or name validation_files in a recipe",
+        do=f"{_MORE[section.documents]}hold out nothing with --validation 0, or name a file with --validation-file",
     )
 
 
@@ -120,7 +120,7 @@ def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, 
         raise TooFewError(
             f"a split into {splits} splits needs at least {splits} different texts",
             got=str(len(places)),
-            do="set validation and test to 0, or name validation_files",
+            do="hold out nothing with --validation 0, or name a file with --validation-file",
         )
     return _raised_shares(sorted(places), shares)
 
