@@ -32,9 +32,9 @@ SETS: dict[str, tuple[str, ...]] = {
     "rare entities, wnut17": ("tag", "f1", *(f"wnut17/{part}" for part in POSTS)),
 }
 TEXT = f"""`train masked-lm` with its defaults over `text_books` and `text_state_union`, {MINUTES:g} minutes of two
-cores, and once more with the texts of the six training parts, without their labels, among the files; then `train` of six
-sets with its defaults, one thread, from each, without a start and from the bundled model `sentences`. In percent on the
-test part, the mean of three seeds, lowest and highest; each pre-training was run once.
+cores, and once more with the texts of the six training parts, without their labels, among the files; then `train` of
+six sets with its defaults, one thread, from each, without a start and from the bundled model `sentences`. In percent on
+the test part, the mean of three seeds, lowest and highest; each pre-training was run once.
 """
 
 

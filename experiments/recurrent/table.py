@@ -1,9 +1,9 @@
-"""The section on recurrent networks in docs/measured/results.md and its picture, from docs/results/*.json alone."""
+"""The section on recurrent networks in docs/measured/results.md, from docs/results/*.json alone. What has measured it
+and drawn its picture is in the parent of commit 1495ad18.
+"""
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 from experiments import results
@@ -12,10 +12,7 @@ from experiments.writing.table import Row, shown
 
 ARMS = ("transformer", "lstm", "lstm, attention", "gru", "gru, attention")
 PICTURE = "recurrent-window.svg"
-# Okabe and Ito's colours, which also the colour-blind tell apart.
-COLOURS = ("#0072b2", "#d55e00", "#e69f00", "#009e73", "#56b4e9")
-WIDTH, HEIGHT, LEFT, TOP, BOTTOM, RIGHT = 720, 360, 64, 24, 52, 140
-FLOOR, NEAR = 1e-6, (0.5, 0.9, 0.99)
+NEAR = (0.5, 0.9, 0.99)
 
 
 def section() -> list[str]:
@@ -115,54 +112,3 @@ def _made(row: Row) -> str:
         {f"{arm['date']}, {arm['machine']}, torch {arm['torch']}, {arm['products']}" for arm in arms.values()}
     )
     return f"`{row['command']}`: {'; '.join(where)}"
-
-
-# --------------------------------------------------------------------------- the picture
-
-
-def picture(arms: Mapping[str, Row]) -> Path:
-    """Draw the shares of the gradient by distance; a line for each architecture, both axes logarithmic."""
-    path = results.RESULTS.parent / "pictures" / PICTURE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(drawn(arms), encoding="utf-8")
-    return path
-
-
-def drawn(arms: Mapping[str, Row]) -> str:
-    """The picture as SVG."""
-    longest = max(len(arm["window"]) for arm in arms.values())
-    wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-    lowest = math.log10(FLOOR)
-
-    def place(distance: int, share: float) -> str:
-        x = LEFT + wide * math.log(distance) / math.log(longest)
-        y = TOP + high * math.log10(max(share, FLOOR)) / lowest
-        return f"{x:.1f},{y:.1f}"
-
-    marks = [each for each in (1, 2, 5, 10, 20, 50, 100, 200, 500) if each <= longest]
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"',
-        ' font-family="sans-serif" font-size="13">',
-        "<title>Share of the gradient by distance, for each architecture</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-    ]
-    for mark in marks:
-        x = place(mark, 1).partition(",")[0]
-        parts.append(f'<path d="M{x},{TOP}V{TOP + high}" stroke="#ddd"/>')
-        parts.append(f'<text x="{x}" y="{TOP + high + 18}" text-anchor="middle">{mark}</text>')
-    for power in range(0, int(lowest) - 1, -1):
-        y = place(1, 10.0**power).partition(",")[2]
-        parts.append(f'<path d="M{LEFT},{y}H{LEFT + wide}" stroke="#ddd"/>')
-        tick = "1" if power == 0 else f'10<tspan dy="-5" font-size="10">{power}</tspan>'
-        parts.append(f'<text x="{LEFT - 8}" y="{float(y) + 4:.1f}" text-anchor="end">{tick}</text>')
-    middle = LEFT + wide / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">distance of a word, in tokens</text>')
-    parts.append(f'<text x="{LEFT}" y="{TOP - 8}">share of the gradient</text>')
-    for number, (name, arm) in enumerate(arms.items()):
-        whole, colour = sum(arm["window"]), COLOURS[number % len(COLOURS)]
-        points = " ".join(place(at + 1, each / whole) for at, each in enumerate(arm["window"]))
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        line = TOP + 18 * number + 12
-        parts.append(f'<path d="M{LEFT + wide + 12},{line - 4}h18" stroke="{colour}" stroke-width="3"/>')
-        parts.append(f'<text x="{LEFT + wide + 36}" y="{line}">{name}</text>')
-    return "\n".join([*parts, "</svg>", ""])
