@@ -181,7 +181,7 @@ def mean_difference(pairs: Sequence[tuple[Measure, Measure]], score: str, *, sam
     """
     drawn = [[each.scores(resampled(each.statistics, samples, 0))[score] for each in pair] for pair in pairs]
     values = [one.values()[score] - two.values()[score] for one, two in pairs]
-    return spread(float(np.mean(values)), np.mean([one - two for one, two in drawn], axis=0))
+    return spread(float(np.mean(values)), np.mean([one - two for one, two in drawn], axis=0), len(pairs[0][0]))
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,8 @@ MUTATIONS = (
     Mutation(
         "interval-of-90-percent",
         "glassformer/scoring/score.py",
-        "(0.025, 0.975)",
-        "(0.05, 0.95)",
+        "stdtrit(count - 1, 0.025)",
+        "stdtrit(count - 1, 0.05)",
         ("tests/tasks/test_agreement.py::test_intervals_are_those_of_the_scores_of_resampled_examples",),
     ),
     Mutation(
