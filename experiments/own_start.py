@@ -44,7 +44,7 @@ def pretrained(start: str) -> Path:
     if not (out / "model.safetensors").exists():
         texts = [path for of in ("text_books", "text_state_union") for path in sorted((data / of).glob("*.txt"))]
         texts += [write_lines(WORK / "tasks.jsonl", ({"text": text} for text in task_texts()))] * (start == "also")
-        command = [sys.executable, "-m", "glassformer", "train", "masked-lm", *texts]
+        command: list[str | Path] = [sys.executable, "-m", "glassformer", "train", "masked-lm", *texts]
         subprocess.run([*command, "--minutes", f"{MINUTES:g}", "--threads", "2", "--out", out], check=True)
     return out
 

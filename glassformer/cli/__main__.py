@@ -200,7 +200,7 @@ def _advised(error: DataError, command: Callable[..., None], words: Sequence[str
 
     its, do = options_of(command), error.do
     named = (word if word in TASKS else task_of(word) for word in words)
-    read = next((TASKS[task].columns or ("text",) for task in named if task in TASKS), ())
+    read = next((TASKS[task].columns or ("text",) for task in named if task is not None and task in TASKS), ())
     if mine := [name for name in COLUMN_OPTIONS if name in its and (not read or name[2:-7] in read)]:
         do = do.replace(NAME_IT, f"name the column with {' or '.join(mine)}")
     option, advice = _LEAVES_OUT.get(error.left_out_by, ("", ""))

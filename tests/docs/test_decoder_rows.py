@@ -172,14 +172,3 @@ def test_the_pages_show_what_was_measured(read: Callable[[dict[str, Any]], None]
     assert "100% (5)" in shown
     read({})
     assert "\n".join([*writing_table.section(), *chat_table.section(), *table.section()]).count("not measured yet") == 4
-
-
-def test_the_picture_has_a_line_for_each_architecture() -> None:
-    drawn = table.drawn(text_row((1, 1))["arms"])
-    assert drawn.count("<polyline") == len(table.ARMS)
-    assert all(f">{arm}</text>" in drawn for arm in table.ARMS)
-    first = re.search(r'<polyline points="([^"]+)"', drawn)
-    assert first is not None
-    points = [tuple(map(float, point.split(","))) for point in first[1].split()]
-    assert [x for x, _ in points] == sorted(x for x, _ in points)
-    assert points[0][1] < points[1][1] < points[2][1]  # downwards: smaller shares
