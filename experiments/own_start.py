@@ -1,7 +1,8 @@
 """Whether a start pays: one's own (half an hour of masked words of books and speeches), the same with the texts of the
 tasks, or `sentences`. Six sets are tuned.
 
-python -m experiments.own_start, with `sentences` for that start, and the names of some sets; what was stopped goes on.
+python -m experiments.own_start, with `also` or `sentences` for these starts, and the names of some sets; what was
+stopped goes on.
 """
 
 import subprocess
@@ -19,7 +20,12 @@ from experiments.page import made_by, table
 from glassformer.data.readers.conll import conll_rows
 
 WORK, MINUTES, SEEDS = Path("runs/own-start"), 30.0, (0, 1, 2)
-STARTS = {"own-start": ("none", "own", "also"), "sentences-start": ("sentences",)}  # by results file
+# By results file: the starts, and the heads of their columns. Starts that are compared were made on one machine.
+STARTS = {
+    "own-start": {"none": "no start", "own": "own start"},
+    "also-start": {"own": "own start, again", "also": "with the tasks' texts"},
+    "sentences-start": {"sentences": "`sentences`"},
+}
 EWT = [f"ud_english_ewt/en_ewt-ud-{part}" for part in ("train.conllu.gz", "dev.conllu", "test.conllu")]
 POSTS = ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
 # Name, task, score, and files to learn from, to choose the best step (none: a tenth is held out) and to measure.
@@ -32,9 +38,9 @@ SETS: dict[str, tuple[str, ...]] = {
     "rare entities, wnut17": ("tag", "f1", *(f"wnut17/{part}" for part in POSTS)),
 }
 TEXT = f"""`train masked-lm` with its defaults over `text_books` and `text_state_union`, {MINUTES:g} minutes of two
-cores, and once more with the texts of the six training parts, without their labels, among the files; then `train` of
-six sets with its defaults, one thread, from each, without a start and from the bundled model `sentences`. In percent on
-the test part, the mean of three seeds, lowest and highest; each pre-training was run once.
+cores, on another machine again, and there also with the texts of the six training parts, without their labels, among
+the files; then `train` of six sets with its defaults, one thread, from each, without a start and from `sentences`. In
+percent on the test part, the mean of three seeds, lowest and highest; each pre-training was run once.
 """
 
 
@@ -71,7 +77,7 @@ def score(name: str, start: str, seed: int) -> float:
     if files[1]:
         changes["data.validation_files"] = [str(chosen)]
     if start != "none":
-        changes["model.start"] = str(pretrained(start)) if start in STARTS["own-start"] else start
+        changes["model.start"] = str(pretrained(start)) if start in STARTS["also-start"] else start
     out = WORK / f"{name}-{start}-{seed}".replace(" ", "-")
     if not (out / "model.safetensors").exists():
         begun = (out / "recipe.toml").exists()
@@ -87,24 +93,19 @@ def section() -> list[str]:
         [f"{name}, {of[1]}", *(spread(row["sets"][name][way]) for start, row in rows.items() for way in STARTS[start])]
         for name, of in SETS.items()
     ]
-    lines = [
-        "## A start of one's own",
-        "",
-        TEXT,
-        table(["", "no start", "own start", "with the tasks' texts", "sentences"], shown),
-        "",
-    ]
+    head = ["", *(title for start in rows for title in STARTS[start].values())]
+    lines = ["## A start of one's own", "", TEXT, table(head, shown), ""]
     return [*lines, *(f"{made_by(row)}\n" for row in rows.values())]
 
 
 def main() -> None:
     """Measure the sets that are named, or all."""
-    of = f"{sys.argv[1]}-start" if sys.argv[1:2] == ["sentences"] else "own-start"
+    of = f"{sys.argv[1]}-start" if sys.argv[1:2] in (["also"], ["sentences"]) else "own-start"
     for name in sys.argv[1 + (of != "own-start") :] or SETS:
         found = {start: [score(name, start, seed) for seed in SEEDS] for start in STARTS[of]}
         sets = (results.read(of) or {}).get("sets", {}) | {name: found}
-        command = "python -m experiments.own_start" + " sentences" * (of != "own-start")
-        print(results.write(of, command, {"minutes": MINUTES, "sets": sets} if of == "own-start" else {"sets": sets}))
+        command = f"python -m experiments.own_start {'' if of == 'own-start' else sys.argv[1]}".rstrip()
+        print(results.write(of, command, {"minutes": MINUTES, "sets": sets}))
 
 
 if __name__ == "__main__":
