@@ -174,6 +174,7 @@ def test_settings_that_would_do_nothing(run: Run, trained: Path, text_file: Path
     refused(run(*words, "--start", trained, "--set", "tokenizer.kind=bpe"), message)
     refused(run(*words, "--set", f"tokenizer.file={trained / 'tokenizer.json'}", "--vocabulary", "5000"), message)
     refused(run(*words, "--set", f"data.files={text_file}"), "named once")
+    refused(run(*words, "--validation", "0.1", "--validation-file", text_file), "named once")
     refused(run("evaluate", trained, text_file, "--split", "test"), "got files together with the split test")
     assert not (tmp_path / "run").exists()
 

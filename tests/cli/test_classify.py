@@ -9,6 +9,8 @@ import pytest
 
 from glassformer.api.load import load
 from glassformer.cli.__main__ import main
+from glassformer.run.evaluate import evaluate
+from glassformer.scoring.score import THIS_MODEL
 
 Run = Callable[..., Any]
 TINY = ["--steps", "2", "--vocabulary", "120", "--length", "24", "--batch", "4", "--set", "train.compile=off"]
@@ -67,6 +69,17 @@ def test_it_is_measured_again_with_the_most_frequent_label(run: Run, classifier:
     assert everything["targets"] == 60
     (private,) = run("evaluate", classifier, table, "--no-examples", "--json").records
     assert private["report"].keys() == everything["report"].keys() - {"worst", "quotes"}
+
+
+def test_a_file_of_ones_own_is_held_out(run: Run, table: Path, tmp_path: Path) -> None:
+    held = tmp_path / "dev.tsv"
+    held.write_text("".join(f"She likes night {n}\tHe cooks on night {n}\t{('no', 'yes')[n % 2]}\n" for n in range(14)))
+    words = ["--text-column", "0", "--pair-column", "1", "--label-column", "2", *TINY, "--validation-file", held]
+    assert run("train", "classify", table, *words, "--out", tmp_path / "run").code == 0
+    model = load(tmp_path / "run")
+    assert model.data is not None
+    assert model.data.validation_files == (str(held),)
+    assert len(evaluate(model).measures[THIS_MODEL]) == 14
 
 
 def test_a_model_without_labels_does_not_classify(run: Run, trained: Path) -> None:

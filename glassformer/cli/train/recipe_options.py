@@ -46,6 +46,9 @@ def requested_recipe(
         raise ConfigError(
             "files of targets belong to pairs of texts", got=f"--target-file with {what}", do="leave it out"
         )
+    if changes.get("data.validation") and "data.validation_files" in changes:
+        got = "--validation and --validation-file"
+        raise ConfigError("what is held out is named once", got=got, do="leave one of them out")
     teaches = "distil.teacher" in changes
     if what in TASKS and "data.files" not in changes:
         verb = f"distil {changes['distil.teacher']}" if teaches else f"train {what}"
