@@ -114,7 +114,7 @@ def evaluate(
                     scores, *of, lambda its, on: its.evaluate(on.to(model.device), source, limit=limit), progress.note
                 )
         fits = task.fits_baselines or isinstance(data, RecordSection)
-        counted = repeats and bool(files) and isinstance(data, RecordSection)
+        counted = repeats and bool(files or data.validation_files) and isinstance(data, RecordSection)
         if not (baselines or counted) or model.task is None or not fits:
             return scores
         shown = progress if baselines and task.fits_baselines else NoProgress()

@@ -114,21 +114,29 @@ def _check(kind: type[Task], recipe: Recipe, progress: Progress) -> int:
     data, train, name = recipe.data, recipe.train, recipe.task.name
     if not data.files:
         raise ConfigError("training needs text", got="no data.files", do=f"name files: glassformer train {name} FILES")
-    size = sum(_size(data, which, progress) for which in _TARGETS)
+    used = {which: _used(data, which, progress) for which in _TARGETS}
+    learned = {path.resolve() for path in used["files"]}
+    if both := [str(path) for path in used["validation_files"] if path.resolve() in learned]:
+        raise ConfigError(
+            "what is held out must not be learned from",
+            got=f"{', '.join(both[:3])} among the files of both",
+            do="name the files to learn from without it, or move it to another folder",
+        )
     use_threads(train.threads)
     check(train, held_out=data.holds_out)
     kind.check_data(data)
-    return size
+    return sum(path.stat().st_size for its in used.values() for path in its)
 
 
-def _size(data: DataSection, which: str, progress: Progress) -> int:
+def _used(data: DataSection, which: str, progress: Progress) -> tuple[Path, ...]:
+    """The files to learn from, or to hold out, which are noted."""
     paths, targets = getattr(data, which), getattr(data, _TARGETS[which], ())
     if not paths:
-        return 0
+        return ()
     found = find_files(paths, text=data.text, reads="text" if targets else data.reads)
     line = found.paired_with(find_files(targets)) if targets else str(found)
     progress.note(f"held out: {line}" if which == "validation_files" else line)
-    return sum(path.stat().st_size for path in found.used)
+    return found.used
 
 
 def _start(asked: Recipe, kind: type[Task], progress: Progress) -> Start:

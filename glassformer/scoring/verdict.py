@@ -98,7 +98,7 @@ FROZEN = "frozen features"
 """The baseline of a model that was tuned from another one: the linear probe that the run began with."""
 FEW = 30
 """Below so many examples an interval says little."""
-_MORE = "hold out more with a larger --validation, or measure on another file"
+_MORE = "hold out more with --validation or --validation-file, or measure on another file"
 
 
 def lower_is_better(score: str) -> bool:

@@ -173,6 +173,9 @@ class RecordTask(TableTask, Predictor[Example, Prediction]):
                 sources[split] = RecordSource(task, examples, length=data.length)
         if "train" not in sources:
             raise DataError("training needs records", got="none that can be used", do="check the files and columns")
+        if data.validation_files and "validation" not in sources:
+            named = ", ".join(data.validation_files)[:200]
+            raise DataError(f"{named} must hold records", got="none that can be used", do="check its rows and columns")
         if not preparation.measuring:
             _log_records(cls, by_split, sources, preparation)
         return task, sources
@@ -250,7 +253,8 @@ def _log_records(
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
     preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
     if 0 < counts.get("validation", FEW) < FEW:
-        preparation.log("few validation records make uncertain scores: give more of them, or raise --validation")
+        more = "hold out more with --validation or --validation-file"
+        preparation.log(f"few validation records make uncertain scores: {more}")
     hashes = {
         split: np.array([text_hash(task.split_text(each)) for each in records], np.uint64)
         for split, records in by_split.items()

@@ -58,6 +58,9 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, within: st
             yield from differences(was, is_now, within=f"{name}.")
         elif name == "data" and was != is_now:  # hashes, which mean nothing to a reader
             yield "the text, or how it is cut and masked, has changed since"
+        elif name == "held_out":
+            if was not in (None, is_now):  # None: of a run that was begun before this was written down
+                yield "the held-out text has changed since: earlier steps were measured on another one"
         elif was != is_now:
             yield f"{within}{name} was {was} and is now {is_now}"
 

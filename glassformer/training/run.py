@@ -114,7 +114,7 @@ class Run:
         tokens = statistics.mean(sampled_tokens(feed).values()) / processes.count
         compiled, reason = worth_compiling(settings, budget, model, feed, tokens, machine, stages=len(stages.names))
         facts = circumstances(settings, tune, machine, task=feed.name, data=feed.fingerprint, compiled=compiled)
-        facts["processes"] = processes.count
+        facts |= {"processes": processes.count, "held_out": None if held_out is None else held_out.fingerprint}
         found = checkpoints.agreed(_newest(checkpoints, resume=resume))
         if found is not None:
             state.restore(found)

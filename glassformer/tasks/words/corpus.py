@@ -180,7 +180,8 @@ class CorpusTask(Task):
             f"{len(trained):,} tokens in {trained.documents:,} documents to learn from, {len(held_out):,} held out"
         )
         if 0 < len(held_out) < _FEW:
-            preparation.log("too little text is held out for reliable scores: give more text, or raise --validation")
+            more = "hold out more with --validation or --validation-file"
+            preparation.log(f"too little text is held out for reliable scores: {more}")
         return corpus
 
 
