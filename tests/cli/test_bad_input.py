@@ -175,6 +175,8 @@ def test_settings_that_would_do_nothing(run: Run, trained: Path, text_file: Path
     refused(run(*words, "--set", f"tokenizer.file={trained / 'tokenizer.json'}", "--vocabulary", "5000"), message)
     refused(run(*words, "--set", f"data.files={text_file}"), "named once")
     refused(run(*words, "--validation", "0.1", "--validation-file", text_file), "named once")
+    refused(run(*words, "--validation-file", text_file), str(text_file))
+    refused(run(*words, "--rejects", tmp_path / "rejects.jsonl"), "--rejects")
     refused(run("evaluate", trained, text_file, "--split", "test"), "got files together with the split test")
     assert not (tmp_path / "run").exists()
 

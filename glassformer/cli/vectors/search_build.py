@@ -69,6 +69,8 @@ def search_build(
             if resume:
                 note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished index")
             read = records(inputs, bad=bad or stop_unless("rejects"))
+            if len(inputs.files) > 1:  # a row number would not say in which file a text is
+                read = (one if one.kept else one._replace(kept={"id": one.where}) for one in read)
             blank = fill(opened, begun.maker, read, file, out, bad, total=total)
             count, vectors = file.texts, file.rows
     if blank.count:

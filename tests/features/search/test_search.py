@@ -330,6 +330,17 @@ def test_the_commands(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["search", "ask", str(saved), "x"]) == 2
 
 
+def test_of_several_files_each_text_knows_its_place(saved: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.txt").write_text("the dog and the fox\nfood for friends\n")
+    (notes / "b.jsonl").write_text('{"text": "the fox", "id": 7}\n{"text": "a friend"}\n')
+    assert main(["search", "build", str(saved), str(notes), "--out", str(tmp_path / "index")]) == 0
+    hits = sorted(SearchIndex.open(tmp_path / "index").ask("the dog", top=4), key=lambda hit: hit.row)
+    first, second = notes / "a.txt", notes / "b.jsonl"
+    assert [hit.id for hit in hits] == [f"{first}, line 1", f"{first}, line 2", 7, f"{second}, line 2"]
+
+
 BLANK = ["the dog and the fox", "", "\u200b", "food for friends", "   "]
 
 
