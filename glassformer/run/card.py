@@ -84,7 +84,7 @@ _CARD = """\
 ```python
 import glassformer as gf
 
-model = gf.load({place})
+model = gf.load({place})  # or the path of this folder
 {use}
 ```
 """

@@ -104,8 +104,8 @@ def find_format(
     if suffix not in _BY_SUFFIX:
         raise DataError(
             f"{path} must be a table",
-            got="another file",
-            do="use .jsonl, .csv, .tsv, .parquet, or .txt with delimiters; --target-file names a parallel file",
+            got=f"a file with the suffix {suffix!r}",
+            do="save it as .csv, .tsv, .jsonl, .parquet, or .txt with delimiters; --target-file names a parallel file",
         )
     sample, whole = _beginning(path)
     if not sample.strip():
