@@ -6,7 +6,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import DataError, MissingColumnError
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad, of_each
 from glassformer.data.readers.rejects import bad_rows
@@ -111,8 +111,12 @@ class TableTask(Task):
     def _split(cls, data: DataSection, shares: Mapping[str, float], bad: OnBad) -> Iterator[tuple[Split, Record]]:
         for record in cls.records(data, data.files, bad):
             yield split_of(hash_fraction(text_hash(cls.split_text(record)), data.seed), shares), record
-        for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
-            yield "validation", record
+        try:
+            for record in cls.records(data, data.validation_files, bad) if data.validation_files else ():
+                yield "validation", record
+        except MissingColumnError as error:  # the advice to name another column would be for all files
+            do = "files to hold out need the columns of the files to learn from"
+            raise MissingColumnError(error.wanted, got=error.got, do=do) from None
 
     @classmethod
     def prepared(cls, section: Any, preparation: Preparation) -> tuple[Self, dict[Split, Source]]:

@@ -48,9 +48,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Reading], gf.
     """A model of each reading that a test asks for."""
     folder = tmp_path_factory.mktemp("readings")
     texts = [" ".join(CYCLE[(start + i) % 8] for i in range(length)) for start in range(8) for length in range(3, 10)]
-    file = folder / "texts.txt"
-    file.write_text("\n\n".join(texts * 4), encoding="utf-8")
-    more = {"data.files": [str(file)], "data.validation_files": [str(file)]}  # measured with other words masked
+    file, same = folder / "texts.txt", folder / "same.txt"  # the same texts, measured with other words masked
+    for path in (file, same):
+        path.write_text("\n\n".join(texts * 4), encoding="utf-8")
+    more = {"data.files": [str(file)], "data.validation_files": [str(same)]}
     return cache(lambda reading: train(reading, folder / reading, {**TINY, **more}))
 
 
