@@ -5,6 +5,7 @@ Only their JSON is read here, so that neither a list nor the choice of a model h
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,7 +84,7 @@ def described(name: str) -> Traveller:
 def task_of(model: str | Path) -> str | None:
     """The task of a model of glassformer, by its name or folder; None for anything else."""
     facts = Path(located(model)) / "glassformer.json"
-    return (_json(facts).get("task") or {}).get("name") if facts.is_file() else None
+    return (_json(facts).get("task") or {}).get("name") if os.path.isfile(facts) else None
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -167,6 +167,17 @@ def test_a_start_that_is_not_there(run: Run, text_file: Path, tmp_path: Path) ->
     refused(run("train", "masked-lm", text_file, "--start", tmp_path / "nowhere"), "nowhere")
 
 
+def test_a_missing_column_is_advised_with_the_options_of_the_models_task(
+    run: Run, trained: Path, tmp_path: Path
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\nx,1\n")
+    for words in (["evaluate", trained, table], ["fill", trained, "long [MASK] " * 2000, "--file", table]):
+        done = run(*words)
+        refused(done, "--text-column")
+        assert "--label-column" not in done.err
+
+
 def test_settings_that_would_do_nothing(run: Run, trained: Path, text_file: Path, tmp_path: Path) -> None:
     words = ["train", "masked-lm", text_file, "--out", tmp_path / "run"]
     message = "together with tokenizer."
