@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.scoring import agreement
-from glassformer.scoring.score import Counts, Measure
+from glassformer.scoring.score import Counts, Measure, share_of
 
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is the reference of these scores")
 stats = pytest.importorskip("scipy.stats", reason="SciPy is the reference of these scores")
@@ -82,6 +82,13 @@ def test_the_interval_of_a_mean_is_about_that_of_student(count: int, tolerance: 
     found = measure.intervals(samples=40_000)["mean"]
     low, high = stats.t.interval(0.95, count - 1, each.mean(), each.std(ddof=1) / np.sqrt(count))
     assert (found.low, found.high) == pytest.approx((low, high), abs=(high - low) * tolerance)
+
+
+@pytest.mark.parametrize("right", [0, 50])
+def test_where_all_are_right_or_none_the_interval_is_wilsons(right: int) -> None:
+    found = share_of([right > 0] * 50).intervals(samples=200)["accuracy"]
+    theirs = stats.binomtest(right, 50).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)  # its z has 7 digits
 
 
 def test_intervals_are_those_of_the_scores_of_resampled_examples() -> None:

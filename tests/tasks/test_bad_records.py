@@ -52,6 +52,13 @@ def table(path: Path, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = ("
     return path
 
 
+def test_a_held_out_file_without_records_is_refused(tmp_path: Path) -> None:
+    path, held_out = table(tmp_path / "rows.jsonl", ROWS), tmp_path / "held out.csv"
+    held_out.write_text("text,label\n")
+    with refused(DataError, wanted="held out.csv", got="none"):
+        prepared(path, validation=0.0, validation_files=(str(held_out),))
+
+
 def test_a_label_unseen_in_training_is_reported_with_its_row(tmp_path: Path) -> None:
     path, held_out = table(tmp_path / "rows.jsonl", ROWS), tmp_path / "held out.jsonl"
     table(held_out, [*ROWS[:3], ("They hike", "perhaps"), *ROWS[3:5]])

@@ -16,7 +16,7 @@ from glassformer.base.errors import CheckpointError, TrainingError
 from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.models.families import t5
 from glassformer.models.transformer import build
-from glassformer.training.checkpoint import Checkpoints, damaged, read_checkpoint, restore, weights
+from glassformer.training.checkpoint import Checkpoints, damaged, differences, read_checkpoint, restore, weights
 from glassformer.training.settings import TrainSection
 from glassformer.training.state import State
 from tests.damage import flipped_bits
@@ -269,3 +269,9 @@ def test_a_folder_removed_while_the_run_goes_on_is_reported_with_what_was_lost(t
     assert str(tmp_path / "run") in caught.value.got
     assert "3,000 steps" in caught.value.got
     assert not (tmp_path / "run").exists()
+
+
+def test_another_held_out_text_is_a_difference() -> None:
+    assert len(list(differences({"held_out": "one"}, {"held_out": "other"}))) == 1
+    assert not list(differences({"held_out": "one"}, {"held_out": "one"}))
+    assert not list(differences({}, {"held_out": "one"}))  # of a run that was begun before it was written down
