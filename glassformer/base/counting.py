@@ -60,6 +60,11 @@ def now_and_then(note: Callable[[str], None]) -> Callable[[Counting], None]:
     return show
 
 
+def number_of(count: int, what: str) -> str:
+    """A count of things that are named in the singular: 1 text, 1,000 texts."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def clock(seconds: float) -> str:
     """Seconds as 1:02:03 or 2:03."""
     minutes, rest = divmod(round(seconds), 60)

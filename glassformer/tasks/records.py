@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 import numpy as np
 
+from glassformer.base.counting import number_of
 from glassformer.base.errors import DataError
 from glassformer.data.batches.batch import Integers
 from glassformer.data.readers.files import files_for
@@ -251,7 +252,7 @@ def _log_records(
 ) -> None:
     counts = {split: len(source.examples) for split, source in sources.items() if isinstance(source, RecordSource)}
     held_out = ", ".join(f"{counts[split]:,} {split}" for split in ("validation", "test") if split in counts)
-    preparation.log(f"{counts['train']:,} records to learn from, {held_out or 'none held out'}")
+    preparation.log(f"{number_of(counts['train'], 'record')} to learn from, {held_out or 'none held out'}")
     if 0 < counts.get("validation", FEW) < FEW:
         more = "hold out more with --validation or --validation-file"
         preparation.log(f"few validation records make uncertain scores: {more}")

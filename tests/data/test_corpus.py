@@ -58,7 +58,7 @@ def test_validation_files_are_all_validation(texts: list[str], tokenizer: Tokeni
     corpus = prepare(data, tokenizer, tmp_path / "cache")
     assert [corpus.stores[name].documents for name in ("train", "validation", "test")] == [40, 3, 0]
     assert corpus.leaked == 2
-    assert "2 documents of the validation files are in the training text too" in corpus.notes()
+    assert "in the training text too: 2 documents of the validation files" in corpus.notes()
 
 
 def test_the_cache_answers_to_contents_not_to_names(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glassformer import __version__
+from glassformer.base.counting import number_of
 from glassformer.base.errors import DataError
 from glassformer.cli.terminal.partial import Answers, resumable
 from glassformer.cli.terminal.screen import note, results
@@ -48,12 +49,15 @@ def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[s
     request = request_of(model, inputs, {**options, "json": output.json, "rejects": output.rejects is not None})
     with resume_hint(), resumable(out, request, resume=output.resume) as partial:
         if output.resume:
-            note(
-                f"continuing after {partial.done:,} answers"
-                if partial.done
-                else f"{out} has no unfinished answers: starting at the first"
-            )
+            note_continuing(out, partial.done, "answer", "answers")
         yield partial
+    note(f"{out}: {number_of(partial.results, 'answer')}")
+
+
+def note_continuing(out: Path | None, done: int, what: str, result: str) -> None:
+    """Say where --resume continues: after so many things that are `what`, or from the beginning of the result."""
+    unfinished = f"{out} has no unfinished {result}: starting at the beginning"
+    note(f"continuing after {number_of(done, what)}" if done else unfinished)
 
 
 @contextmanager

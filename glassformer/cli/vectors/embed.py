@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from glassformer.base.counting import number_of
 from glassformer.base.errors import ConfigError
 from glassformer.cli.corpus.blocks import corpus_of, write_lines
 from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import Output, counted, destination, resume_hint, set_aside
+from glassformer.cli.terminal.destination import Output, counted, destination, note_continuing, resume_hint, set_aside
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import SentenceReader, TableReader, Text
@@ -118,15 +119,15 @@ def embed(
                 vectors_file(out, names, maker.widths, request, words=words, resume=resume) as written,
             ):
                 if resume:
-                    count = written.texts
-                    note(f"continuing after {count:,} texts" if count else f"{out} has no unfinished vectors")
+                    note_continuing(out, written.texts, "text", "vectors")
                 blank = fill(opened, maker, them, written, out, bad, total=total, spread=spread)
                 text_count, rows = written.texts, written.rows
             if blank.count:
                 what = "they have no words" if words else "their vectors are those of the special tokens alone"
                 note(f"texts that are blank: {blank.count:,}; {what}")
             note_unread(maker)
-            of = f"{rows:,} words of {text_count:,} texts" if words else f"{text_count:,} texts"
+            of = number_of(text_count, "text")
+            of = f"{number_of(rows, 'word')} of {of}" if words else of
             shapes = ", ".join(f"{name} {width}" for name, width in zip(names, maker.widths, strict=True))
             note(f"{out}: {of}; {shapes} float32 numbers each")
 

@@ -3,9 +3,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from glassformer.base.counting import number_of
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal import options
-from glassformer.cli.terminal.destination import counted, resume_hint, set_aside
+from glassformer.cli.terminal.destination import counted, note_continuing, resume_hint, set_aside
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.screen import note
@@ -67,7 +68,7 @@ def search_build(
             file = begun.file
             begun.maker.streamed = per == "sentence"
             if resume:
-                note(f"continuing after {file.texts:,} texts" if file.texts else f"{out} has no unfinished index")
+                note_continuing(out, file.texts, "text", "index")
             read = records(inputs, bad=bad or stop_unless("rejects"))
             if len(inputs.files) > 1:  # a row number would not say in which file a text is
                 read = (one if one.kept else one._replace(kept={"id": one.where}) for one in read)
@@ -75,9 +76,9 @@ def search_build(
             count, vectors = file.texts, file.rows
     if blank.count:
         more = f" and {blank.count - NAMED:,} more" if blank.count > NAMED else ""
-        note(f"{blank.count:,} texts without words are never found: {'; '.join(blank.first)}{more}")
-    parts = f" with {vectors:,} sentences" if per == "sentence" else ""
-    note(f"{out}: an index of {count:,} texts{parts}, made by {which}")
+        note(f"never found: {number_of(blank.count, 'text')} without words: {'; '.join(blank.first)}{more}")
+    parts = f" with {number_of(vectors, 'sentence')}" if per == "sentence" else ""
+    note(f"{out}: an index of {number_of(count, 'text')}{parts}, made by {which}")
 
 
 def _one(what: str, asked: list[str] | None, default: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from glassformer.base.counting import number_of
 from glassformer.base.errors import DataError, from_system
 from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.data.readers.files import files_for
@@ -58,7 +59,7 @@ class Corpus:
         if self.repeats.repeated:
             notes.append(str(self.repeats))
         if self.leaked:
-            notes.append(f"{self.leaked:,} documents of the validation files are in the training text too")
+            notes.append(f"in the training text too: {number_of(self.leaked, 'document')} of the validation files")
         if self.skipped:
             notes.append(left_out(self.skipped, self.files_skipped, self.first_skipped[0]))
         return notes

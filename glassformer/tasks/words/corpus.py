@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from glassformer.base.counting import number_of
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.batches.batch import Integers
 from glassformer.data.batches.corrupt import IGNORED, MaskingSection, mask_words
@@ -177,7 +178,8 @@ class CorpusTask(Task):
             preparation.log(note)
         trained, held_out = corpus.stores["train"], corpus.stores["validation"]
         preparation.log(
-            f"{len(trained):,} tokens in {trained.documents:,} documents to learn from, {len(held_out):,} held out"
+            f"{len(trained):,} tokens in {number_of(trained.documents, 'document')} to learn from, "
+            f"{len(held_out):,} held out"
         )
         if 0 < len(held_out) < _FEW:
             more = "hold out more with --validation or --validation-file"
