@@ -26,7 +26,7 @@ _SAME = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores that two models share on `count` things; `best` decides; `left_out`: of different tokens."""
+    """The scores that two models share on `count` things; `best` decides; `left_out`: of other units."""
 
     differences: Mapping[str, Difference]
     count: int
@@ -99,7 +99,8 @@ def compare(
             )
         raise ConfigError("two models are compared on the same examples", got=counts, do=do)
     compared = differences(measures[0], measures[1])
-    left_out = () if same_tokens else tuple(name for name in compared if name in kind.of_tokens)
+    other_units = (*pair[0].measured_as.other_units(pair[1].measured_as), *(() if same_tokens else kind.of_tokens))
+    left_out = tuple(name for name in compared if name in other_units)
     compared = {name: each for name, each in compared.items() if name not in left_out}
     if not compared:
         raise ConfigError("two models are compared by scores that both have", got="no such score")

@@ -180,7 +180,6 @@ def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> Non
 def _named_files(
     model: Artefact, usual: DataSection, files: Sequence[str | Path], columns: Mapping[str, Any]
 ) -> DataSection:
-    limit = model.config.output_stack.max_length or _LENGTH
     if unknown := sorted(set(columns) - set(type(usual).model_fields)):
         task = model.measured_as.name
         raise ConfigError(
@@ -197,7 +196,7 @@ def _named_files(
             "validation": 0.0,
             "test": 0.0,
             **({"end": 0.0} if "end" in type(usual).model_fields else {}),
-            "length": min(model.length or _LENGTH, limit),
+            "length": model.row_tokens or _LENGTH,
             **{name: () for name in ("target_files", "validation_target_files") if name in type(usual).model_fields},
             **columns,
         }

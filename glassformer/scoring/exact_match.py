@@ -51,9 +51,11 @@ def answer_measure(predictions: Sequence[str], gold: Sequence[Sequence[str]]) ->
         has = float(bool(right))
         rows.append((exact, f1, 1.0, exact * has, f1 * has, has))
     statistics = np.array(rows, np.float64).reshape(-1, 6)  # [E, 6]
-    answerable = statistics[:, 5].sum()
-    both = 0 < answerable < len(rows)
-    return Measure(statistics, _with_kinds if both else _overall)
+    answerable = int(statistics[:, 5].sum())
+    if not 0 < answerable < len(rows):
+        return Measure(statistics, _overall)
+    answered = {"has_answer_exact_match": answerable, "has_answer_f1": answerable}
+    return Measure(statistics, _with_kinds, counts={**answered, "no_answer_accuracy": len(rows) - answerable})
 
 
 def _overall(sums: Reals) -> Mapping[str, Reals]:

@@ -74,12 +74,13 @@ class Measure:
     """What was counted for each example, and the scores that follow from the sums. `statistics` [E, K] are counts or
     sums of each example; `scores` gives from sums [..., K] each score [...] by its name. A share has (right, 1), F1 has
     (true positives, false positives, false negatives). `asked` [E], where known, are equal for examples that ask the
-    same, such as the same masked words of a row.
+    same, such as the same masked words of a row. `counts`: of how many examples a score is that is not of all.
     """
 
     statistics: Reals | Counts
     scores: Callable[[Reals], Mapping[str, Reals]]
     asked: Integers | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of_questions(
@@ -112,11 +113,12 @@ class Measure:
         Wilson's (1927) of a share where all examples are right or none.
         """
         drawn = self.scores(resampled(self.statistics, samples, seed))
-        found = {name: spread(value, drawn[name], len(self)) for name, value in self.values().items()}
+        counts = {name: self.counts.get(name, len(self)) for name in self.values()}
+        found = {name: spread(value, drawn[name], counts[name]) for name, value in self.values().items()}
         # Where all examples are right, or none, so are those of all samples.
         equal = {name: value for name, (value, low, high) in found.items() if low == high and value in (0, 1)}
         shares = {name: value for name, value in equal.items() if name.endswith(_SHARES)}
-        return found | {name: Interval(value, *interval(value, len(self))) for name, value in shares.items()}
+        return found | {name: Interval(value, *interval(value, counts[name])) for name, value in shares.items()}
 
     def compared(self, other: Measure, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
         """Each score of this one minus that of the other on the same examples, with its 95 % interval by the paired
@@ -127,8 +129,8 @@ class Measure:
         mine = self.scores(resampled(self.statistics, samples, seed))
         theirs = other.scores(resampled(other.statistics, samples, seed))
         own, others = self.values(), other.values()
-        both = [name for name in own if name in others]
-        return {name: spread(own[name] - others[name], mine[name] - theirs[name], len(self)) for name in both}
+        both = {name: self.counts.get(name, len(self)) for name in own if name in others}
+        return {name: spread(own[name] - others[name], mine[name] - theirs[name], of) for name, of in both.items()}
 
 
 def numbers_of_rows(*each: Any) -> Integers:

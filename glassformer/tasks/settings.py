@@ -64,6 +64,10 @@ class TaskSection(Settings):
         """The score by which two models are compared; they may cut texts into different tokens."""
         return self.kept_by
 
+    def other_units(self, other: Any) -> tuple[str, ...]:
+        """Scores that have another unit for a model with the section `other` of the same task."""
+        return ()
+
     @property
     def after_scores(self) -> tuple[str, ...]:
         """What happens to the scores of the head before they are an answer, a sentence each."""

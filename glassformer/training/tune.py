@@ -148,7 +148,8 @@ def parameter_groups(model: nn.Module, settings: TrainSection, tune: TuneSection
 
 def depth_of(name: str, model: nn.Module) -> int:
     """How far a parameter is from the heads, in layers: these have 0, and so has the last norm of a stack; the last
-    block has 1, the first as many as there are blocks, the embeddings one more. The same in each of two stacks.
+    block has 1, the first as many as there are blocks, as has the bias of relative positions, the embeddings one more.
+    The same in each of two stacks.
     """
     stack = name.split(".")[0]
     if stack not in ("encoder", "decoder"):
@@ -157,6 +158,8 @@ def depth_of(name: str, model: nn.Module) -> int:
     found = _BLOCK.match(name)
     if found:
         return blocks - int(found[2])
+    if name.startswith(f"{stack}.relative_bias"):  # it enters the attention of every block, of the first too
+        return blocks
     return blocks + 1 if name.startswith(f"{stack}.embed") else 0
 
 

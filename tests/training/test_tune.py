@@ -9,14 +9,15 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, TrainingError
 from glassformer.base.settings import read_settings
+from glassformer.models.families import t5
 from glassformer.models.inputs import Batch
-from glassformer.models.transformer import Transformer
+from glassformer.models.transformer import Transformer, build
 from glassformer.training.checkpoint import weights
 from glassformer.training.loop import fit
 from glassformer.training.optimize import BeforeStep
 from glassformer.training.plan import plan
 from glassformer.training.settings import TuneSection
-from glassformer.training.tune import choose, short
+from glassformer.training.tune import choose, depth_of, short
 from tests.training.runs import equal
 from tests.training.toy import Toy, toy_model, toy_settings
 
@@ -175,3 +176,13 @@ def test_a_plan_shows_what_is_trained() -> None:
     found = plan(toy_model(), Toy(), toy_settings(steps=4), tune=TuneSection(freeze=("all-but-head",)), steps=1)
     head = sum(each.numel() for name, each in toy_model().named_parameters() if name.startswith("head."))
     assert (found.trained_parameters, found.optimizer_bytes) == (head, 2 * 4 * head)
+
+
+def test_the_bias_of_relative_positions_is_as_far_from_the_heads_as_the_first_block() -> None:
+    """`transformers` has it in the first block of T5: all others add the same numbers."""
+    model = build(t5(layers=3, width=8, heads=2, feed_forward=8, vocabulary=20, query_size=4))
+    depths = {name: depth_of(name, model) for name in names(model)}
+    for stack in ("encoder", "decoder"):
+        assert depths[f"{stack}.relative_bias.weight"] == 3
+        assert {depths[name] for name in depths if name.startswith(f"{stack}.blocks.0.")} == {3}
+    assert depths["encoder.embed.word.weight"] == 4  # the decoder's too

@@ -51,5 +51,5 @@ def compare(
         ]
         screen.print(escaped("; ".join(filter(None, [*parts, lower_note(found.differences)]))))
         if found.left_out:
-            screen.print(f"not compared: {', '.join(found.left_out)}, which are per token: the vocabularies differ")
+            screen.print(f"not compared: {', '.join(found.left_out)}: each model measures it in units of its own")
         screen.print(escaped(f"{found.sentence[0].upper()}{found.sentence[1:]}."))

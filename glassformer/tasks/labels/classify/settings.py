@@ -1,4 +1,4 @@
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -27,6 +27,10 @@ class ClassifySection(TextPairSection):
     def kept_by(self) -> str:
         """Several labels are seldom all right: their F1 compares models better."""
         return "micro_f1" if self.several else "accuracy"
+
+    def other_units(self, other: Any) -> tuple[str, ...]:
+        """The loss of several labels is a mean over decisions, that of one label is of one distribution."""
+        return () if self.several == other.several else ("loss",)
 
     @property
     def after_scores(self) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ class RegressSection(TextPairSection):
 
     found: ClassVar[tuple[str, ...]] = ("mean", "deviation")
     card: ClassVar[CardWords] = CardWords("number")
+    compared_by: ClassVar[str] = "-mean_absolute_error"  # losses have the units of each model
     name: Literal["regress"] = "regress"
     mean: float | None = None
     """The mean of the training numbers; found by the run."""
@@ -53,6 +54,10 @@ class RegressSection(TextPairSection):
         if (self.mean is None) != (self.deviation is None):
             raise ValueError("mean and deviation belong together: give both or none")
         return self
+
+    def other_units(self, other: Any) -> tuple[str, ...]:
+        """The loss is in units of the deviation of the numbers that a model has learned from."""
+        return () if self.head_outputs.scale == other.head_outputs.scale else ("loss",)
 
     @property
     def after_scores(self) -> tuple[str, ...]:
@@ -137,6 +142,8 @@ class Regress(TextPairTask[Rated, Number]):
     baseline_names = ("tf_idf", "the_mean")
     shares = ()
     section: RegressSection
+    mean_number: float | None = None
+    """The mean of the training numbers; None where it is not known."""
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
@@ -174,11 +181,11 @@ class Regress(TextPairTask[Rated, Number]):
     def from_records(
         cls, section: RegressSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
+        numbers = list[float]()
+        for record in () if preparation.measuring else records:
+            with suppress(DataError, KeyError):  # reported when the record becomes an example; a teacher needs none
+                numbers.append(number_of(record.values["label"], record.where))
         if section.mean is None and not preparation.measuring:
-            numbers = []
-            for record in records:
-                with suppress(DataError):  # reported when the record becomes an example
-                    numbers.append(number_of(record.values["label"], record.where))
             if len(set(numbers)) < 2:
                 raise DataError(
                     "to learn numbers there must be at least two different ones",
@@ -202,7 +209,14 @@ class Regress(TextPairTask[Rated, Number]):
         data = preparation.data
         assert isinstance(data, TextPairData)
         pairs = data.pair is not None
-        return cls(section, preparation.tokenizer, length=data.length, segments=segments, pairs=pairs)
+        task = cls(section, preparation.tokenizer, length=data.length, segments=segments, pairs=pairs)
+        task.mean_number = float(np.mean(numbers)) if numbers else preparation.facts.get("mean_number", section.mean)
+        if not numbers and (section.mean, section.deviation) == (0.0, 1.0):  # as of an imported model
+            task.mean_number = preparation.facts.get("mean_number")
+        return task
+
+    def facts(self) -> dict[str, Any]:
+        return {} if self.mean_number is None else {"mean_number": self.mean_number}
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         return {"number": squared_error(output.sentence_logits, batch.labels["number"], batch.weights)}
@@ -220,15 +234,16 @@ class Regress(TextPairTask[Rated, Number]):
         return self.merge(example, [np.array(values)])
 
     def scores(self, pairs: Sequence[tuple[Rated, Number]]) -> Scores:
-        mean, deviation = self._scale
         known = [(example, example.number, found.number) for example, found in pairs if example.number is not None]
         true, guessed = (np.array([each[side] for each in known], np.float64) for side in (1, 2))  # [E]
         worst = Worst()
         for example, right, guess in known:
             worst.add(abs(right - guess), example, {"number": right, "guessed": guess})
+        mean, deviation = self.mean_number, self._scale[1]
+        of_all = np.full_like(true, true.mean() if mean is None and len(true) else mean or 0.0)
         measures = {
             THIS_MODEL: agreement.numbers(true, guessed, deviation=deviation),
-            "the mean": agreement.numbers(true, np.full_like(true, mean), deviation=deviation),
+            "the mean": agreement.numbers(true, of_all, deviation=deviation),
         }
         unit = "texts" if all(example.pair is None for example, _ in pairs) else "pairs"
         return Scores.measured(unit, measures, shares=(), report=worst.report())
