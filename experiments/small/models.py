@@ -37,16 +37,10 @@ PARAMETERS, MEGABYTES = 4_500_000, 9.0
 _LEFT_OUT = ("text_fingerprint",)
 # What the end of the training measured, on other data than the scores of the card.
 _OF_THE_TRAINING = ("measured", "verdict")
-# Scores of the weights before packing that the card shows.
-_BRIEF = {"loss": "{:.4f}", "accuracy": "{:.2%}", "bleu": "{:.2f}", "chrf": "{:.2f}"}
 _MORE = """{about}
 ## Licence of the weights
 
 {licence}.
-
-## Before packing
-
-The weights that were trained, in float32, on the same data: {before}.
 """
 
 
@@ -246,34 +240,35 @@ def pack(small: Small, run: Path, folder: Path) -> Model:
 
 
 def score(small: Small, run: Path, folder: Path) -> dict[str, Any]:
-    """Measure the run in float32 and the packed model, as it is opened, on the same documents and masks.
+    """Measure the packed model, as it is opened, and the run in float32 where it was kept, on the same documents and
+    masks.
 
     Those are the run's test documents: chosen by a hash of their text, read neither in training nor to choose a
     checkpoint. The packed model's card and metrics get its own scores.
     """
-    whole, packed = load(run, device="cpu"), load(folder, device="cpu")
-    assert whole.data is not None
-    split: Split = "test" if whole.data.test else "validation"
+    whole, packed = load(run, device="cpu") if run.exists() else None, load(folder, device="cpu")
+    data = resolved(small).data if whole is None else whole.data
+    assert data is not None
+    split: Split = "test" if data.test else "validation"
     files = [str(results.data_directory().resolve() / file) for file in small.measured]
-    packed.data = whole.data  # where the text is on this machine
+    packed.data = data  # where the text is on this machine
     asked: dict[str, Any] = {"files": files} if files else {"split": split}
-    found, after = (evaluate(each, progress=ConsoleProgress(), **asked) for each in (whole, packed))
-    of_run, scores = found.flat(), after.flat()
-    measured_on = small.measured_on or _measured_on(whole.data.model_dump(), split)
+    after = evaluate(packed, progress=ConsoleProgress(), **asked)
+    scores = after.flat()
+    measured_on = small.measured_on or _measured_on(data.model_dump(), split)
     saved = open_as_saved(folder, Model)
     known = {name: value for name, value in saved.metrics.items() if name not in _OF_THE_TRAINING}
     saved.metrics = {**known, "scores": scores, "measured_on": measured_on, "intervals": intervals_by_flat_name(after)}
-    before = ", ".join(f"{name} {figure.format(of_run[name])}" for name, figure in _BRIEF.items() if name in of_run)
-    _save(saved, small, folder, before=before)
+    _save(saved, small, folder)
     answers = {text: _answer(packed, text) for text in small.asked}
     greedy = {text: _answer(packed, text, beams=1) for text in small.asked}
     return {
         **({"answers": answers, "greedy": greedy} if answers else {}),
         "scores": scores,
-        "scores_before_packing": of_run,
+        "scores_before_packing": None if whole is None else evaluate(whole, **asked).flat(),
         "split": "test" if files else split,
-        "minutes": None if whole.recipe is None else whole.recipe.train.minutes,
-        "steps": whole.metrics.get("steps"),
+        "minutes": None if packed.recipe is None else packed.recipe.train.minutes,
+        "steps": packed.metrics.get("steps"),
         "parameters": sum(parameter.numel() for parameter in packed.module.parameters()),
         "megabytes": round((folder / WEIGHTS).stat().st_size / 1e6, 2),
     }
@@ -296,7 +291,7 @@ def _names(files: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(Path(*Path(file).parts[-2:])) for file in files)
 
 
-def _save(model: Model, small: Small, folder: Path, *, before: str = "not measured") -> Model:
+def _save(model: Model, small: Small, folder: Path) -> Model:
     count = sum(parameter.numel() for parameter in model.module.parameters())
     size = sum(parameter.nbytes for parameter in model.module.parameters()) / 1e6
     if count > PARAMETERS or size > MEGABYTES:
@@ -304,7 +299,7 @@ def _save(model: Model, small: Small, folder: Path, *, before: str = "not measur
             f"a model that travels has at most {PARAMETERS:,} parameters and {MEGABYTES} MB of weights",
             got=f"{count:,} and {size:.2f} MB",
         )
-    model.card = write_card(model, folder) + _MORE.format(about=small.about, licence=small.licence, before=before)
+    model.card = write_card(model, folder) + _MORE.format(about=small.about, licence=small.licence)
     model.save(folder)
     here = (str(Path.cwd()).encode(), str(results.data_directory().resolve()).encode())
     for path in folder.iterdir():

@@ -33,8 +33,8 @@ def _english() -> list[str]:
     rows = [
         [label, f"{scores['loss']:.4f}", f"{scores['accuracy']:.2%}", f"{scores['unigram_accuracy']:.2%}"]
         for label, scores in (
-            ("bfloat16, as it is in the package", row["scores"]),
-            ("float32, as it was trained", row["scores_before_packing"]),
+            (PACKED, row["scores"]),
+            (BEFORE, row["scores_before_packing"]),
         )
     ]
     return [
@@ -59,8 +59,8 @@ def _en_fr() -> list[str]:
     rows = [
         [label, *(f"{scores[f'{prefix}{name}']:.2f}" for name in ("bleu", "chrf", "ter"))]
         for label, scores, prefix in (
-            ("bfloat16, as it is in the package", packed, ""),
-            ("float32, as it was trained", trained, ""),
+            (PACKED, packed, ""),
+            (BEFORE, trained, ""),
             ("sources copied", packed, "copy_source_"),
         )
     ]
@@ -121,10 +121,8 @@ def _chat() -> list[str]:
 
 
 def _both(row: Mapping[str, Any], scores: Mapping[str, str]) -> list[list[str]]:
-    return [
-        [PACKED, *_cells(row["scores"], scores)],
-        [BEFORE, *_cells(row["scores_before_packing"], scores)],
-    ]
+    of = {PACKED: row["scores"], BEFORE: row["scores_before_packing"]}
+    return [[name, *_cells(found, scores)] for name, found in of.items() if found]
 
 
 def _cells(found: Mapping[str, float], scores: Mapping[str, str], prefix: str = "") -> list[str]:
