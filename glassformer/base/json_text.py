@@ -128,9 +128,11 @@ def read_json(path: Path) -> Any:
 
 
 def in_json(value: Any) -> Any:
-    """A value whose numbers JSON does not know, infinity and NaN, are strings."""
+    """The value with what JSON does not know as strings: infinity and NaN, and dates and decimals of Parquet."""
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(value)
     if isinstance(value, Mapping):
         return {key: in_json(inner) for key, inner in value.items()}
-    return [in_json(inner) for inner in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [in_json(inner) for inner in value]
+    return value if isinstance(value, str | int | float | None) else str(value)

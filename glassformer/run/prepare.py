@@ -86,6 +86,13 @@ class Prepared:
     held_out: TaskFeed | None
     teacher: Artefact | None = None
     probe: Probe | None = None
+    goes_on: bool = False
+    """Whether the model to start from has learned this task, with these labels."""
+
+    @property
+    def start_seconds(self) -> float | None:
+        """How long it took to find the initial weights; None where these know nothing of the task."""
+        return self.probe.seconds if self.probe is not None else 0.0 if self.goes_on else None
 
 
 def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: Tokenizer | None = None) -> Prepared:
@@ -105,7 +112,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         recipe=lesson.recipe, tokenizer=vocabulary.tokenizer, module=module, task=lesson.task,
         feed=_feed(start, lesson, vocabulary.tokenizer, found, progress),
         held_out=TaskFeed(lesson.task, lesson.sources["validation"]) if "validation" in lesson.sources else None,
-        teacher=start.teacher, probe=found,
+        teacher=start.teacher, probe=found, goes_on=_goes_on(start.model, lesson),
     )  # fmt: skip
 
 
@@ -244,10 +251,11 @@ def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progre
 def _as_chosen_by(start: Artefact, lesson: Lesson) -> Lesson:
     """With what the probe of the start model chose, where its head with the same labels is trained further."""
     section, known = lesson.task.section, start.task
-    if type(known) is not type(section) or not _same_labels(start, lesson.recipe):
+    if known is None or not _goes_on(start, lesson):
         return lesson
     missing = {name for name, value in section.chosen.items() if value is None}
     taken = {name: value for name, value in known.chosen.items() if name in missing and value is not None}
+    taken |= known.units
     if not taken:
         return lesson
     task = lesson.task.with_settings(**taken)
@@ -271,6 +279,10 @@ def _probed(start: Start, lesson: Lesson, folder: Path, goes_on: bool, progress:
 def _with_head_of(found: Probe, lesson: Lesson) -> Lesson:
     recipe = lesson.recipe.model_copy(update={"task": found.task.section})
     return Lesson(recipe, found.task, sources_of(found.task, lesson.sources))
+
+
+def _goes_on(start: Artefact | None, lesson: Lesson) -> bool:
+    return start is not None and type(start.task) is type(lesson.task.section) and _same_labels(start, lesson.recipe)
 
 
 def _same_labels(model: Artefact, recipe: Recipe) -> bool:

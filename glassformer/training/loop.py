@@ -41,7 +41,7 @@ def fit(
     resume: bool = False,
     log: Log = to_standard_error,
     watched: WatchedSentences | None = None,
-    probe_seconds: float | None = None,
+    start_seconds: float | None = None,
     processes: Processes = ALONE,
 ) -> Iterator[Step]:
     """Train `model` in place and yield each step.
@@ -54,7 +54,7 @@ def fit(
     epochs ends with the same weights, on a CPU to the bit, as if it had never stopped. Of `watched` sentences `out`
     gets the records too; the weights are the same to the bit with and without.
 
-    `probe_seconds`: how long it took to find the initial weights, which is a part of `train.minutes`; these weights are
+    `start_seconds`: how long it took to find initial weights that know the task, a part of `train.minutes`; these are
     measured too, and kept where no later ones are better. At the end their mean with the best later ones is measured
     (Wortsman et al. 2022, with equal shares), and kept where it is better.
 
@@ -76,8 +76,8 @@ def fit(
         log=log,
         processes=processes,
     )
-    if probe_seconds is not None and run.progress.step == 0:
-        run.progress.setup += probe_seconds  # as compiling: it takes time but makes no steps
+    if start_seconds is not None and run.progress.step == 0:
+        run.progress.setup += start_seconds  # as compiling: it takes time but makes no steps
         run.measure_start()
     with closing(_steps(run, watched)) as steps:
         while True:
@@ -319,7 +319,7 @@ def finish(run: Run) -> None:
     if best is not None:
         restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
         none = "no later step had a lower loss" if progress.loss_decides else "no later step was better"
-        step = f"step {best.step:,}, the best" if best.step else f"step 0, the linear probe: {none}"
+        step = f"step {best.step:,}, the best" if best.step else f"step 0, the initial weights: {none}"
         run.log(f"keeping {step}, with {run.in_words(progress.best, progress.best_loss)}{of_mean}")
     elif run.state.average is not None:
         run.log("keeping the moving average of the weights")

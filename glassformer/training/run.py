@@ -190,7 +190,7 @@ class Run:
         if self.held_out is not None:
             self.progress.few = self._evaluate().get("targets", math.inf) < FEW
             rule = f"; with fewer than {FEW} held-out examples the loss decides" if self.progress.loss_decides else ""
-            self.log(f"step 0, the linear probe: {self.in_words(self.progress.best, self.progress.best_loss)}{rule}")
+            self.log(f"step 0, the initial weights: {self.in_words(self.progress.best, self.progress.best_loss)}{rule}")
 
     def _evaluate(self) -> dict[str, float]:
         self.evaluated_step = self.progress.step

@@ -3,9 +3,12 @@
 import csv
 import io
 import json
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -75,3 +78,27 @@ def test_a_measurement_as_a_table(run: Run, trained: Path, text_file: Path, tmp_
         == 0
     )
     assert "cosines" in table_of(tmp_path / "w.parquet")[0]
+
+
+def test_integers_that_no_float_holds_are_texts_where_a_later_row_has_a_float(tmp_path: Path) -> None:
+    large = (1 << 53) + 1
+    for name, values in {
+        "whole": [large] * 600,
+        "mixed": [large] * 600 + [1.5],
+        "lists": [[large]] * 600 + [[1.5]],
+    }.items():
+        lines = "".join(json.dumps({"id": value}) + "\n" for value in values)
+        write_table(io.StringIO(lines), tmp_path / f"{name}.parquet", ".parquet")
+        found = [row["id"] for row in pq.read_table(tmp_path / f"{name}.parquet").to_pylist()]
+        assert found == (values if name == "whole" else [json.dumps(value) for value in values])
+
+
+def test_dates_and_decimals_of_parquet_come_back_as_texts(run: Run, trained: Path, tmp_path: Path) -> None:
+    ids = [date(2024, 1, 31), Decimal("1.50"), datetime(2024, 1, 31, 12, 30)]
+    for number, value in enumerate(ids):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"id": [value], "text": ["A [MASK] film."]}), path)
+        answered = run("fill", trained, "--file", path, "--json")
+        assert json.loads(answered.out)["id"] == str(value)
+        run("fill", trained, "--file", path, "--out", tmp_path / f"{number}.jsonl")
+        assert json.loads((tmp_path / f"{number}.jsonl").read_text())["id"] == str(value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.readers.lines import stop
 from glassformer.data.stores.split import Split, hash_fraction, text_hash
 from glassformer.models.families import bert
@@ -212,3 +212,22 @@ def test_a_second_label_that_is_held_out_whole_is_still_one_class_only(tmp_path:
     table(path, [*((text, "yes") for text, _ in ROWS), (held_out_text(path), "rare")])
     with refused(DataError, got=("1", "'yes'")):
         prepared(path)
+
+
+def test_weights_of_labels_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    path = table(tmp_path / "rows.jsonl", ROWS)
+    with refused(ConfigError, wanted="'maybe'"):
+        prepared(path, section=ClassifySection(class_weights={"maybe": 2.0}))
+
+
+def test_labels_without_a_held_out_record_are_named(tmp_path: Path) -> None:
+    path = table(tmp_path / "rows.jsonl", [*ROWS, ("It rains", "rare")])
+    said = [note for note in prepared(path)[2] if note.startswith("no held-out record")]
+    assert [note.partition(": ")[2] for note in said] == ["rare"]
+    path = table(tmp_path / "more.jsonl", ROWS)
+    assert not [note for note in prepared(path)[2] if note.startswith("no held-out record")]
+
+
+def test_a_column_of_no_labels_is_refused_by_its_first_value(tmp_path: Path) -> None:
+    with refused(DataError, wanted="line 1", got="[1]"):
+        prepared(table(tmp_path / "rows.jsonl", [(text, [1]) for text, _ in ROWS]))

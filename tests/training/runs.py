@@ -16,13 +16,13 @@ from tests.training.toy import Toy, toy_model, toy_settings
 def train(
     out: Path, model: Transformer | None = None, task: Toy | None = None, *, held_out: Toy | None = None,
     resume: bool = False, said: Callable[[str], None] = lambda message: None, dropout: float = 0.0,
-    probe_seconds: float | None = None, **settings: object,
+    start_seconds: float | None = None, **settings: object,
 ) -> tuple[dict[str, Tensor], list[Step]]:  # fmt: skip
     model = model or toy_model(dropout=dropout)
     steps = list(
         fit(
             model, task or Toy(), toy_settings(**settings), out=out, held_out=held_out, resume=resume, log=said,
-            probe_seconds=probe_seconds,
+            start_seconds=start_seconds,
         )
     )  # fmt: skip
     return {name: tensor.clone() for name, tensor in weights(model).items()}, steps

@@ -58,7 +58,7 @@ def test_half_way_to_measured_first_weights_is_kept_where_it_is_better(
     tmp_path: Path, of_mean: float, mean_is_kept: bool
 ) -> None:
     held_out = Getting(3.0, 2.0, 1.0, 1.5, 1.5, of_mean)  # before the first step, after 2, 4, 6 and 8, of the mean
-    settings: dict[str, Any] = {"steps": 8, "evaluate_every": 2, "probe_seconds": 0.0}
+    settings: dict[str, Any] = {"steps": 8, "evaluate_every": 2, "start_seconds": 0.0}
     kept, _ = train(tmp_path, held_out=held_out, **settings)
     start, best = (load_file(tmp_path / "checkpoints" / f"best-{step:08d}" / "model.safetensors") for step in (0, 4))
     for name, tensor in kept.items():
@@ -74,7 +74,7 @@ def test_half_way_to_measured_first_weights_is_kept_where_it_is_better(
 
 def test_where_the_first_weights_are_the_best_no_mean_is_measured(tmp_path: Path) -> None:
     held_out = Getting(1.0, 2.0, 3.0)
-    kept, _ = train(tmp_path, held_out=held_out, steps=4, evaluate_every=2, probe_seconds=0.0)
+    kept, _ = train(tmp_path, held_out=held_out, steps=4, evaluate_every=2, start_seconds=0.0)
     assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[0])
 
 
@@ -104,10 +104,10 @@ def test_where_the_loss_decides_it_is_reported_with_the_score(tmp_path: Path) ->
     said: list[str] = []
     kept, _ = train(
         tmp_path, held_out=(held_out := FewRightAndSure(0.8162, 1.5, 1.72)), said=said.append, steps=4,
-        evaluate_every=2, probe_seconds=0.0,
+        evaluate_every=2, start_seconds=0.0,
     )  # fmt: skip
     assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[0])
-    found = [each for each in said if "step 0, the linear probe" in each]
+    found = [each for each in said if "step 0, the initial weights" in each]
     assert len(found) == 2
     assert all("loss of 0.8162" in each and "accuracy of 0.1000" in each for each in found)
     assert "100" in found[0]

@@ -60,11 +60,15 @@ def _write_parquet(lines: TextIO, path: Path, names: Sequence[str]) -> None:
     from pyarrow.parquet import ParquetWriter
 
     kinds: dict[str, DataType | None] = dict.fromkeys(names, pa.null())  # None: JSON, as values are of several kinds
+    large = set[str]()  # integers that a float does not hold
     for some in _some(lines):
         for name, known in kinds.items():
-            kinds[name] = None if known is None else _kind(known, [row.get(name) for row in some])
-    texts = {name for name, kind in kinds.items() if kind is None}
-    schema = pa.schema([(name, pa.string() if kind in (None, pa.null()) else kind) for name, kind in kinds.items()])
+            values = [row.get(name) for row in some]
+            kinds[name] = None if known is None else _kind(known, values)
+            large |= {name} if any(map(_is_large, values)) else set()
+    texts = {name for name, kind in kinds.items() if kind is None or (name in large and "double" in str(kind))}
+    strings = {name: pa.string() for name, kind in kinds.items() if name in texts or kind == pa.null()}
+    schema = pa.schema([*(kinds | strings).items()])
     with ParquetWriter(path, schema) as writer:
         for some in _some(lines):
             rows = [{name: _text(of) if name in texts else of for name, of in row.items()} for row in some]
@@ -82,6 +86,12 @@ def _kind(known: DataType, values: Sequence[object]) -> DataType | None:
     except (pa.ArrowException, OverflowError):
         return None
     return None if "struct" in str(found) else found
+
+
+def _is_large(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_large, value))
+    return isinstance(value, int) and abs(value) > 1 << 53
 
 
 def _text(value: object) -> str | None:

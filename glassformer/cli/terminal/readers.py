@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from glassformer.base.errors import DataError
+from glassformer.base.json_text import in_json
 from glassformer.cli.terminal.screen import note
 from glassformer.data.readers.lines import OnBad, decoded_head, plain_suffix, read_lines
 from glassformer.data.readers.named_rows import Row, json_row, json_rows
@@ -190,4 +191,4 @@ def _sentence(row: Row) -> Text:
 
 
 def _kept(row: Row) -> dict[str, object]:
-    return {name: row.values[name] for name in _KEPT if name in row.values}
+    return {name: in_json(row.values[name]) for name in _KEPT if name in row.values}

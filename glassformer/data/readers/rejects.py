@@ -14,6 +14,7 @@ import numpy as np
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import DataError, from_system
+from glassformer.base.json_text import in_json
 from glassformer.base.outputs import output_file
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad, Skipped
@@ -47,7 +48,7 @@ class RejectsFile(Skipped):
         if place is not None:
             found["place"] = place
         begins = self._handle.tell()
-        line = json.dumps(found, ensure_ascii=False, default=str) + "\n"
+        line = json.dumps(in_json(found), ensure_ascii=False) + "\n"
         self._handle.write(line.encode("utf-8", errors="backslashreplace"))
         key = int(number or 0)
         if place is not None:

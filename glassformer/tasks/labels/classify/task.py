@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from glassformer.base.errors import DataError
+from glassformer.base.settings import read_settings
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.calibration import fitted_temperature, limit_of, log_prior
 from glassformer.scoring.score import Reals, Scores, widened
@@ -123,10 +124,14 @@ class Classify(TextPairTask[Labelled, Any]):
             with suppress(DataError):  # reported when the record becomes an example
                 found.update(_labels_in(record, section, data))
                 count += 1
-        unlearned = Unlearned()
+        unlearned, measured = Unlearned(), set[str]()
         for record in held_out:
             with suppress(DataError):
-                unlearned.add(_labels_in(record, section, data) - found.keys(), record.where)
+                labels_there = _labels_in(record, section, data)
+                measured |= labels_there
+                unlearned.add(labels_there - found.keys(), record.where)
+        if records and not found:
+            _labels_in(records[0], section, data)  # raises what is wrong with it
         learned = section.labels or tuple(found)
         labels = section.labels or tuple(sorted({*found, *unlearned.places}))
         least = 1 if section.several else 2
@@ -144,10 +149,14 @@ class Classify(TextPairTask[Labelled, Any]):
             warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
             preparation.log(f"{len(labels):,} labels in the training records: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
+            if held_out and (missing := [label[:30] for label, _ in counted if label not in measured]):
+                more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
+                named = ", ".join(missing[:_SHOWN])
+                preparation.log(f"no held-out record, so no score measures them: {named}{more}")
         frequencies = dict(preparation.facts.get("label_counts") or {label: found[label] for label in labels})
         values = section.model_dump() | {"labels": labels}
         return cls(
-            ClassifySection.model_validate(values),  # once more: class_weights name labels
+            read_settings(ClassifySection, values, where="task"),  # once more: class_weights name labels
             preparation.tokenizer,
             length=data.length,
             segments=two_segments(preparation.body),

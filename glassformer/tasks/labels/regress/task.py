@@ -60,6 +60,11 @@ class RegressSection(TextPairSection):
         return () if self.head_outputs.scale == other.head_outputs.scale else ("loss",)
 
     @property
+    def units(self) -> dict[str, Any]:
+        known = self.deviation is not None and (self.mean, self.deviation) != (0.0, 1.0)  # not of an imported model
+        return {"mean": self.mean, "deviation": self.deviation} if known else {}
+
+    @property
     def after_scores(self) -> tuple[str, ...]:
         if self.deviation is None or (self.mean, self.deviation) == (0.0, 1.0):
             return ()
@@ -186,6 +191,8 @@ class Regress(TextPairTask[Rated, Number]):
             with suppress(DataError, KeyError):  # reported when the record becomes an example; a teacher needs none
                 numbers.append(number_of(record.values["label"], record.where))
         if section.mean is None and not preparation.measuring:
+            if records and not numbers:
+                number_of(records[0].values["label"], records[0].where)  # raises what is wrong with it
             if len(set(numbers)) < 2:
                 raise DataError(
                     "to learn numbers there must be at least two different ones",

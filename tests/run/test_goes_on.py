@@ -1,0 +1,56 @@
+"""A run that starts from a model of its own task: that model is a candidate too, so that the run never loses to it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import glassformer as gf
+from glassformer.run.evaluate import evaluate
+from glassformer.tasks.labels.regress.task import RegressSection
+from glassformer.training.progress import NoProgress
+
+SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_length": 32}
+
+
+def trained(folder: Path, labels: list[Any], task: str, *, start: Path | None = None, **train: Any) -> gf.Model:
+    folder.mkdir(parents=True)
+    records = [{"text": f"v{n} v{n % 2} v{n % 2}", "label": label} for n, label in enumerate(labels)]
+    (folder / "records.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    model = {"start": str(start)} if start else {"family": "bert", "size": "tiny", "settings": SETTINGS}
+    recipe = {
+        "task": {"name": task},
+        "data": {"files": [str(folder / "records.jsonl")], "validation": 0.4, "length": 16},
+        "model": model,
+        **({} if start else {"tokenizer": {"vocabulary": 120}}),
+        "train": {"batch": 8, "compile": "off", "precision": "float32", "threads": 1, **train},
+    }
+    return gf.train(recipe, out=folder / "run", progress=NoProgress())
+
+
+def test_a_start_that_no_step_improves_is_kept(tmp_path: Path) -> None:
+    labels = ["even", "odd"] * 60
+    first = trained(tmp_path / "first", labels, "classify", steps=150, learning_rate=3e-3)
+    assert evaluate(first)["accuracy"] > 0.8
+    start = tmp_path / "first" / "run"
+    second = trained(tmp_path / "second", labels, "classify", start=start, steps=6, learning_rate=1.0)
+    assert second.metrics["best_step"] == 0
+    mine, others = second.module.state_dict(), first.module.state_dict()
+    assert all(torch.equal(mine[name], others[name]) for name in others)
+    better = trained(tmp_path / "third", labels, "classify", start=start, steps=20, learning_rate=1e-3)
+    assert better.metrics["scores"]["loss"] <= second.metrics["scores"]["loss"]
+
+
+def test_the_numbers_of_a_start_keep_their_unit(tmp_path: Path) -> None:
+    first = trained(tmp_path / "first", [10.0, 30.0] * 40, "regress", steps=150, learning_rate=3e-3)
+    start = tmp_path / "first" / "run"
+    second = trained(tmp_path / "second", [12.0, 28.0, 20.0] * 30, "regress", start=start, steps=2, learning_rate=1.0)
+    assert isinstance(first.task, RegressSection)
+    assert isinstance(second.task, RegressSection)
+    assert (second.task.mean, second.task.deviation) == (first.task.mean, first.task.deviation)
+    assert second.metrics["best_step"] == 0
+    assert second.metrics["mean_number"] == pytest.approx(20, abs=2)  # of its own records
+    texts = [f"v{n}" for n in range(5)]
+    assert [each.number for each in second.classify(texts)] == [each.number for each in first.classify(texts)]
