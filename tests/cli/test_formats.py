@@ -82,11 +82,9 @@ def test_a_measurement_as_a_table(run: Run, trained: Path, text_file: Path, tmp_
 
 def test_integers_that_no_float_holds_are_texts_where_a_later_row_has_a_float(tmp_path: Path) -> None:
     large = (1 << 53) + 1
-    for name, values in {
-        "whole": [large] * 600,
-        "mixed": [large] * 600 + [1.5],
-        "lists": [[large]] * 600 + [[1.5]],
-    }.items():
+    whole: list[Any] = [large] * 600
+    ids: dict[str, list[Any]] = {"whole": whole, "mixed": [*whole, 1.5], "lists": [[of] for of in [*whole, 1.5]]}
+    for name, values in ids.items():
         lines = "".join(json.dumps({"id": value}) + "\n" for value in values)
         write_table(io.StringIO(lines), tmp_path / f"{name}.parquet", ".parquet")
         found = [row["id"] for row in pq.read_table(tmp_path / f"{name}.parquet").to_pylist()]
