@@ -1,10 +1,8 @@
 """Measuring a model on data that it was not trained on, compared with baselines."""
 
-import filecmp
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from glassformer.data.readers.table_format import names_columns
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.stores.corpus import fingerprint_of
 from glassformer.data.stores.split import Split
+from glassformer.run.learned import first_names, learned_from
 from glassformer.run.probe import with_frozen_probe
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.baselines import repeated
@@ -31,8 +30,6 @@ from glassformer.training.progress import NoProgress, Progress
 _LENGTH = 128
 ROLES = ("text", "pair", "choices", "label", "answers", "words", "tags", "target")
 """Settings of `[data]` that name columns."""
-# The most files that a note names.
-_NAMED = 4
 # From so many labels on, an evaluation has at most so many scores in memory, and measures no fewer records than these.
 _MANY_LABELS, _NUMBERS, _FEWEST = 500, 20_000_000, 1000
 
@@ -74,11 +71,10 @@ def evaluate(
         )
     split = split or "validation"
     data = _named_files(model, kind.Data(), files, columns or {}) if files else _own_text(model, split)
-    if files and (known := _learned_from(model, data)):
+    if files and (known := learned_from(model, files_for(data, data.files))):
         progress.note(
-            f"{', '.join(path.name for path in known[:_NAMED])}{' and more' if len(known) > _NAMED else ''}: the "
-            f"model was trained on this text, so these scores also measure what it remembers; without files, evaluate "
-            f"uses the held-out text"
+            f"{first_names(known)}: {_called(model)} was trained on this text, so these scores also measure what it "
+            "remembers; without files, evaluate uses the held-out text"
         )
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows deletes no mapped file
         shares = data.shares
@@ -122,7 +118,7 @@ def evaluate(
         if train is None:
             return scores
         if counted:
-            _note_repeats(task, train, source, progress)
+            _note_repeats(model, task, train, source, progress)
         return task.with_baselines(scores, train, source, limit=limit, log=progress.note) if baselines else scores
 
 
@@ -169,11 +165,15 @@ def _training_source(model: Artefact, asked: Preparation, progress: Progress) ->
         return None
 
 
-def _note_repeats(task: Any, train: Any, source: Any, progress: Progress) -> None:
+def _called(model: Artefact) -> str:
+    return "the model" if model.source is None else str(model.source)
+
+
+def _note_repeats(model: Artefact, task: Any, train: Any, source: Any, progress: Progress) -> None:
     if count := repeated(task.known_by, train.examples, source.examples):
         progress.note(
-            f"{count:,} of the {len(source.examples):,} records have the text of a training record: "
-            "their scores are too high"
+            f"{count:,} of the {len(source.examples):,} records have the text of a training record of "
+            f"{_called(model)}: their scores are too high"
         )
 
 
@@ -212,27 +212,6 @@ def _by_role(trained: DataSection, usual: DataSection, files: Sequence[str | Pat
     columns = {role: of for role in ROLES if (of := getattr(trained, role, None)) is not None}
     found = named(columns, {role: getattr(usual, role) or role for role in columns})
     return {role: of for role, of in found.items() if of != columns[role]}
-
-
-def _learned_from(model: Artefact, asked: DataSection) -> list[Path]:
-    """Those of the files to measure on that the model has learned from: the same ones, or copies of them."""
-    if model.data is None:
-        return []
-    learned = [path for path in map(Path, model.data.files) if path.exists()]
-    own: tuple[Path, ...] = ()
-    with suppress(DataError):  # it may have changed since, or be gone
-        own = files_for(model.data, learned) if learned else ()
-    sizes: dict[int, list[Path]] = {}
-    for path in own:
-        sizes.setdefault(path.stat().st_size, []).append(path)
-    return [
-        path
-        for path in files_for(asked, asked.files)
-        if any(
-            path.samefile(other) or filecmp.cmp(path, other, shallow=False)
-            for other in sizes.get(path.stat().st_size, ())
-        )
-    ]
 
 
 def _own_text(model: Artefact, split: Split) -> DataSection:

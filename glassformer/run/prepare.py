@@ -17,6 +17,7 @@ from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
 from glassformer.run.first_weights import LABEL_ROWS, adapt, check_pair, student_of, teacher_of, use_vectors
+from glassformer.run.learned import note_learned
 from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
 from glassformer.run.vocabulary import body_config, check_length, check_memory, check_tokens, learn_tokenizer, sizes_of
@@ -102,6 +103,8 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     start = _start(recipe, kind, progress)
     vocabulary = _vocabulary(start, kind, size, tokenizer, progress)
     lesson = _lesson(start, vocabulary, folder, progress)
+    if start.model is not None and _goes_on(start.model, lesson):
+        note_learned(start.model, recipe.data, progress)
     found = _probed(start, lesson, folder, tokenizer is not None, progress)
     if found is not None:
         lesson = _with_head_of(found, lesson)

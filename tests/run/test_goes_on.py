@@ -10,24 +10,27 @@ import torch
 import glassformer as gf
 from glassformer.run.evaluate import evaluate
 from glassformer.tasks.labels.regress.task import RegressSection
-from glassformer.training.progress import NoProgress
+from tests.run.runs import Listener
 
+LISTENER = Listener()
 SETTINGS = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16, "max_length": 32}
 
 
-def trained(folder: Path, labels: list[Any], task: str, *, start: Path | None = None, **train: Any) -> gf.Model:
+def trained(
+    folder: Path, labels: list[Any], task: str, *, start: Path | None = None, data: Any = (), **train: Any
+) -> gf.Model:
     folder.mkdir(parents=True)
     records = [{"text": f"v{n} v{n % 2} v{n % 2}", "label": label} for n, label in enumerate(labels)]
     (folder / "records.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     model = {"start": str(start)} if start else {"family": "bert", "size": "tiny", "settings": SETTINGS}
     recipe = {
         "task": {"name": task},
-        "data": {"files": [str(folder / "records.jsonl")], "validation": 0.4, "length": 16},
+        "data": {"files": [str(folder / "records.jsonl")], "validation": 0.4, "length": 16, **dict(data)},
         "model": model,
         **({} if start else {"tokenizer": {"vocabulary": 120}}),
         "train": {"batch": 8, "compile": "off", "precision": "float32", "threads": 1, **train},
     }
-    return gf.train(recipe, out=folder / "run", progress=NoProgress())
+    return gf.train(recipe, out=folder / "run", progress=LISTENER)
 
 
 def test_a_start_that_no_step_improves_is_kept(tmp_path: Path) -> None:
@@ -54,3 +57,27 @@ def test_the_numbers_of_a_start_keep_their_unit(tmp_path: Path) -> None:
     assert second.metrics["mean_number"] == pytest.approx(20, abs=2)  # of its own records
     texts = [f"v{n}" for n in range(5)]
     assert [each.number for each in second.classify(texts)] == [each.number for each in first.classify(texts)]
+
+
+def test_what_a_start_has_learned_is_named(tmp_path: Path) -> None:
+    """Its records among those that are held out; in the same share of the same file are none."""
+    labels, first = ["even", "odd"] * 60, tmp_path / "first"
+    trained(first, labels, "classify", steps=2)
+    table = str(first / "records.jsonl")
+    for name, data, leaks in [
+        ("same", {"files": [table], "validation": 0.3}, False),
+        ("share", {"files": [table], "validation": 0.5}, True),
+        ("seed", {"files": [table], "seed": 1}, True),
+        ("file", {"validation": 0.0, "validation_files": [table]}, True),
+        ("other", {}, False),
+    ]:
+        LISTENER.notes.clear()
+        other = [f"other {name}", "text"] * 20 if name in ("other", "file") else labels
+        trained(tmp_path / name, other, "classify", start=first / "run", data=data, steps=2)
+        assert [note.partition(":")[0] for note in LISTENER.notes if "held out now" in note] == [
+            "records.jsonl"
+        ] * leaks
+    LISTENER.notes.clear()
+    second = gf.load(tmp_path / "file" / "run")
+    evaluate(second, [table], progress=LISTENER)
+    assert [note.partition(":")[0] for note in LISTENER.notes if "was trained on" in note] == ["records.jsonl"]

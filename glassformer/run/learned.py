@@ -1,0 +1,66 @@
+"""Which files a model has learned from: its own, and those of the models that it started from."""
+
+import filecmp
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from glassformer.base.errors import DataError, GlassformerError
+from glassformer.data.readers.files import files_for
+from glassformer.data.settings import DataSection
+from glassformer.saved.artefact import Artefact
+from glassformer.saved.opening import open_as_saved
+from glassformer.training.progress import Progress
+
+_NAMED = 4
+
+
+def learned_from(model: Artefact, files: Iterable[Path]) -> list[Path]:
+    """Those of the files that the model, or one of the same task that it started from, has learned from: the same
+    files, or copies of them.
+    """
+    sizes: dict[int, list[Path]] = {}
+    for path in _learned(model):
+        sizes.setdefault(path.stat().st_size, []).append(path)
+    return [
+        path
+        for path in files
+        if any(
+            path.samefile(other) or filecmp.cmp(path, other, shallow=False)
+            for other in sizes.get(path.stat().st_size, ())
+        )
+    ]
+
+
+def first_names(files: Sequence[Path]) -> str:
+    """The names of the first files."""
+    return f"{', '.join(path.name for path in files[:_NAMED])}{' and more' if len(files) > _NAMED else ''}"
+
+
+def note_learned(start: Artefact, data: DataSection, progress: Progress) -> None:
+    """Note the files of which records are held out that the model to start from has learned from. Records are chosen by
+    a hash: with the same seed, a larger share has those of a smaller one.
+    """
+    its, files = start.data, list[Path]()
+    if its is not None and data.validation and not (its.seed == data.seed and data.validation <= its.validation):
+        files += files_for(data, data.files)
+    files += files_for(data, data.validation_files) if data.validation_files else ()
+    if known := learned_from(start, files):
+        progress.note(
+            f"{first_names(known)}: {start.source} was trained on records that are held out now, so the scores are too "
+            "high; hold out other ones with --validation-file"
+        )
+
+
+def _learned(model: Artefact) -> list[Path]:
+    if model.data is None:
+        return []
+    learned, found = [path for path in map(Path, model.data.files) if path.exists()], list[Path]()
+    with suppress(DataError):  # it may have changed since, or be gone
+        found = list(files_for(model.data, learned)) if learned else []
+    start = None if model.recipe is None else model.recipe.model.start
+    if start is not None and Path(start).is_dir():  # a bundled model names no files of this machine
+        with suppress(GlassformerError):
+            before = open_as_saved(start, Artefact)
+            found += _learned(before) if type(before.task) is type(model.task) else []
+    return found
