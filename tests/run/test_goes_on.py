@@ -72,7 +72,7 @@ def test_what_a_start_has_learned_is_named(tmp_path: Path) -> None:
         ("other", {}, False),
     ]:
         LISTENER.notes.clear()
-        other = [f"other {name}", "text"] * 20 if name in ("other", "file") else labels
+        other = ["odd", "even"] * 40 if name in ("other", "file") else labels  # not a copy of the first
         trained(tmp_path / name, other, "classify", start=first / "run", data=data, steps=2)
         assert [note.partition(":")[0] for note in LISTENER.notes if "held out now" in note] == [
             "records.jsonl"
