@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import glassformer as gf
 from glassformer.api.load import load
 from glassformer.bundled.texts import notes, notes_about
 
@@ -25,6 +26,17 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     assert "Tracing does not change the output" in done.err
     assert "Note C-2" not in done.out
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
+
+
+def test_explain_begins_with_what_the_score_of_a_label_owes_to_each_word(run: Run) -> None:
+    done = run("explain", "next-sentence", "It rains.", "--pair", "I am wet.")
+    trace = load("next-sentence").trace("It rains.", "I am wet.")
+    owed = gf.attributions(trace)
+    first = done.out.partition("\n\n")[0]
+    assert f"{owed.value:.2f}" in first
+    words, products = trace.words.inputs[0], owed.of[0].product[0].tolist()
+    largest = sorted(zip(words, products, strict=True), key=lambda each: -abs(each[1]))
+    assert " ".join(first.split()).partition(": ")[2] == ", ".join(f"{word} {value:+.2f}" for word, value in largest)
 
 
 def test_explain_shows_each_correction_once_at_the_first_tensor_it_is_about(run: Run, drawn: Path) -> None:

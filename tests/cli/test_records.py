@@ -143,6 +143,13 @@ def test_records_on_standard_input(run: Run, model: Path, mixed: Path) -> None:
     assert "standard input, line 4" in done.err
 
 
+@pytest.mark.parametrize("sent", ['[\n{"text": "Hello"}\n]\n', '[{"text": "Hello"}]\n'])
+def test_an_array_of_json_on_standard_input_is_not_read_as_texts(run: Run, model: Path, sent: str) -> None:
+    failed = run("classify", model, "--file", "-", "--json", stdin=sent.encode())
+    assert (failed.code, failed.out) == (2, "")
+    assert "standard input, line 1" in failed.err
+
+
 def test_a_file_of_nothing_usable_fails(run: Run, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "blank.jsonl"
     path.write_text('{"text": " "}\n')

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
@@ -210,9 +210,22 @@ def _walk(
             record(asdict(replace(step, cells=())) | cells | written, sys.stdout)
             written = {}
     else:
+        if "sentence_head.logits" in trace:
+            _print(_owed(opened, trace, sentence, screen_width()))
         if found := looks_of(opened, trace, sentence, place):
             _print(look_lines(found, screen_width()))
         _print(write(steps, limits, screen_width()))
+
+
+def _owed(opened: Model, trace: Trace, sentence: int, width: int) -> Iterator[str]:
+    """What the largest score of the sentence owes to each word, before what a head looks at, which is not that."""
+    from glassformer.cli.look.render import owed_lines
+    from glassformer.look.summaries.attributions import attribute, goals
+
+    goal = goals(trace, sentence + 1)[sentence]
+    what = f"the score of {opened.labels[goal[1]['label']]}" if len(opened.labels) > 1 else "the score"
+    words = trace.words.sentence("inputs", sentence)
+    return owed_lines(attribute(trace, [goal])[0], sentence, words, what, width)
 
 
 def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from glassformer.look.formulas.explanation import Explanation, Limits, number
 from glassformer.look.formulas.named import read_cell
 from glassformer.look.formulas.rules import RULES
 from glassformer.look.formulas.rules.notation import short
+from glassformer.look.summaries.attributions import Attributions
 from glassformer.look.summaries.mix import Look, Mixing, Share
 from glassformer.look.summaries.tables import WORDS, Table
 from glassformer.look.texts.walkthrough import Step
@@ -15,6 +16,7 @@ from glassformer.look.texts.walkthrough import Step
 WHOLE = {"place", "id", "seen"}
 """Columns of whole numbers."""
 
+_OWED = 12
 OF_THE_ROW = (*WORDS, "place", "sentence")
 """Axes that say whose row is worked out; they stand above the cells when they are the same for all."""
 
@@ -111,6 +113,16 @@ def look_lines(looks: Sequence[Look], width: int, most: int = 8) -> Iterator[str
     more = len(looks) - most
     if more > 0:
         yield from wrapped(f"  {more} more heads: --html FILE, or the steps below", width, rest=4)
+
+
+def owed_lines(found: Attributions, sentence: int, words: Sequence[str], what: str, width: int) -> Iterator[str]:
+    """What a score owes to each word of the text, the most first."""
+    products = found.of[0].product[sentence].tolist()
+    order = sorted(range(len(words)), key=lambda place: -abs(products[place]))
+    shown = ", ".join(f"{label(words[place])} {products[place]:+.2f}" for place in order[:_OWED])
+    more = f" … {len(words) - _OWED} more words" if len(words) > _OWED else ""
+    yield from wrapped(f"Input times gradient of each word, for {what}, {found.value:.2f}: {shown}{more}", width)
+    yield ""
 
 
 def by_row(cells: Sequence[Explanation]) -> Iterator[list[Explanation]]:

@@ -142,6 +142,8 @@ def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator
         text = str(line.values["text"])
         if plain is None:
             plain = reader.plain and not _begins_object(text)
+            if plain and (text.strip() == "[" or text.lstrip().startswith("[{")):
+                raise DataError(f"{line.where} must be a text or an object", got="a JSON array", do="send jq -c '.[]'")
         if plain:
             yield line
             continue

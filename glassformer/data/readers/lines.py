@@ -292,11 +292,14 @@ def _last_boundary(raw: bytes) -> int:
     return len(raw)
 
 
+_CONVERT = "convert the whole file to UTF-8: in Excel save it as CSV UTF-8, else iconv -f WINDOWS-1252 -t UTF-8 FILE"
+
+
 def _no_text(where: str, byte: int, value: int) -> DataError:
     return DataError(
         f"{where} must be UTF-8 text",
         got=f"the byte 0x{value:02x} at byte {byte} of the file",
-        do="convert the file to UTF-8" if value else "text has no zero bytes: check whether the file is whole",
+        do=_CONVERT if value else "text has no zero bytes: check whether the file is whole",
     ).about(where, None)
 
 

@@ -64,7 +64,12 @@ def goal_of(trace: Tensors, goal: str | None) -> tuple[str, dict[str, int]]:
     if goal is None:
         return goals(trace)[0]
     name, asked = split_name(goal)
-    name = trace.full_name(name)
+    try:
+        name = trace.full_name(name)
+    except UnknownNameError as error:
+        known, cell = goals(trace)[0]
+        do = f"name a cell, such as {known}[{','.join(f'{axis}={at}' for axis, at in cell.items())}]"
+        raise UnknownNameError(error.wanted, got=error.got, do=do) from None
     return name, trace.cell(name, asked)
 
 

@@ -27,11 +27,11 @@ class Words:
 
     inputs: Sequence[Sequence[str]] = ()
     decoder_inputs: Sequence[Sequence[str]] = ()
-    vocabulary: Sequence[str] = ()
+    vocabulary: Sequence[str] = field(default=(), repr=False)  # thousands
     labels: Sequence[str] = ()
     answers: Mapping[tuple[int, int], str] | None = None
     candidates: Sequence[str] = ()
-    source_vocabulary: Sequence[str] = ()
+    source_vocabulary: Sequence[str] = field(default=(), repr=False)
     closing: Mapping[str, int] = field(default_factory=dict)
 
     def vocabulary_of(self, side: str) -> Sequence[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 import numpy as np
 import numpy.typing as npt
 
+from glassformer.base.counting import number_of
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.shown import Grid, Part, Share, line
 from glassformer.config import ModelConfig
@@ -72,7 +73,8 @@ class Unlearned:
                 f"{', '.join(places[:_PLACES])}{more}"
             )
         if len(found) > _NAMED:
-            log(f"nor are {len(found) - _NAMED:,} more labels, of which all {unit} are held out too")
+            more = number_of(len(found) - _NAMED, "more label")
+            log(f"also not learned: {more}, of which all {unit} are held out")
 
 
 @dataclass(frozen=True)

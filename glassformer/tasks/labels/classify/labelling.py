@@ -100,8 +100,8 @@ class OneLabel(Labelling):
             reliability.add(math.exp(logarithms[guess]), guess == example.label)
             unit = unit if example.pair is None else "pairs"
             if guess != example.label:
-                named = {"label": self.labels[example.label], "guessed": self.labels[guess]}
-                worst.add(losses[-1], example, {**named, "probability": math.exp(-losses[-1])})
+                named = {"label": self.labels[example.label], "probability": math.exp(-losses[-1])}
+                worst.add(losses[-1], example, {**named, "guessed": self.labels[guess]})
         total = sum(self.frequencies.values()) + len(self.labels)
         prior = [(self.frequencies.get(label, 0) + 1) / total for label in self.labels]
         most_frequent = prior.index(max(prior))
