@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import in_json
@@ -37,7 +37,9 @@ class Text(NamedTuple):
 
 
 class TableReader:
-    """Reads rows of tables by `columns`, or by `usual` names; of `pairs` else the first two; `lists` are turns."""
+    """Reads rows of tables by `columns`, or by `usual` names; of `pairs` else the first two; `lists` are turns.
+    `documents`: what a text of a plain file is; the lines of one are joined.
+    """
 
     def __init__(
         self,
@@ -47,11 +49,12 @@ class TableReader:
         blank: bool = False,
         pairs: bool = False,
         lists: bool = False,
+        documents: Literal["line", "blank-line", "file"] = "line",
     ) -> None:
         column = columns["text"]
         assert isinstance(column, str)
         self.column, self.plain = column, len(columns) == 1
-        self.blank = blank and self.plain
+        self.documents, self.blank = documents, blank and self.plain and documents == "line"
         self.columns, self._usual, self._pairs, self._lists = columns, usual, pairs, lists
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
@@ -71,11 +74,12 @@ class TableReader:
             if self.blank:
                 return
             left_out = last = 0
-            for document in read(path, text=self.column, documents="line", bad=bad):
+            for document in read(path, text=self.column, documents=self.documents, bad=bad):
                 number = int(document.where.rpartition(" ")[2])
                 left_out, last = left_out + max(number - last - 1, 0), number
-                yield Text({"text": document.text}, document.where, own=document.text)
-            if left_out:
+                text = document.text.replace("\n", " ")
+                yield Text({"text": text}, document.where, own=text)
+            if left_out and self.documents == "line":
                 tell(f"{path.name}: blank lines have no answer; left out: {left_out:,}")
             return
         columns = named(self.columns, self._usual) if objects or names_columns(path) else self.columns

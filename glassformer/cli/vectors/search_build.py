@@ -15,12 +15,14 @@ from glassformer.cli.vectors.embed import note_poolings
 from glassformer.cli.vectors.embed_fill import NAMED, fill, planned
 from glassformer.data.readers.lines import stop_unless
 
-_FILES = f"Files with one text per line, or tables with one record per row: {options.TABLES}."
+_FILES = f"Files with one text per line (see --documents), or tables with one record per row: {options.TABLES}."
 
 _PER = (
     "Compute one vector for each sentence or for each text. With sentence, a text is as near to a question as its "
     "nearest sentence.  [default: sentence; text with --pooling first or last-token]"
 )
+
+_DOCUMENTS = "What ends a text of a plain file (.txt, .md): the end of a line, a blank line, or the end of the file."
 
 
 def search_build(
@@ -29,6 +31,7 @@ def search_build(
     out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  It must be a new folder.")],
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
+    documents: Annotated[Literal["line", "blank-line", "file"], typer.Option("--documents", help=_DOCUMENTS)] = "line",
     strategy: options.OneStrategy = None,
     pooling: options.OnePooling = None,
     per: Annotated[Literal["sentence", "text"] | None, typer.Option("--per", help=_PER)] = None,
@@ -53,8 +56,15 @@ def search_build(
     machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
     note_poolings(opened, (pooled,))
-    inputs = find_inputs((), paths, TableReader({"text": text_column}, blank=True))
-    depends = {"strategy": layers, "pooling": pooled, "per": per, "rejects": rejects is not None, **machine.options}
+    inputs = find_inputs((), paths, TableReader({"text": text_column}, blank=True, documents=documents))
+    depends = {
+        "strategy": layers,
+        "pooling": pooled,
+        "per": per,
+        "documents": documents,
+        "rejects": rejects is not None,
+        **machine.options,
+    }
     named = which if travels(which) or which.startswith("hub:") else str(Path(which).resolve())
     with set_aside(rejects, inputs.order) as bad:
         total, request = planned(opened, inputs, depends, resume=resume)
@@ -77,6 +87,8 @@ def search_build(
     if blank.count:
         more = f" and {blank.count - NAMED:,} more" if blank.count > NAMED else ""
         note(f"never found: {number_of(blank.count, 'text')} without words: {'; '.join(blank.first)}{more}")
+        if documents == "line":
+            note("if blank lines separate paragraphs, --documents blank-line makes a text of each")
     parts = f" with {number_of(vectors, 'sentence')}" if per == "sentence" else ""
     note(f"{out}: an index of {number_of(count, 'text')}{parts}, made by {which}")
 

@@ -341,6 +341,20 @@ def test_of_several_files_each_text_knows_its_place(saved: Path, tmp_path: Path)
     assert [hit.id for hit in hits] == [f"{first}, line 1", f"{first}, line 2", 7, f"{second}, line 2"]
 
 
+def test_a_text_is_a_line_a_paragraph_or_a_file(saved: Path, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("the dog and\nthe fox\n\nfood for\nfriends\n")
+    for documents, texts in (
+        ("line", ["the dog and", "the fox", "food for", "friends"]),
+        ("blank-line", ["the dog and the fox", "food for friends"]),
+        ("file", ["the dog and the fox  food for friends"]),
+    ):
+        index = tmp_path / documents
+        assert main(["search", "build", str(saved), str(file), "--documents", documents, "--out", str(index)]) == 0
+        hits = SearchIndex.open(index).ask("the dog friends", top=9, by="words")
+        assert {hit.text for hit in hits} == {text for text in texts if {"dog", "the", "friends"} & {*text.split()}}
+
+
 BLANK = ["the dog and the fox", "", "\u200b", "food for friends", "   "]
 
 
