@@ -70,7 +70,7 @@ def read_object(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise CheckpointError(f"a file {path} is needed", got="no such file") from None
     except (ValueError, OSError) as error:
-        raise CheckpointError(f"{path} must be JSON", got=str(error)) from None
+        raise CheckpointError(f"{path} must be JSON", got=f"an error: {error}") from None
     if not isinstance(values, dict):
         raise CheckpointError(f"{path} must hold a JSON object", got=type(values).__name__)
     try:

@@ -183,7 +183,7 @@ def read_templates(directory: Path, tokenizer: Tokenizer) -> ChatTemplates | Non
         try:
             values = read_json(settings)
         except (OSError, ValueError) as error:
-            raise CheckpointError(f"{settings} must be JSON", got=str(error)[:200]) from None
+            raise CheckpointError(f"{settings} must be JSON", got=f"an error: {error}"[:200]) from None
         said = values.get("chat_template") if isinstance(values, dict) else None
         if isinstance(said, list):
             pairs = [(each.get("name"), each.get("template")) for each in said if isinstance(each, dict)]

@@ -205,7 +205,7 @@ def read_object(path: Path) -> dict[str, Any]:
     try:
         values = read_json(path)
     except (OSError, ValueError) as error:
-        raise TokenizerError(f"{path} must be JSON", got=str(error)) from None
+        raise TokenizerError(f"{path} must be JSON", got=f"an error: {error}") from None
     if not isinstance(values, dict):
         raise TokenizerError(f"{path} must hold a JSON object", got=type(values).__name__)
     return values

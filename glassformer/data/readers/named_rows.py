@@ -84,7 +84,7 @@ def json_row(line: str, where: str, columns: Sequence[str] = (), optional: Seque
 def no_json(where: str, error: ValueError) -> DataError:
     got = str(error).partition(";")[0]
     if isinstance(error, json.JSONDecodeError):
-        got = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        got = f"an error at column {error.colno}: {error.msg.removesuffix(' at')}"
     return DataError(f"{where} must be JSON", got=got)
 
 

@@ -263,5 +263,5 @@ async def _unknown(request: Request, error: Exception) -> Response:
     path = request.scope["path"]  # request.url cannot be made of every query
     asked = f"{request.method} {path.partition('/api')[2][:80] or 'another address'}"
     if error.status_code == 405:
-        return refused(MethodError("this address is not asked for so", got=asked), error.headers)
+        return refused(MethodError("this address takes another method", got=asked), error.headers)
     return refused(MissingError("there is nothing at this address", got=asked))

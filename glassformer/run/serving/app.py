@@ -164,7 +164,7 @@ def unknown(models: Models) -> Callable[[Request, Exception], Awaitable[Response
         path = request.scope["path"]  # request.url cannot be made of every query
         asked = f"{request.method} {path[:80]}"
         if error.status_code == 405:
-            return problem(MethodError("this address is not asked for so", got=asked), error.headers)
+            return problem(MethodError("this address takes another method", got=asked), error.headers)
         match path.split("/"):
             case ["", "v1", name, verb] if name in models.served:
                 note(request, model=name)

@@ -68,7 +68,9 @@ def read_object(body: bytes) -> dict[str, Any]:
     try:
         values = json.loads(body)
     except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
-        got = "brackets within brackets, too deep to read" if isinstance(error, RecursionError) else str(error)[:200]
+        got = "brackets within brackets, too deep to read"
+        if isinstance(error, ValueError):
+            got = "text that is not UTF-8" if isinstance(error, UnicodeError) else f"an error: {error}"[:200]
         raise ConfigError("a request must be JSON", got=got) from None
     if not isinstance(values, dict):
         raise ConfigError("a request must be a JSON object", got=type(values).__name__)

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-4PB77GHG.js";import"./chunk-UPWY37PM.js";import"./chunk-JUVZXQAD.js";import"./chunk-U3NY246K.js";import"./chunk-XOMRKYA3.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
