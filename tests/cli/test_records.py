@@ -167,6 +167,29 @@ def test_rejects_never_replace_what_is_read_or_written(run: Run, model: Path, mi
     assert mixed.read_bytes() == before
 
 
+def test_columns_that_are_kept_come_back(run: Run, model: Path, tmp_path: Path) -> None:
+    table, out = tmp_path / "tickets.csv", tmp_path / "answers.csv"
+    table.write_text("id;Ticket;text;label\n1;007;Hello;yes\n2;1e5;Good bye;no\n", encoding="utf-8")
+    keep = ("--keep", "Ticket", "--keep", "label")
+    done = run("classify", model, "--file", table, *keep, "--json")
+    assert [(each["id"], each["Ticket"], each["input_label"]) for each in done.records] == [
+        ("1", "007", "yes"), ("2", "1e5", "no"),
+    ]  # fmt: skip
+    assert all(each["label"] in each["probabilities"] for each in done.records)
+    run("classify", model, "--file", table, *keep, "--out", out)
+    assert out.read_text().splitlines()[0].startswith("id,Ticket,input_label,text,label,")
+    lines = b'{"text": "Hello", "Ticket": [1, 2]}\n'
+    assert run("classify", model, "--file", "-", "--keep", "Ticket", "--json", stdin=lines).records[0]["Ticket"] == [
+        1,
+        2,
+    ]
+    missing = run("classify", model, "--file", table, "--keep", "Number", "--json")
+    assert (missing.code, missing.out) == (2, "")
+    assert "'Number'" in missing.err
+    (tmp_path / "texts.txt").write_text("Hello\n")
+    assert run("classify", model, "--file", tmp_path / "texts.txt", "--keep", "Ticket", "--json").code == 2
+
+
 def test_an_id_column_of_a_csv_comes_back(run: Run, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(f"id,text\n12,{WORDS[0]}\n13,{WORDS[1]}\n")

@@ -16,7 +16,7 @@ from glassformer.cli.corpus.on_ray import check_ray, spread_by_ray
 from glassformer.cli.terminal.destination import Output, counted, destination, set_aside
 from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, split_model
 from glassformer.cli.terminal.options import check_decoding, check_megabytes, refuse_given
-from glassformer.cli.terminal.readers import Reader, SentenceReader, TableReader
+from glassformer.cli.terminal.readers import Reader, SentenceReader, TableReader, with_kept
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
 from glassformer.cli.terminal.texts import Same, batches, find_inputs, records
 from glassformer.data.readers.lines import stop_unless
@@ -53,7 +53,7 @@ def answer_records(job: Job) -> None:
                 remarks(sentence)
             empty += bool(getattr(its, "empty", 0))
             if job.json:
-                record({**each.kept, **its.to_dict()}, out.handle)
+                record(with_kept(each, its.to_dict()), out.handle)
             else:
                 show.show(its.shown(each.values, console(out.handle).width), out.handle)
             out.whole()
@@ -132,12 +132,14 @@ def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> No
         )
     predictor_for(opened, verb, options)  # refuses a model that does not answer
     second_text(opened, None, typed.get("target"))
-    inputs = find_inputs(texts, files, _reader(entry, opened, named, same), same)
+    keep = tuple(typed.get("keep") or ())
+    inputs = find_inputs(texts, files, _reader(entry, opened, named, same, keep), same)
     spread = None
     if typed["ray"] is not None:
         whole = corpus_of(model, machine, Verb(verb, options), inputs, rejects=output.rejects is not None)
         spread = spread_by_ray(whole, output, typed["ray"])
-    depends = {"verb": verb, **(options if isinstance(options, Mapping) else vars(options)), **machine.options}
+    named_options = options if isinstance(options, Mapping) else vars(options)
+    depends = {"verb": verb, "keep": keep, **named_options, **machine.options}
     with (
         set_aside(output.rejects, inputs.order) as bad,
         destination(opened, inputs, output, depends) as out,
@@ -158,7 +160,7 @@ def _quickly(model: str, verb: str, texts: Sequence[str], same: Same) -> Model |
     return open_quickly(model, verb, len(choices) * sum(map(len, texts)) + len(texts) * each)
 
 
-def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, Columns], same: Same) -> Reader:
+def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, Columns], same: Same, keep: tuple[str, ...]) -> Reader:
     """How files are read: by the columns that were `named` by role, else by those of the training or the usual ones."""
     task = opened.task_name
     pairs = task is not None and task in TASKS and TASKS[task].pairs
@@ -177,4 +179,4 @@ def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, Columns], same:
     if "words" in entry.columns:
         return SentenceReader(read, entry.usual, blank=entry.blank)
     pairs = bool(of_pairs) and not named
-    return TableReader(read, entry.usual, blank=entry.blank, pairs=pairs, lists=entry.turns)
+    return TableReader(read, entry.usual, blank=entry.blank, pairs=pairs, lists=entry.turns, keep=keep)

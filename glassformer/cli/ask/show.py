@@ -15,7 +15,7 @@ from glassformer.base.wrapping import in_one_line, printable
 from glassformer.cli.terminal.interrupts import goes_on
 from glassformer.cli.terminal.options import refuse_given
 from glassformer.cli.terminal.partial import Answers
-from glassformer.cli.terminal.readers import Text
+from glassformer.cli.terminal.readers import Text, with_kept
 from glassformer.cli.terminal.screen import Few, bar, console, escaped, note, note_windows, print_table, record
 from glassformer.cli.terminal.texts import TYPED
 from glassformer.decode.options import WritingOptions
@@ -119,7 +119,7 @@ def show_trees(job: Job) -> None:
     for number, text in enumerate(job.texts, start=1):
         tree = search_tree(job.opened, given(text), job.writing, verb=job.verb)
         if job.json:
-            record({**text.kept, **tree.to_dict()}, handle)
+            record(with_kept(text, tree.to_dict()), handle)
             continue
         if number > 1:
             handle.write("\n")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from glassformer.base.errors import CheckpointError, DataError, GlassformerError, NotFiniteError
 from glassformer.cli.terminal.destination import digest_of
 from glassformer.cli.terminal.opened import Machine
-from glassformer.cli.terminal.readers import Text
+from glassformer.cli.terminal.readers import Text, with_kept
 from glassformer.cli.terminal.screen import Few, json_line, note, note_windows
 from glassformer.cli.terminal.texts import Inputs, batches, records
 from glassformer.data.readers.lines import stop_unless
@@ -47,7 +47,7 @@ class Asked(Protocol):
 
     def packed(self, text: Text, answer: Any) -> bytes:
         """An answer, with the id of its record: a line of JSON."""
-        return f"{json_line({**text.kept, **answer.to_dict()})}\n".encode("utf-8", "backslashreplace")
+        return f"{json_line(with_kept(text, answer.to_dict()))}\n".encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,8 @@ SUITS = "chosen to suit the size of the text and --minutes"
 ENDS = ("train.steps", "train.epochs", "train.minutes")
 START = f"Model that fine-tuning starts from: {WHICH}."
 Rejects = Annotated[Path | None, typer.Option("--rejects", writable=True, help=f"{REJECTS}  [default: {STOPS}]")]
+KEEP = "Column of a table that comes back with each answer (repeatable); a column id always does."
+Keep = Annotated[list[str] | None, typer.Option("--keep", metavar="COLUMN", help=f"{KEEP}  [default: none]")]
 COLUMNS = {
     "text": "Column with the text: a name, or a number counted from 0.",
     "pair": "Column with the second text of a pair, or the passage.",

@@ -1,9 +1,9 @@
 """How a verb reads records: the columns of a table by their role, or sentences as words; and lines as they come."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import in_json
@@ -38,7 +38,7 @@ class Text(NamedTuple):
 
 class TableReader:
     """Reads rows of tables by `columns`, or by `usual` names; of `pairs` else the first two; `lists` are turns.
-    `documents`: what a text of a plain file is; the lines of one are joined.
+    `documents`: what a text of a plain file is; the lines of one are joined. `keep`: columns that come back.
     """
 
     def __init__(
@@ -50,7 +50,9 @@ class TableReader:
         pairs: bool = False,
         lists: bool = False,
         documents: Literal["line", "blank-line", "file"] = "line",
+        keep: tuple[str, ...] = (),
     ) -> None:
+        self.keep = keep
         column = columns["text"]
         assert isinstance(column, str)
         self.column, self.plain = column, len(columns) == 1
@@ -65,10 +67,13 @@ class TableReader:
         table = None if objects or not self.plain else _table_without_suffix(path, self.column)
         if table is not None:
             tell(f"{path.name} is read as a table ({table}): its first line names the column {self.column!r}")
-            for row in read_table(path, [self.column], optional=_KEPT, format=table, bad=bad):
-                yield from _by_role(row, {"text": self.column}, bad, lists=False)
+            for row in read_table(path, self._names({"text": self.column}), optional=_KEPT, format=table, bad=bad):
+                yield from _by_role(row, {"text": self.column}, bad, self.keep, lists=False)
             return
         if self.plain and not objects and table_kind(path) is None:
+            if self.keep:
+                do = "leave --keep out, or save the texts as a table"
+                raise DataError(f"{path} must have the columns to keep", got="lines of text", do=do)
             for line in read_lines(path, bad=bad) if self.blank else ():
                 yield Text({"text": line.text}, f"{path}, line {line.number}", own=line.text)
             if self.blank:
@@ -85,8 +90,8 @@ class TableReader:
         columns = named(self.columns, self._usual) if objects or names_columns(path) else self.columns
         columns = self._of_pairs(columns, path) if self._pairs and not objects else columns
         read_rows = json_rows if objects else read_table
-        for row in read_rows(path, names_of(columns), optional=_KEPT, bad=bad):
-            yield from _by_role(row, columns, bad, lists=self._lists)
+        for row in read_rows(path, self._names(columns), optional=_KEPT, bad=bad):
+            yield from _by_role(row, columns, bad, self.keep, lists=self._lists)
 
     def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
         from glassformer.data.readers.parallel import pair_columns, unread_note
@@ -99,7 +104,11 @@ class TableReader:
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
         columns = named(self.columns, self._usual)
-        yield from _by_role(json_row(line, where, names_of(columns), _KEPT), columns, bad, lists=self._lists)
+        row = json_row(line, where, self._names(columns), _KEPT)
+        yield from _by_role(row, columns, bad, self.keep, lists=self._lists)
+
+    def _names(self, columns: Mapping[str, Columns]) -> list[str]:
+        return list(dict.fromkeys([*names_of(columns), *self.keep]))
 
 
 class SentenceReader:
@@ -181,10 +190,12 @@ def _begins_object(text: str) -> bool:
     return text.lstrip().startswith("{")  # also a damaged one: the lines after it must not be read as texts
 
 
-def _by_role(row: Row, columns: Mapping[str, Columns], bad: OnBad, *, lists: bool) -> Iterator[Text]:
+def _by_role(
+    row: Row, columns: Mapping[str, Columns], bad: OnBad, keep: Sequence[str], *, lists: bool
+) -> Iterator[Text]:
     values = by_role(row.values, columns)
     if isinstance(values["text"], str) or (lists and isinstance(values["text"], list)):
-        yield Text(values, row.where, kept=_kept(row), own=row.own)
+        yield Text(values, row.where, kept=_kept(row, keep), own=row.own)
     else:
         error = DataError(f"{row.where}: column {columns['text']!r} must hold text", got=repr(values["text"])[:80])
         bad(error.about(row.where, row.own))
@@ -196,5 +207,11 @@ def _sentence(row: Row) -> Text:
     return Text(values, row.where, kept=_kept(row), own=row.own)
 
 
-def _kept(row: Row) -> dict[str, object]:
-    return {name: in_json(row.values[name]) for name in _KEPT if name in row.values}
+def _kept(row: Row, keep: Sequence[str] = ()) -> dict[str, object]:
+    return {name: in_json(row.values[name]) for name in (*_KEPT, *keep) if name in row.values}
+
+
+def with_kept(text: Text, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of a record, then the fields of its answer; of a name that both have, the kept one is input_NAME."""
+    kept = {f"input_{name}" if name in answer else name: value for name, value in text.kept.items()}
+    return {**kept, **answer}
