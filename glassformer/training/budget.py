@@ -30,11 +30,11 @@ class RunProgress:
     `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps by the
     clock, with evaluation, saving and pauses of the process (which cannot be distinguished from slow work), and
     `setup` the time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the
-    lowest held-out loss; `misses` counts the evaluations since either improved, `few` whether the initial weights
-    were measured on few examples. `smoothed` is the running mean of the loss before the correction for its
-    beginning at 0, `above` the number of steps for which it was at the baseline's loss, `noticed` whether that was
-    logged. `window` holds the sums for the next line of `metrics.jsonl`. `recent` are the last losses, whose means
-    are shown, see `Step`.
+    lowest held-out loss; `misses` counts the evaluations since either improved. `few` is the number of examples that
+    the initial weights were measured on, 0 where these are many. `smoothed` is the running mean of the loss before the
+    correction for its beginning at 0, `above` the number of steps for which it was at the baseline's loss, `noticed`
+    whether that was logged. `window` holds the sums for the next line of `metrics.jsonl`. `recent` are the last losses,
+    whose means are shown, see `Step`.
     """
 
     step: int = 0
@@ -45,7 +45,7 @@ class RunProgress:
     best_step: int = 0
     least_loss: float | None = None
     misses: int = 0
-    few: bool = False
+    few: int = 0
     smoothed: float | None = None
     above: int = 0
     noticed: bool = False
@@ -55,7 +55,14 @@ class RunProgress:
     @property
     def loss_decides(self) -> bool:
         """Whether there are so few held-out examples that the loss alone chooses the best model."""
-        return self.few and self.best_loss is not None
+        return self.few > 0 and self.best_loss is not None
+
+    def has_lower_loss(self, loss: float, *, of_probabilities: bool) -> bool:
+        """Whether a loss is lower than that of the best model; of few examples, with one more that is wrong."""
+        best = self.best_loss
+        if best is not None and self.loss_decides and of_probabilities:
+            loss, best = (with_one_wrong(each, self.few) for each in (loss, best))
+        return best is not None and loss < best
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,16 @@ _FIRST_SECONDS = 60.0
 _LARGEST_SHARE = 100
 # Rows of an evaluation during training, always the same: enough to choose the best model.
 EVALUATION_ROWS = 512
+
+
+def with_one_wrong(loss: float, count: int) -> float:
+    """The mean loss of `count` examples and of one more that is answered wrong with their confidence, exp(−loss). It is
+    least at a confidence of n / (n + 1): by Laplace's rule of succession n right answers justify no higher one.
+    """
+    wrong = -math.log(-math.expm1(-loss)) if loss > 0 else math.inf
+    return (count * loss + wrong) / (count + 1)
+
+
 # Fewer examples are too few to compare accuracies on: the loss decides where weights before the first step are kept.
 FEW = 100
 # Evaluations in a run when the settings do not say how often: fewer if they would read more than a quarter as many rows

@@ -188,8 +188,10 @@ class Run:
     def measure_start(self) -> None:
         """Evaluate the weights before the first step, where there is held-out text."""
         if self.held_out is not None:
-            self.progress.few = self._evaluate().get("targets", math.inf) < FEW
-            rule = f"; with fewer than {FEW} held-out examples the loss decides" if self.progress.loss_decides else ""
+            count = self._evaluate().get("targets", math.inf)
+            self.progress.few = int(count) if count < FEW else 0
+            rule = f"; with fewer than {FEW} held-out examples the loss decides, one more counted as wrong"
+            rule = rule if self.progress.loss_decides else ""
             self.log(f"step 0, the initial weights: {self.in_words(self.progress.best, self.progress.best_loss)}{rule}")
 
     def _evaluate(self) -> dict[str, float]:
@@ -237,10 +239,11 @@ class Run:
 
     def is_better(self, score: float, loss: float) -> bool:
         """Whether a model is better than the best so far: by its score, of equal ones by its loss; or by this alone."""
-        best, best_loss = self.progress.best, self.progress.best_loss
+        best = self.progress.best
         if best is None or not (score == best or self.progress.loss_decides):
             return best is None or score > best
-        return best_loss is not None and loss < best_loss
+        assert self.held_out is not None
+        return self.progress.has_lower_loss(loss, of_probabilities=self.held_out.best != "-loss")
 
     def agree(self) -> None:
         """All processes use the longest elapsed time, and none compiles where one cannot."""

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.models.transformer import Transformer
-from glassformer.training.budget import Cadence
+from glassformer.training.budget import Cadence, with_one_wrong
 from glassformer.training.checkpoint import Checkpoints
 from glassformer.training.loop import fit
 from glassformer.training.run import better_if_higher
@@ -111,6 +112,22 @@ def test_where_the_loss_decides_it_is_reported_with_the_score(tmp_path: Path) ->
     assert len(found) == 2
     assert all("loss of 0.8162" in each and "accuracy of 0.1000" in each for each in found)
     assert "100" in found[0]
+
+
+class VeryFew(RightAndSure):
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        return {**super().evaluate(model), "accuracy": 1.0, "targets": 4.0}
+
+
+def test_four_right_answers_are_no_reason_for_more_confidence(tmp_path: Path) -> None:
+    """Of four examples a confidence of 0.8 has the least loss with one wrong answer more; 0.94 is worse than 0.66."""
+    losses = np.linspace(0.01, 3, 500)
+    of = [np.mean([*[loss] * 4, -np.log(1 - np.exp(-loss))]) for loss in losses]
+    assert [with_one_wrong(float(loss), 4) for loss in losses] == pytest.approx(of, rel=1e-12)
+    assert np.exp(-losses[np.argmin(of)]) == pytest.approx(0.8, abs=0.005)  # the losses differ by 0.006
+    held_out = VeryFew(0.4132, 0.0606, 0.03)
+    kept, _ = train(tmp_path, held_out=held_out, steps=4, evaluate_every=2, start_seconds=0.0)
+    assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[0])
 
 
 class RightThenSure(Right):
