@@ -21,8 +21,11 @@ SMALLER: dict[str, Any] = {"train.steps": 2, "train.threads": 1, "train.compile"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the table and the model that the page names."""
     rows = [f'"{TEXTS[number % 2]} {number}",{("ham", "spam")[number % 2]}' for number in range(40)]
-    (tmp_path / "mails.csv").write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
-    (tmp_path / "notes.txt").write_text("\n\n".join(f"{TEXTS[n % 2]} {n}." for n in range(60)), encoding="utf-8")
+    for name in ("mails.csv", "more.csv"):
+        (tmp_path / name).write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "library").mkdir()
+    for name in ("notes.txt", "library/notes.txt"):
+        (tmp_path / name).write_text("\n\n".join(f"{TEXTS[n % 2]} {n}." for n in range(60)), encoding="utf-8")
     tokenizer = small_tokenizer()
     config = bert(
         vocabulary=tokenizer.vocabulary_size, max_length=128, layers=2, width=12, heads=3, feed_forward=20, dropout=0.1
