@@ -1,5 +1,6 @@
 """From the data to the folder in the package: training, packing in bfloat16, scores and card."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -232,9 +233,10 @@ def pack(small: Small, run: Path, folder: Path) -> Model:
     distil = model.recipe.distil
     if distil.teacher is not None:
         distil = distil.model_copy(update={"teacher": TEACHER})
-    model.recipe = model.recipe.model_copy(
-        update={"data": model.recipe.data.model_copy(update=changes), "distil": distil}
-    )
+    body, data = model.recipe.model, model.recipe.data.model_copy(update=changes)
+    if body.start is not None and Path(body.start).is_absolute():
+        body = body.model_copy(update={"start": os.path.relpath(body.start)})
+    model.recipe = model.recipe.model_copy(update={"data": data, "distil": distil, "model": body})
     model.metrics = {name: value for name, value in model.metrics.items() if name not in _LEFT_OUT}
     return _save(model, small, folder)
 

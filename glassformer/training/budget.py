@@ -57,12 +57,16 @@ class RunProgress:
         """Whether there are so few held-out examples that the loss alone chooses the best model."""
         return self.few > 0 and self.best_loss is not None
 
-    def has_lower_loss(self, loss: float, *, of_probabilities: bool) -> bool:
-        """Whether a loss is lower than that of the best model; of few examples, with one more that is wrong."""
+    def has_lower_loss(self, score: float, loss: float, *, of_probabilities: bool) -> bool:
+        """Whether a loss is lower than that of the best model; of few examples with one more that is wrong, unless the
+        score differs and agrees with the loss.
+        """
         best = self.best_loss
-        if best is not None and self.loss_decides and of_probabilities:
+        if best is None or self.best is None:
+            return False
+        if self.loss_decides and of_probabilities and (score - self.best) * (best - loss) <= 0:
             loss, best = (with_one_wrong(each, self.few) for each in (loss, best))
-        return best is not None and loss < best
+        return loss < best
 
 
 @dataclass(frozen=True)

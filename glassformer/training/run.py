@@ -243,7 +243,7 @@ class Run:
         if best is None or not (score == best or self.progress.loss_decides):
             return best is None or score > best
         assert self.held_out is not None
-        return self.progress.has_lower_loss(loss, of_probabilities=self.held_out.best != "-loss")
+        return self.progress.has_lower_loss(score, loss, of_probabilities=self.held_out.best != "-loss")
 
     def agree(self) -> None:
         """All processes use the longest elapsed time, and none compiles where one cannot."""

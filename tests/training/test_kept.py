@@ -130,6 +130,19 @@ def test_four_right_answers_are_no_reason_for_more_confidence(tmp_path: Path) ->
     assert torch.equal(kept["encoder.embed.word.weight"], held_out.seen[0])
 
 
+class BetterAndSure(RightAndSure):
+    """Half of four answers are right at first, and all of them later."""
+
+    def evaluate(self, model: Transformer, *, limit: int | None = None) -> dict[str, float]:
+        return {**super().evaluate(model), "accuracy": 0.5 if len(self.seen) == 1 else 1.0, "targets": 4.0}
+
+
+def test_more_right_answers_and_a_lower_loss_are_better_whatever_the_confidence(tmp_path: Path) -> None:
+    held_out = BetterAndSure(0.6931, 0.001, 0.0005, 0.5)  # the last is the loss of the mean of the weights
+    kept, _ = train(tmp_path, held_out=held_out, steps=4, evaluate_every=2, start_seconds=0.0)
+    assert not torch.equal(kept["encoder.embed.word.weight"], held_out.seen[0])
+
+
 class RightThenSure(Right):
     """Evaluates to an accuracy by chance at first and 0 afterwards, with losses given beforehand."""
 
