@@ -92,6 +92,9 @@ def compare(
         if not same_tokens and kind.of_tokens:
             sizes = ", and compare the bits per byte" * ("bits_per_byte" in measures[0].values())
             do = f"their tokens differ: measure each with glassformer evaluate{sizes}"
+        elif "bleu" in measures[0].values():
+            counts += ", which are not the same pairs"
+            do += ": data.remove and data.length leave pairs out"
         elif measures[0].asked is not None:
             counts = f"{counts}, which ask for other tokens"
             do = (

@@ -30,6 +30,8 @@ from glassformer.training.progress import NoProgress, Progress
 _LENGTH = 128
 ROLES = ("text", "pair", "choices", "label", "answers", "words", "tags", "target")
 """Settings of `[data]` that name columns."""
+# Settings of the training text that a file to measure on does not have.
+_NOT_MEASURED = ("target_files", "validation_target_files", "remove")
 # From so many labels on, an evaluation has at most so many scores in memory, and measures no fewer records than these.
 _MANY_LABELS, _NUMBERS, _FEWEST = 500, 20_000_000, 1000
 
@@ -197,7 +199,7 @@ def _named_files(
             "test": 0.0,
             **({"end": 0.0} if "end" in type(usual).model_fields else {}),
             "length": model.row_tokens or _LENGTH,
-            **{name: () for name in ("target_files", "validation_target_files") if name in type(usual).model_fields},
+            **{name: () for name in _NOT_MEASURED if name in type(usual).model_fields},
             **columns,
         }
     )

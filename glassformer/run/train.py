@@ -128,7 +128,7 @@ def _measured(source: Any, length: int, *, tables: bool) -> dict[str, Any]:
     """How much was measured, of how much there is, for the card: records of `tables`, or rows of `length` tokens."""
     there = len(getattr(source, "examples", source))  # of pairs, several stand in a row
     return {
-        "count": min(there, _MEASURED_ROWS),
+        "count": min(there - getattr(source, "left_out", 0), _MEASURED_ROWS),
         "of": there,
         "unit": "records" if tables else f"rows of {length} tokens",
     }

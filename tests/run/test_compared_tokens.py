@@ -10,9 +10,10 @@ from glassformer.models.families import bert, gpt2, marian
 from glassformer.models.transformer import build
 from glassformer.run.compare import compare
 from glassformer.run.evaluate import evaluate
+from glassformer.scoring.score import THIS_MODEL
 from glassformer.tasks.words.masked_lm.settings import MaskedLMSection
 from glassformer.tasks.writing.language_model.task import LanguageModelSection
-from glassformer.tasks.writing.translate.settings import TranslateSection
+from glassformer.tasks.writing.translate.settings import TranslateData, TranslateSection
 from glassformer.text.special import GPT2, MARIAN
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import random_weights
@@ -77,3 +78,27 @@ def test_rows_of_other_text_are_not_compared_though_they_are_as_many(tmp_path: P
     assert compare(writer(), writer(seed=2), text).count == compare(writer(length=22), writer(length=22), text).count
     with refused(ConfigError, got="other tokens"):
         compare(writer(), writer(length=22), text)
+
+
+def test_translations_of_other_pairs_are_not_compared_though_they_are_as_many(tmp_path: Path) -> None:
+    """A shorter model leaves a long reference out: of one that is as long as its source is left."""
+    pairs = tmp_path / "pairs.tsv"
+    rows = [f"{one}\t{two}\n{one}\t{two * 2}\n" for one, two in zip(ENGLISH, FRENCH, strict=True)]
+    pairs.write_text("".join(rows), encoding="utf-8")
+    short, long = translator(320, seed=1), translator(320, seed=1)
+    longest = max(len(long.tokenizer.encode(two)) for two in FRENCH)
+    long.length, short.length = 40, longest + 3
+    measured = [evaluate(each, [pairs], baselines=False) for each in (short, long)]
+    assert [len(scores.measures[THIS_MODEL]) for scores in measured] == [len(ENGLISH)] * 2
+    with refused(ConfigError, do="data.length"):
+        compare(short, long, pairs)
+    assert compare(long, long, pairs).judged.difference == 0
+
+
+def test_what_was_not_learned_from_is_measured_where_a_file_is_named(tmp_path: Path) -> None:
+    """`data.remove` is about the pairs to learn from."""
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"{one}\t{one}\n" for one in ENGLISH), encoding="utf-8")
+    model = translator(320, seed=1)
+    model.data = TranslateData(files=(str(tmp_path / "other.tsv"),), remove=("copy",))
+    assert evaluate(model, [pairs], baselines=False).count == len(set(ENGLISH))

@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,3 +93,9 @@ def test_measuring_the_training_text_is_reported(run: Model, text_file: Path, tm
     listener = Listener()
     evaluate(run, [copy], progress=listener)  # what the model has learned from cannot be compared any more
     assert not [note for note in listener.notes if TOLD in note]
+
+
+def test_records_that_are_left_out_are_not_counted_as_measured() -> None:
+    source = SimpleNamespace(examples=range(271), left_out=211)
+    measured = sys.modules["glassformer.run.train"]._measured(source, 48, tables=True)
+    assert (measured["count"], measured["of"]) == (60, 271)

@@ -12,6 +12,7 @@ import numpy as np
 
 from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Integers
+from glassformer.data.stores.split import text_hash
 from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram, share
 from glassformer.scoring.verdict import QUOTES, WORST, quoted
 from glassformer.tasks.writing.pair_source import PairSource, TargetLosses
@@ -66,6 +67,8 @@ class References:
                 got=f"none for sentence {without:,}" if without else "no sentence",
             )
         self.texts = [list(each) for each in references]
+        hashes = [text_hash("\n".join(each)) for each in self.texts]
+        self._asked = np.array(hashes, np.uint64).view(np.int64)  # [E]
         most = max(map(len, self.texts))
         # sacreBLEU takes the first references of all sentences, then the second ones, with None where there is none.
         by_rank = [[each[rank] if rank < len(each) else None for each in self.texts] for rank in range(most)]
@@ -111,7 +114,7 @@ class References:
             loss = each[-1][..., 0] / each[-1][..., 1]
             return {**found, "loss": loss, "perplexity": np.exp(np.minimum(loss, 700.0))}
 
-        return Measure(np.concatenate(parts, axis=1), scores)  # [E, K]
+        return Measure(np.concatenate(parts, axis=1), scores, self._asked)  # [E, K]
 
     def of_each(self, translations: Sequence[str]) -> Reals:
         """The chrF of each sentence by itself. [E]"""
