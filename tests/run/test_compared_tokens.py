@@ -102,3 +102,13 @@ def test_what_was_not_learned_from_is_measured_where_a_file_is_named(tmp_path: P
     model = translator(320, seed=1)
     model.data = TranslateData(files=(str(tmp_path / "other.tsv"),), remove=("copy",))
     assert evaluate(model, [pairs], baselines=False).count == len(set(ENGLISH))
+
+
+def test_the_loss_of_an_evaluation_is_that_of_scored_pairs(tmp_path: Path) -> None:
+    """Weights at random give the padding, which no text has, a probability; both leave it out."""
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"{one}\t{two}\n" for one, two in zip(ENGLISH, FRENCH, strict=True)), encoding="utf-8")
+    model = translator(320, seed=1)
+    scored = [model.score(one, two) for one, two in zip(ENGLISH, FRENCH, strict=True)]
+    losses, tokens = (sum(values) for values in zip(*((-it.total, len(it.tokens)) for it in scored), strict=True))
+    assert evaluate(model, [pairs], baselines=False)["loss"] == pytest.approx(losses / tokens, rel=1e-6)  # float32

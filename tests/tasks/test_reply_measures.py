@@ -84,7 +84,7 @@ def test_the_scores_of_replies_have_intervals_and_a_verdict(tokenizer: Tokenizer
     model = build(marian(size="tiny", vocabulary=tokenizer.vocabulary_size, layers=1), seed=0)
     unigram = Unigram.count(held_out.target_tokens, tokenizer.vocabulary_size)
     with torch.no_grad():
-        of = target_losses(model, held_out, unigram, None)
+        of = target_losses(model, held_out, unigram, None, never=())
     found = scores_of_replies(of, held_out, unigram.name)
     assert found["loss"] == pytest.approx(of.losses.sum() / of.tokens.sum())
     assert found["unigram_loss"] == pytest.approx(of.unigram.sum() / of.tokens.sum())

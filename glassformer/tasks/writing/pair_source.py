@@ -205,8 +205,12 @@ class TargetLosses:
     unigram: Reals
 
 
-def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limit: int | None) -> TargetLosses:
-    """The losses after the right tokens, without smoothing; of all pairs, or always the same ones, about `limit`."""
+def target_losses(
+    model: Transformer, source: PairSource, unigram: Unigram, limit: int | None, *, never: Sequence[int]
+) -> TargetLosses:
+    """The losses after the right tokens, without smoothing, where the tokens of `never` have the probability 0; of all
+    pairs, or always the same ones, about `limit`.
+    """
     device = next(model.parameters()).device
     sums = np.zeros((4, len(source.examples)))  # tokens, losses, right, unigram
     with evaluating(model):
@@ -216,7 +220,7 @@ def target_losses(model: Transformer, source: PairSource, unigram: Unigram, limi
             moved = batch.to(device)
             states = model(moved.inputs, moved.decoder_inputs, heads=()).states.flatten(0, 1)[asked.to(device)]
             its, right = pairs.reshape(-1)[asked.numpy()], labels[asked]  # [n], [n]
-            found = compared_in_parts(model, states, right.to(device))
+            found = compared_in_parts(model, states, right.to(device), never=never)
             frequent, _ = unigram.guess(right.numpy())
             each = [np.ones(len(right)), *(one.double().cpu().numpy() for one in found), frequent]
             for row, values in zip(sums, each, strict=True):

@@ -120,4 +120,6 @@ class TargetTask(TableTask):
         return self.unigram.facts
 
     def evaluate_in_training(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
-        return token_scores(target_losses(model, source, self.unigram, limit), self.unigram)
+        return token_scores(
+            target_losses(model, source, self.unigram, limit, never=self.translator.ids.never), self.unigram
+        )

@@ -174,7 +174,8 @@ class Chat(TargetTask):
 
     def evaluate(self, model: Transformer, source: PairSource, *, limit: int | None = None) -> Scores:
         """Scores of the right replies' tokens, and `reply_scores` of at most 200 greedy replies."""
-        scores = scores_of_replies(target_losses(model, source, self.unigram, limit), source, self.unigram.name)
+        losses = target_losses(model, source, self.unigram, limit, never=self.translator.ids.never)
+        scores = scores_of_replies(losses, source, self.unigram.name)
         asked = [(each.text.split("\n"), each.target) for each in replies_to_write(source, limit)]
         return with_replies(scores, model, Chatter(self.searching(1), history=_ALL), asked, self.engine)
 

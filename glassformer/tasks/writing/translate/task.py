@@ -166,7 +166,7 @@ class Translate(TargetTask):
         return super().evaluate_in_training(model, source, limit=limit)
 
     def _measured(self, model: Transformer, source: PairSource, limit: int | None, *, beams: int) -> Scores:
-        losses = target_losses(model, source, self.unigram, limit)
+        losses = target_losses(model, source, self.unigram, limit, never=self.translator.ids.never)
         texts, _ = different_sources(source, losses)
         with evaluating(model) as fast:
             pairs = (TextPair(text) for text in texts)
