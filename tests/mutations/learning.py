@@ -103,10 +103,17 @@ MUTATIONS = (
     ),
     Mutation(
         "of-equal-scores-the-higher-loss",
-        "glassformer/training/run.py",
-        "loss < best_loss",
-        "loss > best_loss",
+        "glassformer/training/budget.py",
+        "return loss < best",
+        "return loss > best",
         ("tests/training/test_kept.py::test_of_equal_scores_the_lower_loss_is_better_and_no_lack_of_progress",),
+    ),
+    Mutation(
+        "of-few-examples-no-wrong-one",
+        "glassformer/training/budget.py",
+        "return (count * loss + wrong) / (count + 1)",
+        "return loss",
+        ("tests/training/test_kept.py::test_four_right_answers_are_no_reason_for_more_confidence",),
     ),
     Mutation(
         "adapter-not-divided-by-rank",
