@@ -53,14 +53,18 @@ def note_learned(start: Artefact, data: DataSection, progress: Progress) -> None
 
 
 def _learned(model: Artefact) -> list[Path]:
-    if model.data is None:
-        return []
-    learned, found = [path for path in map(Path, model.data.files) if path.exists()], list[Path]()
-    with suppress(DataError):  # it may have changed since, or be gone
-        found = list(files_for(model.data, learned)) if learned else []
-    start = None if model.recipe is None else model.recipe.model.start
-    if start is not None and Path(start).is_dir():  # a bundled model names no files of this machine
-        with suppress(GlassformerError):
-            before = open_as_saved(start, Artefact)
-            found += _learned(before) if type(before.task) is type(model.task) else []
+    found, known, before = list[Path](), set[Path](), model
+    while type(before.task) is type(model.task) and before.data is not None:
+        learned = [path for path in map(Path, before.data.files) if path.exists()]
+        with suppress(DataError):  # it may have changed since, or be gone
+            found += files_for(before.data, learned) if learned else []
+        start = None if before.recipe is None else before.recipe.model.start
+        try:
+            # A hub is not asked. A run that was made again may have started from one that started from it.
+            if start is None or (place := Path(start).resolve()) in known or not place.is_dir():
+                break
+            known.add(place)
+            before = open_as_saved(place, Artefact)
+        except (OSError, ValueError, GlassformerError):  # it may be gone, as the files
+            break
     return found

@@ -1,6 +1,7 @@
 """A run that starts from a model of its own task: that model is a candidate too, so that the run never loses to it."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 import glassformer as gf
 from glassformer.run.evaluate import evaluate
+from glassformer.run.learned import learned_from
 from glassformer.tasks.labels.regress.task import RegressSection
 from tests.run.runs import Listener
 
@@ -81,3 +83,13 @@ def test_what_a_start_has_learned_is_named(tmp_path: Path) -> None:
     second = gf.load(tmp_path / "file" / "run")
     evaluate(second, [table], progress=LISTENER)
     assert [note.partition(":")[0] for note in LISTENER.notes if "was trained on" in note] == ["records.jsonl"]
+    # The first one made again from the second: each has learned from the files of both.
+    assert second.recipe is not None
+    shutil.rmtree(first / "run")
+    trained(tmp_path / "again", labels, "classify", start=tmp_path / "file" / "run", steps=2)
+    shutil.move(tmp_path / "again" / "run", first / "run")
+    files = [tmp_path / name / "records.jsonl" for name in ("again", "file", "other")]
+    assert learned_from(gf.load(first / "run"), files) == files  # "other" is a copy of "file"
+    hub = second.recipe.model.model_copy(update={"start": "hub:owner/name"})
+    second.recipe = second.recipe.model_copy(update={"model": hub})
+    assert learned_from(second, files) == files[1:]
