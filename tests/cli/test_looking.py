@@ -28,7 +28,7 @@ def test_explain_at_the_board(run: Run, drawn: Path) -> None:
     assert len(run("explain", drawn, SENTENCE, "--json").records) == len(titles)
 
 
-def test_explain_begins_with_what_the_score_of_a_label_owes_to_each_word(run: Run) -> None:
+def test_explain_begins_with_the_attributions_of_the_score_of_a_label(run: Run) -> None:
     done = run("explain", "next-sentence", "It rains.", "--pair", "I am wet.")
     trace = load("next-sentence").trace("It rains.", "I am wet.")
     owed = gf.attributions(trace)

@@ -1,4 +1,4 @@
-"""A run that starts from a model of its own task: that model is a candidate too, so that the run never loses to it."""
+"""A run that starts from a model of the same task measures this model too, and keeps it if no step is better."""
 
 import json
 import shutil
@@ -56,7 +56,7 @@ def test_the_numbers_of_a_start_keep_their_unit(tmp_path: Path) -> None:
     assert isinstance(second.task, RegressSection)
     assert (second.task.mean, second.task.deviation) == (first.task.mean, first.task.deviation)
     assert second.metrics["best_step"] == 0
-    assert second.metrics["mean_number"] == pytest.approx(20, abs=2)  # of its own records
+    assert second.metrics["mean_number"] == pytest.approx(20, abs=2)  # the mean of the new records
     texts = [f"v{n}" for n in range(5)]
     assert [each.number for each in second.classify(texts)] == [each.number for each in first.classify(texts)]
 

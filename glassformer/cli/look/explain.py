@@ -211,21 +211,21 @@ def _walk(
             written = {}
     else:
         if "sentence_head.logits" in trace:
-            _print(_owed(opened, trace, sentence, screen_width()))
+            _print(_attributed(opened, trace, sentence, screen_width()))
         if found := looks_of(opened, trace, sentence, place):
             _print(look_lines(found, screen_width()))
         _print(write(steps, limits, screen_width()))
 
 
-def _owed(opened: Model, trace: Trace, sentence: int, width: int) -> Iterator[str]:
-    """What the largest score of the sentence owes to each word, before what a head looks at, which is not that."""
-    from glassformer.cli.look.render import owed_lines
+def _attributed(opened: Model, trace: Trace, sentence: int, width: int) -> Iterator[str]:
+    """The attributions of the largest score of a sentence; what a head looks at explains no score."""
+    from glassformer.cli.look.render import attribution_lines
     from glassformer.look.summaries.attributions import attribute, goals
 
     goal = goals(trace, sentence + 1)[sentence]
     what = f"the score of {opened.labels[goal[1]['label']]}" if len(opened.labels) > 1 else "the score"
     words = trace.words.sentence("inputs", sentence)
-    return owed_lines(attribute(trace, [goal])[0], sentence, words, what, width)
+    return attribution_lines(attribute(trace, [goal])[0], sentence, words, what, width)
 
 
 def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from glassformer.look.texts.walkthrough import Step
 WHOLE = {"place", "id", "seen"}
 """Columns of whole numbers."""
 
-_OWED = 12
+_ATTRIBUTED = 12
 OF_THE_ROW = (*WORDS, "place", "sentence")
 """Axes that say whose row is worked out; they stand above the cells when they are the same for all."""
 
@@ -115,12 +115,12 @@ def look_lines(looks: Sequence[Look], width: int, most: int = 8) -> Iterator[str
         yield from wrapped(f"  {more} more heads: --html FILE, or the steps below", width, rest=4)
 
 
-def owed_lines(found: Attributions, sentence: int, words: Sequence[str], what: str, width: int) -> Iterator[str]:
-    """What a score owes to each word of the text, the most first."""
+def attribution_lines(found: Attributions, sentence: int, words: Sequence[str], what: str, width: int) -> Iterator[str]:
+    """Input times gradient of each word of the text, for one score, the largest first."""
     products = found.of[0].product[sentence].tolist()
     order = sorted(range(len(words)), key=lambda place: -abs(products[place]))
-    shown = ", ".join(f"{label(words[place])} {products[place]:+.2f}" for place in order[:_OWED])
-    more = f" … {len(words) - _OWED} more words" if len(words) > _OWED else ""
+    shown = ", ".join(f"{label(words[place])} {products[place]:+.2f}" for place in order[:_ATTRIBUTED])
+    more = f" … {len(words) - _ATTRIBUTED} more words" if len(words) > _ATTRIBUTED else ""
     yield from wrapped(f"Input times gradient of each word, for {what}, {found.value:.2f}: {shown}{more}", width)
     yield ""
 

@@ -51,5 +51,5 @@ def compare(
         ]
         screen.print(escaped("; ".join(filter(None, [*parts, lower_note(found.differences)]))))
         if found.left_out:
-            screen.print(f"not compared: {', '.join(found.left_out)}: each model measures it in units of its own")
+            screen.print(f"not compared, as the unit differs between the models: {', '.join(found.left_out)}")
         screen.print(escaped(f"{found.sentence[0].upper()}{found.sentence[1:]}."))
