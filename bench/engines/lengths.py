@@ -18,16 +18,11 @@ import glassformer as gf
 from bench.engines import LENGTHS, onnx, vectors
 from bench.engines.row import Answer, Array, Case, Row
 
-BATCHES = (1, 4, 16, 64)
-# The peer's graph holds the scores of all pairs of tokens, B · 12 · S² numbers: 3 GB of so many.
-MOST_PAIRS = 64 * 1024**2
+# The peer's graph holds the scores of all pairs of tokens: 16 texts of 2,048 take 18 GB, 4 of 4,096 all that is left of
+# 24 GB.
+BATCHES = {**dict.fromkeys(LENGTHS, (1, 4, 16, 64)), 2048: (1, 4, 16), 4096: (1,)}
 HEADS, LAYERS = 12, 6
 ENCODER = "encoder"
-
-
-def batches(length: int) -> tuple[int, ...]:
-    """How many texts of this length are measured at once."""
-    return tuple(batch for batch in BATCHES if batch * length**2 <= MOST_PAIRS)
 
 
 def prepare(folder: Path) -> None:
@@ -103,7 +98,7 @@ def of_onnx(folder: Path) -> Callable[[list[str]], Array]:
 
 def named(length: int) -> dict[str, int]:
     """The cases of a length by name."""
-    return {f"{batch} at once": batch for batch in batches(length)}
+    return {f"{batch} at once": batch for batch in BATCHES[length]}
 
 
 def cases(length: int, folder: Path, count: int) -> dict[str, Case]:

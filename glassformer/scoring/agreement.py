@@ -3,7 +3,9 @@
 E examples · L labels · N ones · K statistics
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -36,7 +38,9 @@ def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[in
         return found | (of_each if len(names) == 2 else {})
 
     sets = [[[label] for label in labels] for labels in (true, guessed)]
-    return _measure(losses, sets[0], sets[1], len(names), scores)
+    either = Counter(chain.from_iterable({*pair} for pair in zip(true, guessed, strict=True)))
+    counts = {f"label_{name}_f1": either[place] for place, name in enumerate(names)} if len(names) == 2 else {}
+    return replace(_measure(losses, sets[0], sets[1], len(names), scores), counts=counts)
 
 
 def several_labels(

@@ -29,8 +29,8 @@ Integers = npt.NDArray[np.int64]
 
 # Bootstrap samples: the ends of a 95 % interval then vary by about a twentieth of its width from seed to seed.
 SAMPLES = 2000
-# Scores that are the share of examples that are right, by the end of their name.
-_SHARES = ("accuracy", "exact_match")
+# Scores that are shares, 1 where all examples are right, by the end of their name.
+SHARES = ("accuracy", "exact_match", "f1", "precision", "recall")
 # Examples that are drawn at once: with more the arrays leave the cache, with fewer most of the time is Python's.
 _DRAWN = 1 << 15
 
@@ -109,15 +109,15 @@ class Measure:
         return {name: float(value) for name, value in self.scores(self.sums).items()}
 
     def intervals(self, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:
-        """Each score with its 95 % bootstrap interval over examples: an expanded percentile interval (`tail`), and
-        Wilson's (1927) of a share where all examples are right or none.
+        """Each score with its 95 % bootstrap interval over examples: an expanded percentile interval (`tail`). Where
+        all examples are right or none, that of the share of right examples (Wilson 1927), also for an F1.
         """
         drawn = self.scores(resampled(self.statistics, samples, seed))
         counts = {name: self.counts.get(name, len(self)) for name in self.values()}
         found = {name: spread(value, drawn[name], counts[name]) for name, value in self.values().items()}
         # Where all examples are right, or none, so are those of all samples.
         equal = {name: value for name, (value, low, high) in found.items() if low == high and value in (0, 1)}
-        shares = {name: value for name, value in equal.items() if name.endswith(_SHARES)}
+        shares = {name: value for name, value in equal.items() if name.endswith(SHARES)}
         return found | {name: Interval(value, *interval(value, counts[name])) for name, value in shares.items()}
 
     def compared(self, other: Measure, *, samples: int = SAMPLES, seed: int = 0) -> dict[str, Interval]:

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from glassformer.scoring.score import SAMPLES, THIS_MODEL, Interval, Measure, Scores, flat_name, resampled, spread
+from glassformer.scoring.score import (
+    SAMPLES,
+    SHARES,
+    THIS_MODEL,
+    Interval,
+    Measure,
+    Scores,
+    flat_name,
+    resampled,
+    spread,
+)
 
 # The labels of a confusion matrix; with more of them the pairs that are confused most often are listed.
 MATRIX_LABELS = 12
@@ -87,9 +97,8 @@ def quoted(text: str) -> str:
 
 # Scores of which less is better, by the end of their name.
 _LOWER = ("loss", "perplexity", "bits_per_byte", "error", "ter", "repeated_4", "empty")
-# Scores that are written as percentages, by the end of their name; scores from 0 to 100, with two digits as the field
-# writes them; all others as plain numbers.
-_SHARES = ("accuracy", "f1", "exact_match", "precision", "recall")
+# Shares are written as percentages; scores from 0 to 100 with two digits, as the field writes them; all others as plain
+# numbers.
 _OF_HUNDRED = ("bleu", "chrf", "ter")
 # Examples times bootstrap samples that are computed at most: beyond 20,000 examples fewer samples are enough, as the
 # interval is narrow.
@@ -116,14 +125,14 @@ def shown(score: str, value: float) -> str:
     """A score for reading: a share in percent, one of 0 to 100 with two decimals, any other number with four."""
     if score.endswith(_OF_HUNDRED):
         return f"{value:.2f}"
-    return f"{value:.2%}" if score.endswith(_SHARES) else f"{value:,.4f}"
+    return f"{value:.2%}" if score.endswith(SHARES) else f"{value:,.4f}"
 
 
 def difference(score: str, value: float) -> str:
     """The difference of two scores: of shares in percentage points."""
     if score.endswith(_OF_HUNDRED):
         return f"{value:+.2f}"
-    return f"{100 * value:+.2f}" if score.endswith(_SHARES) else f"{value:+,.4f}"
+    return f"{100 * value:+.2f}" if score.endswith(SHARES) else f"{value:+,.4f}"
 
 
 def samples_for(examples: int) -> int:
@@ -156,7 +165,7 @@ class Difference:
     @property
     def told(self) -> str:
         value, low, high = (difference(self.score, each) for each in (self.difference, self.low, self.high))
-        points = " points" if self.score.endswith(_SHARES) else ""
+        points = " points" if self.score.endswith(SHARES) else ""
         return (
             f"{self.score.replace('_', ' ')} {shown(self.score, self.mine)} against {shown(self.score, self.other)}, "
             f"a difference of {value}{points} (95 % interval {low} … {high})"
@@ -214,7 +223,7 @@ class Verdict:
     def _advice(self) -> str:
         """What to try where the model is not better, by what its training measured."""
         best = _best_step(self.facts)
-        perfect = self.difference.score.endswith(_SHARES) and self.difference.mine == 1
+        perfect = self.difference.score.endswith(SHARES) and self.difference.mine == 1
         if self.difference.verdict == "better" or best is None or perfect:
             return ""
         if best == self.facts.get("steps"):

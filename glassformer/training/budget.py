@@ -28,8 +28,8 @@ class RunProgress:
     """The progress of a run: all state but the weights. Written into each checkpoint.
 
     `step` counts finished steps and is also the position in the data. `seconds` is the time of these steps by the
-    clock, with evaluation, saving and pauses of the process (which cannot be distinguished from slow work), and
-    `setup` the time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the
+    clock, with evaluation, saving and pauses of the process (which cannot be distinguished from slow work), without
+    `setup`, the time of compiling. `best` is the best held-out score, found at `best_step`, and `least_loss` the
     lowest held-out loss; `misses` counts the evaluations since either improved. `few` is the number of examples that
     the initial weights were measured on, 0 where these are many. `smoothed` is the running mean of the loss before the
     correction for its beginning at 0, `above` the number of steps for which it was at the baseline's loss, `noticed`

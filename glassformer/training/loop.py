@@ -126,6 +126,7 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             progress.step += 1
             means = running_means(progress.recent, loss, losses)
             progress.setup += run.loss_and_gradient.setup
+            began += run.loss_and_gradient.setup  # counted once: what is left of the minutes is without it
             run.loss_and_gradient.setup = 0.0
             if state.average is not None:
                 state.average.update(state.model, progress.step)

@@ -37,6 +37,11 @@ def test_explain_begins_with_the_attributions_of_the_score_of_a_label(run: Run) 
     words, products = trace.words.inputs[0], owed.of[0].product[0].tolist()
     largest = sorted(zip(words, products, strict=True), key=lambda each: -abs(each[1]))
     assert " ".join(first.split()).partition(": ")[2] == ", ".join(f"{word} {value:+.2f}" for word, value in largest)
+    step, *others = run("explain", "next-sentence", "It rains.", "--pair", "I am wet.", "--json").records
+    label = load("next-sentence").labels[owed.cell["label"]]
+    assert step["attributions"] == {"label": label, "score": owed.value, "input_times_gradient": products}
+    assert len(step["tokens"]["inputs"]) == len(products)
+    assert not any("attributions" in other for other in others)
 
 
 def test_explain_shows_each_correction_once_at_the_first_tensor_it_is_about(run: Run, drawn: Path) -> None:

@@ -40,6 +40,7 @@ def parts(text: str, most: int) -> list[str]:
         "— Oui. |— Non ! |— Pourquoi ? demanda-t-il.",
         "¿Qué? |¡Nada! |Él es así. |¿Y tú?",
         "Das ist z.B. Berlin. |Hr. Meier wohnt dort.",
+        "Am 3. Mai war es kalt. |Im 19. Jahrhundert waren es 20. |Maiers kamen 1990. |Mai war es.",
         "我是学生。|你呢？|他说：「不。」|好！",
         "هو طالب. |هل أنت؟ |نعم.",
         "वह छात्र है। |तुम कौन हो?",

@@ -120,6 +120,20 @@ def test_how_a_table_is_written(
     assert find_format(path, columns) == wanted
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_rows_of_delimiters_alone_are_blank(delimiter: str, tmp_path: Path) -> None:
+    """A spreadsheet writes them before its table and after it; a row with a cell is never one."""
+    path = tmp_path / "x.csv"
+    rows = [["", ""], ["text", "label"], ["So good.", "pos"], [" ", ""], ["Bad.", ""], ["", "neg"], ["", ""]]
+    path.write_text("".join(f"{delimiter.join(row)}\n" for row in rows))
+    read = [(row.values["text"], row.values["label"], row.where) for row in read_table(path, ["text", "label"])]
+    assert read == [
+        ("So good.", "pos", f"{path}, line 3"),
+        ("Bad.", "", f"{path}, line 5"),
+        ("", "neg", f"{path}, line 6"),
+    ]
+
+
 def test_a_first_row_of_several_megabytes_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text(f"{'long, ' * 600_000}prose\tde la prose\na, b\tc, d\n")

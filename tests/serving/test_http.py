@@ -155,6 +155,12 @@ def test_a_server_answers_after_its_folder_was_moved(untrained: dict[str, Model]
         assert client.post("/v1/mails/embed", json=asked).status_code == 200
 
 
+@pytest.mark.parametrize("body", [b'{"texts": ["a"], "texts": ["b"]}', b"[" * 100_000, b'{"texts": ["\xff"]}', b"[1]"])
+def test_a_body_that_is_no_object_or_says_a_thing_twice_is_refused(body: bytes, bundled: dict[str, Model]) -> None:
+    with TestClient(served_by({"english": bundled["english"]}), base_url=LOCAL) as client:
+        assert client.post("/v1/english/fill", content=body).status_code == 400
+
+
 def sent(address: str, path: str, body: object) -> socket.socket:
     """A connection over which this was asked, of which nothing is read."""
     data = json.dumps(body).encode()

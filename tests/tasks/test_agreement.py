@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.scoring import agreement
-from glassformer.scoring.score import Counts, Measure, share_of
+from glassformer.scoring.score import Counts, Measure, resampled, share_of
 
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is the reference of these scores")
 stats = pytest.importorskip("scipy.stats", reason="SciPy is the reference of these scores")
@@ -108,8 +108,18 @@ def test_perfect_predictions_have_a_macro_f1_of_one_in_each_sample() -> None:
     """Whichever labels a sample lacks, also where each has one example."""
     true = list(range(20))
     measure = agreement.one_label([0.0] * 20, true, true, [str(label) for label in true])
-    found = measure.intervals(samples=60, seed=5)["macro_f1"]
-    assert (found.low, found.value, found.high) == (1, 1, 1)
+    assert set(measure.scores(resampled(measure.statistics, 60, 5))["macro_f1"].tolist()) == {1.0}
+
+
+def test_an_f1_of_one_has_the_interval_of_its_examples() -> None:
+    """That of all examples are right; for a label, of those that have it or are predicted to have it."""
+    measure = agreement.one_label([0.0] * 50, [0] * 47 + [1] * 3, [0] * 47 + [1] * 3, ["a", "b"])
+    found = measure.intervals(samples=60)
+    for name, count in {"accuracy": 50, "macro_f1": 50, "label_a_f1": 47}.items():
+        theirs = stats.binomtest(count, count).proportion_ci(method="wilson")
+        assert (found[name].low, found[name].high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+    absent = agreement.one_label([0.0] * 3, [0, 0, 0], [0, 0, 0], ["a", "b"]).intervals(samples=60)
+    assert absent["label_b_f1"] == (0, 0, 1)
 
 
 def test_the_f1_of_a_label_that_occurs_nowhere_is_0() -> None:

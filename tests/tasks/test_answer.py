@@ -144,6 +144,10 @@ def test_a_long_question_is_cut_to_its_limit_or_to_half_of_a_short_row(words: To
             {"text": "w1", "pair": "w1 w2", "answers": [{"text": "w9", "start": 3}]},
             "'w9', stated to start at character 3",
         ),
+        (
+            {"text": "w1", "pair": "w1 w2 w1", "answers": [{"text": "w1"}]},
+            "'w1', without its position; it occurs 2 times",
+        ),
     ],
 )
 def test_a_bad_record_is_refused_with_its_place(words: Tokenizer, record: dict[str, object], got: str) -> None:

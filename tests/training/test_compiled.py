@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -25,6 +27,7 @@ from glassformer.training.budget import Budget
 from glassformer.training.checkpoint import Checkpoints, read_checkpoint
 from glassformer.training.compiled import LossAndGradient, worth_compiling
 from glassformer.training.loop import fit, step_seed
+from tests.training.clock import Clock
 from tests.training.toy import Toy, machine_of, toy_model, toy_settings
 
 # float32, the logits' sum in another order.
@@ -278,6 +281,23 @@ def test_too_little_memory_is_not_taken_for_a_failed_compile(monkeypatch: pytest
     with pytest.raises(torch.OutOfMemoryError):
         loss_and_gradient(batch, ONE)
     assert loss_and_gradient.compiled
+
+
+def test_the_time_of_compiling_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty minutes with four shapes of a minute each leave 16 minutes of steps: it is not a part of both numbers."""
+    clock, learn = Clock(), LossAndGradient.__call__
+    end = clock() + 20 * 60
+
+    def compiling(self: LossAndGradient, batch: Batch, counts: Mapping[str, float]) -> dict[str, float]:
+        minutes = 1 if clock() < end - 16 * 60 else 0
+        clock.now += 60 * (minutes or 0.5)  # each other step takes half a minute
+        self.setup += 60 * minutes
+        return learn(self, batch, counts)
+
+    monkeypatch.setattr(LossAndGradient, "__call__", compiling)
+    monkeypatch.setattr(sys.modules["glassformer.training.loop"], "time", SimpleNamespace(monotonic=clock))
+    *_, last = fit(toy_model(), Toy(), toy_settings(steps=None, minutes=20), out=tmp_path, log=quiet)
+    assert (last.step, last.elapsed, clock()) == (4 + 32, 16 * 60, end)
 
 
 @pytest.mark.parametrize("error", [ValueError, AttributeError, KeyError, IndexError])

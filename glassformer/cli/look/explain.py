@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from glassformer.api.trace import Trace
     from glassformer.config import ModelConfig
     from glassformer.look.formulas.explanation import Explanation
+    from glassformer.look.summaries.attributions import Attributions
     from glassformer.look.summaries.mix import Look
     from glassformer.look.texts.tree import SearchTree
     from glassformer.look.texts.walkthrough import Note, NotesOf
@@ -191,7 +192,7 @@ def _walk(
     json: bool,
 ) -> None:
     from glassformer.base.lines import screen_width
-    from glassformer.cli.look.render import look_lines, write
+    from glassformer.cli.look.render import attribution_lines, look_lines, write
     from glassformer.look.formulas.explanation import Limits
     from glassformer.look.texts.head_answer import head_answer
     from glassformer.look.texts.walkthrough import no_notes, walkthrough
@@ -203,29 +204,34 @@ def _walk(
     walk = walkthrough(trace, sentence=sentence, word=place, notes=notes_of, limits=limits)
     last = head_answer(opened, given[0 if choices else sentence], pair, limits, choices)
     steps = walk if last is None else chain(walk, [last])
+    owed = _attributed(opened, trace, sentence) if "sentence_head.logits" in trace else None
     if json:
-        written = {"tokens": _tokens(opened, trace, sentence)}
+        written: dict[str, object] = {"tokens": _tokens(opened, trace, sentence)}
+        if owed is not None:
+            found, label = owed
+            products = found.of[0].product[sentence].tolist()
+            written["attributions"] = {"label": label, "score": found.value, "input_times_gradient": products}
         for step in steps:
             cells = {"cells": [_record(cell, terms) for cell in step.cells]}
             record(asdict(replace(step, cells=())) | cells | written, sys.stdout)
             written = {}
     else:
-        if "sentence_head.logits" in trace:
-            _print(_attributed(opened, trace, sentence, screen_width()))
-        if found := looks_of(opened, trace, sentence, place):
-            _print(look_lines(found, screen_width()))
+        if owed is not None:
+            words = trace.words.sentence("inputs", sentence)
+            _print(attribution_lines(owed[0], sentence, words, owed[1], screen_width()))
+        if looks := looks_of(opened, trace, sentence, place):
+            _print(look_lines(looks, screen_width()))
         _print(write(steps, limits, screen_width()))
 
 
-def _attributed(opened: Model, trace: Trace, sentence: int, width: int) -> Iterator[str]:
-    """The attributions of the largest score of a sentence; what a head looks at explains no score."""
-    from glassformer.cli.look.render import attribution_lines
+def _attributed(opened: Model, trace: Trace, sentence: int) -> tuple[Attributions, str | None]:
+    """The attributions of the largest score of a sentence, and the label that it is of; what a head looks at explains
+    no score.
+    """
     from glassformer.look.summaries.attributions import attribute, goals
 
     goal = goals(trace, sentence + 1)[sentence]
-    what = f"the score of {opened.labels[goal[1]['label']]}" if len(opened.labels) > 1 else "the score"
-    words = trace.words.sentence("inputs", sentence)
-    return attribution_lines(attribute(trace, [goal])[0], sentence, words, what, width)
+    return attribute(trace, [goal])[0], opened.labels[goal[1]["label"]] if len(opened.labels) > 1 else None
 
 
 def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:

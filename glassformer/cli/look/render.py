@@ -115,8 +115,11 @@ def look_lines(looks: Sequence[Look], width: int, most: int = 8) -> Iterator[str
         yield from wrapped(f"  {more} more heads: --html FILE, or the steps below", width, rest=4)
 
 
-def attribution_lines(found: Attributions, sentence: int, words: Sequence[str], what: str, width: int) -> Iterator[str]:
-    """Input times gradient of each word of the text, for one score, the largest first."""
+def attribution_lines(
+    found: Attributions, sentence: int, words: Sequence[str], scored: str | None, width: int
+) -> Iterator[str]:
+    """Input times gradient of each word of the text, for the score of a label or the only one, the largest first."""
+    what = "the score" if scored is None else f"the score of {scored}"
     products = found.of[0].product[sentence].tolist()
     order = sorted(range(len(words)), key=lambda place: -abs(products[place]))
     shown = ", ".join(f"{label(words[place])} {products[place]:+.2f}" for place in order[:_ATTRIBUTED])

@@ -84,6 +84,10 @@ _BEFORE_NUMBER = """
 _TITLE_WORDS, _GOES_ON_WORDS, _NUMBER_WORDS = (
     frozenset(words.split()) for words in (_TITLES, _GOES_ON, _BEFORE_NUMBER)
 )
+# German writes a full stop after an ordinal number: "am 3. Mai", "im 19. Jahrhundert".
+_AFTER_ORDINAL = re.compile(
+    r"(Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert)\w{0,2}\b"
+)
 # "1." and "a." at the beginning of a line number what follows.
 _NUMBERED = re.compile(r"(?:^|\n)[ \t]*(?:\d{1,3}|[A-Za-z])\.$")
 
@@ -158,6 +162,7 @@ def _goes_on(text: str, start: int) -> bool:
     initial = len(word) == 1 or word[-2] in ".-"
     return (
         last["word"] in _TITLE_WORDS
+        or (len(word) < 3 and word.isdecimal() and _AFTER_ORDINAL.match(text, start) is not None)
         or word in _GOES_ON_WORDS
         or (number and word in _NUMBER_WORDS)
         or (initial and last["word"][-1].isupper())

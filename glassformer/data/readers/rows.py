@@ -25,7 +25,9 @@ def split_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[
 
 
 def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[Record]:
-    """The line and the cells of each record with quotes. Raises DataError for one that is never closed."""
+    """The line and the cells of each record with quotes that is not blank: a spreadsheet may write rows of delimiters
+    alone after its last row (with quotes they are kept). Raises DataError for one that is never closed.
+    """
     lines = _Numbered(path, read_lines(path, bad=bad))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
@@ -44,7 +46,9 @@ def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator
             continue
         finally:
             csv.field_size_limit(limit)
-        if len(cells) > 1 or "".join(cells).strip():
+        written = "".join(cells)
+        # A delimiter between two cells and a line end are as many characters as cells; empty quotes would be more.
+        if written.strip() or (len(cells) > 1 and lines.size > len(written) + len(cells)):
             yield lines.first, cells
 
 
@@ -53,12 +57,14 @@ def _plainly(error: csv.Error) -> str:
 
 
 class _Numbered:
-    """Lines for csv.reader, which asks for more until a record is whole; `first` is the record's first line."""
+    """Lines for csv.reader, which asks for more until a record is whole; `first` is the record's first line, `size` its
+    characters with the line ends.
+    """
 
     def __init__(self, path: Path, lines: Iterator[Line]) -> None:
         self.first, self.ended = 0, False
         self._path, self._lines = path, lines
-        self._size, self._open, self._opened = 0, False, 0
+        self.size, self._open, self._opened = 0, False, 0
 
     def __iter__(self) -> _Numbered:
         return self
@@ -69,12 +75,12 @@ class _Numbered:
             self.ended = self.first > 0
             raise StopIteration
         if self.first == 0:
-            self.first, self._size, self._open = line.number, 0, False
-        self._size += len(line.text) + 1
+            self.first, self.size, self._open = line.number, 0, False
+        self.size += len(line.text) + 1
         if line.text.count('"') % 2:
             self._open = not self._open
             self._opened = line.number if self._open else self._opened
-        if self._size > LONGEST_LINE:
+        if self.size > LONGEST_LINE:
             raise self.never_closed(f"none in {LONGEST_LINE:,} characters")
         return line.text + "\n"
 
@@ -135,7 +141,7 @@ def read_table(
     for line, cells in records:
         where = f"{path}, line {line}"
         if len(cells) != len(names):
-            error = DataError(f"{where} must have {len(names)} columns, as the first row has", got=str(len(cells)))
+            error = DataError(f"{where} must have as many cells as the first row, {len(names)}", got=str(len(cells)))
             bad(error.about(where, cells))
         else:
             values = {column: cells[place] for column, place in zip(asked, places, strict=True)}

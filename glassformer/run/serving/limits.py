@@ -1,11 +1,11 @@
 """How much a server takes on, and what a request holds."""
 
-import json
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
 from glassformer.base.errors import ConfigError
+from glassformer.base.json_text import parse_json
 from glassformer.base.settings import REQUEST, Settings, read_settings
 from glassformer.run.serving.refusals import TooLargeError
 
@@ -66,12 +66,10 @@ def read_body(body: bytes, kind: type[Wish]) -> Wish:
 def read_object(body: bytes) -> dict[str, Any]:
     """The body of a request as an object; raises ConfigError and TooLargeError."""
     try:
-        values = json.loads(body)
-    except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
-        got = "brackets within brackets, too deep to read"
-        if isinstance(error, ValueError):
-            got = "text that is not UTF-8" if isinstance(error, UnicodeError) else f"an error: {error}"[:200]
-        raise ConfigError("a request must be JSON", got=got) from None
+        values = parse_json(body)
+    except ValueError as error:  # a UnicodeDecodeError is a ValueError
+        got = "text that is not UTF-8" if isinstance(error, UnicodeError) else str(error)[:200]
+        raise ConfigError("a request must be JSON, each key of an object once", got=got) from None
     if not isinstance(values, dict):
         raise ConfigError("a request must be a JSON object", got=type(values).__name__)
     groups: list[Any] = [values]

@@ -102,7 +102,11 @@ def right_answers(
     if stated and not at:
         text, start = stated[0]
         said = "without its position" if start is None else f"stated to start at character {start:,}"
-        raise DataError(located(where, "an answer must be in its passage"), got=f"{text[:60]!r}, {said}")
+        rule, do = "an answer must be in its passage", "correct the answer or the passage"
+        if found := passage.text.count(text):
+            rule = "an answer that occurs several times in its passage needs its position"
+            said, do = f"{said}; it occurs {found:,} times", "give the position of its first character as answer_start"
+        raise DataError(located(where, rule), got=f"{text[:60]!r}, {said}", do=do)
     if not at:
         return (), None, False
     ((begin, text), _), *_ = at.most_common(1)
