@@ -92,6 +92,12 @@ def test_both_products_are_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert module.laid_out_is_faster(80, 48) == found
 
 
+def test_the_plain_product_is_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laying out takes time: where nothing is measured, or both are as fast, nothing is laid out."""
+    monkeypatch.setattr(module, "fastest", lambda what, ways, least: next(iter(ways)))
+    assert not any(module.laid_out_is_faster(80, 48))
+
+
 def test_only_large_matrices_are_laid_out_and_that_ends(model: Transformer) -> None:
     sizes = numbers(model)
     assert min(sizes) < 20_000 <= max(sizes)
