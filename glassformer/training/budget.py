@@ -189,20 +189,22 @@ class Schedule:
         steps = budget.steps if budget.seconds is None else None
         rising: float | None
         if settings.warmup >= 1:
-            rising, share = settings.warmup, settings.warmup / steps if steps else 0.0
+            rising, share = settings.warmup, 0.0
         else:
             rising, share = settings.warmup * steps if steps else None, settings.warmup
         return cls(SHAPES[settings.schedule], rising, share, settings.cooldown, budget)
 
     def __call__(self, progress: RunProgress) -> float:
-        done = self.budget.fraction(progress)
+        done, share = self.budget.fraction(progress), self.share
         risen = math.inf
         if self.rising:
             risen = (progress.step + 1) / self.rising
-        elif self.share:
+            # The share of the run that so many steps take, at the speed so far where it is bounded by the clock.
+            share = self.rising * done / progress.step if progress.step else 1.0
+        elif share:
             # By the clock a run begins at 0, and its first step would change nothing.
-            risen = max(done / self.share, _FIRST_RISE)
-        fallen = (done - self.share) / (1 - self.share) if self.share < 1 else 0.0
+            risen = max(done / share, _FIRST_RISE)
+        fallen = (done - share) / (1 - share) if share < 1 else 0.0
         return self.shape(risen, 1 - max(0.0, fallen), (1 - done) / self.cooldown if self.cooldown else math.inf)
 
 

@@ -106,15 +106,17 @@ def worth_compiling(
     stages: int = 1,
 ) -> tuple[bool, str]:
     """Whether to compile a run with this many tokens per step, and why; each shape is compiled in each of `stages`."""
+    slow = "the first step of each shape takes minutes, or seconds if it is in the cache"
     if settings.compile != "auto":
-        return settings.compile == "on", f"compile = {settings.compile}"
+        on = settings.compile == "on"
+        return on, f"compile = on: {slow}" if on else "compile = off"
     if not compiler.has_compiler(machine.device):
         needed = "Triton" if machine.device.type == "cuda" else "C++ compiler"
         return False, f"not compiled: this machine has no {needed}"
     expected = _expected_seconds(budget, model, tokens, machine)
     if expected < repaid_seconds(model, feed.shapes * stages):
         return False, "not compiled: the run is too short for compiling to save time"
-    return True, "compiled: the first step of each shape takes minutes, or seconds if it is in the cache"
+    return True, f"compiled: {slow}"
 
 
 def repaid_seconds(model: torch.nn.Module, shapes: int) -> float:

@@ -66,12 +66,16 @@ def test_bounded_by_minutes_it_follows_the_clock(name: str) -> None:
         assert by_clock == pytest.approx(min(max(step / WARMUP, 0.01), FORMULAS[name](step)), abs=1e-12), step
 
 
-def test_minutes_with_a_warmup_in_steps() -> None:
-    chosen = toy_settings(steps=None, minutes=1.0, warmup=4.0)
-    schedule = Schedule.of(chosen, Budget.of(chosen, 1.0))
-    assert schedule(RunProgress(step=0)) == 0.25
-    assert schedule(RunProgress(step=30, seconds=15.0)) == 0.75  # as in BERT: a straight line from the first step
-    assert schedule(RunProgress(step=60, seconds=60.0)) == 0.0
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("more", [{}, {"steps": 120}])
+def test_minutes_with_a_warmup_in_steps(name: str, more: dict[str, int]) -> None:
+    """At a constant speed they give the rates of a run of as many steps; where it also ends by steps, at any speed."""
+    by_clock = toy_settings(**{"steps": None, "minutes": 1.0, "warmup": 4.0, "schedule": name, **more})
+    by_steps = toy_settings(steps=120, warmup=4.0, schedule=name)
+    one, other = (Schedule.of(each, Budget.of(each, 1.0)) for each in (by_clock, by_steps))
+    for step in range(120):
+        progress = RunProgress(step=step, seconds=0.0 if more else step / 2)
+        assert one(progress) == pytest.approx(other(progress), abs=1e-12), step
 
 
 @pytest.mark.parametrize("name", SHAPES)
