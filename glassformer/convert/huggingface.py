@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -241,7 +242,8 @@ def describe(
     settings = {
         "architectures": [named],
         "model_type": family.name,
-        "dtype": str(tensors[next(iter(tensors))].dtype).removeprefix("torch."),
+        # In which transformers computes; weights of less precision are only kept in it.
+        "dtype": str(torch.promote_types(tensors[next(iter(tensors))].dtype, torch.float32)).removeprefix("torch."),
         # Their defaults may lie outside this vocabulary, so what nobody knows is said to be unknown.
         **dict.fromkeys(f"{role}_token_id" for role in ("pad", "bos", "eos", "cls", "sep")),
         **values,

@@ -1,5 +1,6 @@
 """Reading and writing models in Hugging Face's format."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -17,9 +18,10 @@ from glassformer.saved.recipe import HUB
 from glassformer.saved.store import refuse_a_model
 from glassformer.tasks import TASKS, VERBS, predictor_of, task_named, task_where, verb_of
 from glassformer.tasks.settings import HeadOutputs, TaskSection
-from glassformer.tasks.writing.settings import TargetSection
+from glassformer.tasks.writing.settings import StreamSection, TargetSection
 from glassformer.tasks.writing.writers import special_ids
-from glassformer.text.tokenizer import TARGET_FILE
+from glassformer.text.library import beginning_with
+from glassformer.text.tokenizer import TARGET_FILE, Tokenizer
 
 Kind = TypeVar("Kind", bound=Artefact)
 LAST, LAST_BIAS = "sentence_head.output.weight", "sentence_head.output.bias"
@@ -72,6 +74,8 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     state = {name: value.detach().cpu() for name, value in model.module.named_parameters()}
     state |= rescaled(model.task, state)
     tokenizer = model.tokenizer if model.has_tokenizer else None
+    if tokenizer is not None and isinstance(model.task, StreamSection):
+        tokenizer = beginning(tokenizer)
     said = searched(model)
     left = write_huggingface(
         directory, model.config, state, tokenizer, token_settings=said.tokens, generation=said.generation,
@@ -84,6 +88,14 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     of_two = () if tokenizer is None or len(tokenizer.sides) == 1 else (two,)
     last = () if model.task is None else model.task.not_exported
     return (*left, *said.remarks, *of_two, *last)
+
+
+def beginning(tokenizer: Tokenizer) -> Tokenizer:
+    """The tokenizer with the token before each text that a model of streams reads there, unless it adds some itself."""
+    id_ = tokenizer.begin_id
+    if id_ is None or any(tokenizer.frame):
+        return tokenizer
+    return Tokenizer(json.dumps(beginning_with(tokenizer.settings, tokenizer.token(id_), id_)), tokenizer.special)
 
 
 class Searched(NamedTuple):

@@ -198,6 +198,21 @@ def with_template(
     return backend
 
 
+def beginning_with(settings: Mapping[str, Any], token: str, id_: int) -> dict[str, Any]:
+    """The content of a tokenizer.json with a token before each text, after what it does now."""
+    begin = {"SpecialToken": {"id": token, "type_id": 0}}
+    first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    template = {
+        "type": "TemplateProcessing",
+        "single": [begin, first],
+        "pair": [begin, first, second],
+        "special_tokens": {token: {"id": token, "ids": [id_], "tokens": [token]}},
+    }
+    before = settings.get("post_processor")
+    steps = [template] if before is None else [before, template]
+    return {**settings, "post_processor": {"type": "Sequence", "processors": steps}}
+
+
 def special_tokens(special: SpecialTokens) -> list[AddedToken]:
     """The special tokens as the library needs them; a mask absorbs the space before it, as " likes" would."""
     return [AddedToken(token, lstrip=token == special.mask, normalized=False, special=True) for token in special]

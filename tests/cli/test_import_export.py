@@ -68,6 +68,19 @@ def test_a_note_says_by_which_settings_of_generation_a_model_writes(run: Run, tm
     assert len(record["tokens"]) <= 7
 
 
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_an_export_reads_what_its_model_reads_before_a_text(run: Run, family: str, tmp_path: Path) -> None:
+    """A model of a stream of texts reads the token between two of them: transformers and an import do too."""
+    transformers = pytest.importorskip("transformers", reason="transformers is the reference of an export")
+    model, text = writing(family), "She likes the summer."
+    run("export", model.save(tmp_path / "writer"), tmp_path / "theirs")
+    ids = [model.tokenizer.begin_id, *model.tokenizer.ids(text)]
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")(text)["input_ids"] == ids
+    back = load(tmp_path / "theirs", dtype="float64")
+    assert back.score(text) == model.score(text)
+    assert back.generate(text, beams=2).tokens == model.generate(text, beams=2).tokens
+
+
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
 def test_a_roberta_of_ours_can_be_exported(run: Run, text_file: Path, tmp_path: Path, kind: str) -> None:
     """Hugging Face's begins its positions after the padding, whose id is the tokenizer's choice."""
