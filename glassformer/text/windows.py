@@ -87,6 +87,15 @@ class TextRows(Sequence[TokensAndSegments]):
             segments.extend(array("b", bytes([place])) * (len(ids) - len(segments)))
         return ids, segments
 
+    def answered(self, number: int) -> list[int]:
+        """The places in a row of the tokens that its windows answer for: each token of a text once in all rows."""
+        at, found = len(self._frame[0]), list[int]()
+        for place, window in enumerate(self._cut[number]):
+            if not number or self._cut[number - 1][place] != window:  # a short text is whole in several rows
+                found += range(at + window.first - window.start, at + window.last - window.start)
+            at += window.end - window.start + len(self._frame[place + 1])
+        return found
+
 
 def text_rows(tokenizer: Tokenizer, text: str, pair: str | None = None, *, length: int | None) -> TextRows:
     """A text or a pair between the tokenizer's special tokens, in windows of at most `length` tokens: ids and segments.

@@ -173,6 +173,29 @@ def test_as_many_targets_as_sources() -> None:
         head_importance(load("en-fr"), ["a", "b"], ["c"])
 
 
+@pytest.mark.parametrize("name", ["english", "writer"])
+def test_each_token_of_a_long_text_is_predicted_once_and_counts_for_its_text(name: str) -> None:
+    model = load(name)
+    long, short = "She likes the summer better than the winter. " * 60, "It was late."
+    seen: dict[int, list[int]] = {0: [], 1: []}
+    for asked, owners in rows_in_batches(Reader.of(model), Given((long, short)), 0):
+        assert asked.scored_at is not None
+        assert asked.labels is not None
+        for place, label in zip(asked.scored_at.tolist(), asked.labels.tolist(), strict=True):
+            seen[owners[place // asked.inputs.shape[1]]].append(label)
+    for number, text in enumerate((long, short)):
+        assert sorted(seen[number]) == sorted(model.tokenizer.encode(text, special=False).ids)
+
+
+def test_the_baseline_of_a_long_text_is_the_loss_of_its_score() -> None:
+    model, text = load("writer"), "She likes the summer better than the winter. " * 60
+    found, scored = head_importance(model, text), model.score(text)
+    assert (found.texts, found.scored) == (1, len(scored.tokens))
+    loss = -sum(token.log_probability for token in scored.tokens) / len(scored.tokens)
+    assert found.baseline == pytest.approx(loss, abs=1e-5)  # float32 sums of other batches
+    assert all(math.isnan(head.low) for head in found.heads)
+
+
 def test_a_long_text_is_read_in_windows() -> None:
     model = load("english")
     text = "She likes the summer better than the winter. " * 60

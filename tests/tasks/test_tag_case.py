@@ -122,6 +122,6 @@ def test_only_onnx_can_have_a_tagger_that_reads_case(tmp_path: Path) -> None:
 def test_windows_of_a_long_text_have_the_cases_of_its_words(tmp_path: Path) -> None:
     model, _ = trained(tmp_path, PARTS_OF_SPEECH)
     text = "the EU call German " * 30
-    rows, _ = windows_of(Reader.of(model), Given((text,)))
+    rows = windows_of(Reader.of(model), Given((text,))).rows
     assert len(rows) > 1
     assert {case for row in rows for case in row.segments or ()} == {0, 1, 2}

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,12 +12,14 @@ from torch import Tensor
 from glassformer.answering.answers import listed
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.config import ModelConfig
+from glassformer.data.batches.corrupt import IGNORED
 from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model
 from glassformer.look.texts.reader import Given, Reader
 from glassformer.models.inputs import Inputs
 from glassformer.saved.artefact import Artefact
 from glassformer.scoring.score import Measure
 from glassformer.tasks.rows import Row
+from glassformer.tasks.writing.next_token_scores import NEXT
 from glassformer.text.windows import text_rows
 from glassformer.training.progress import NoProgress, Progress
 
@@ -39,8 +43,8 @@ class HeadImportance:
 
 @dataclass(frozen=True)
 class Importance:
-    """`measure` says what is measured, `unit` in what, `baseline` is its value with all heads. `texts`: how many texts
-    or windows of them; `scored`: how many tokens were predicted, 0 where none were. `heads` in the order of the model.
+    """`measure` says what is measured, `unit` in what, `baseline` is its value with all heads. `texts`: how many texts;
+    `scored`: how many tokens were predicted, 0 where none were. `heads` in the order of the model.
     """
 
     measure: str
@@ -145,52 +149,70 @@ Hides = int | Sequence[Sequence[int]]  # The seed that chooses words to mask, or
 Batch = tuple[Asked, list[int]]  # What is run together, and for each row the number of the text that it counts for
 
 
+class Windows(NamedTuple):
+    """The `rows` of texts, those of their `targets` if any, and the number of the text that each row is of. `answered`:
+    the places of a row that it answers for, as windows of a long text overlap; None for all.
+    """
+
+    rows: list[Row]
+    targets: list[Row] | None
+    owners: list[int]
+    answered: list[list[int]] | None = None
+
+
 def plain_batches(reader: Reader, given: Given) -> Iterator[Batch]:
     """The texts as they are, where nothing is predicted."""
-    first, second = windows_of(reader, given)
+    first, second, owners, _ = windows_of(reader, given)
     for members in in_batches(first, second):
         other = None if second is None else [second[member] for member in members]
-        yield Asked(*reader.inputs([first[member] for member in members], other)), members
+        asked = Asked(*reader.inputs([first[member] for member in members], other))
+        yield asked, [owners[member] for member in members]
 
 
 def rows_in_batches(reader: Reader, given: Given, hides: Hides) -> Iterator[Batch]:
     """The texts with what is to be predicted: masked words, next tokens, or the tokens of targets."""
-    first, second = windows_of(reader, given)
+    first, second, owners, answered = windows_of(reader, given)
     if second is not None or reader.config.encoder is None:
         predicted = first if second is None else second
         end = None if second is None else reader.tokenizer.target.end_id
         for members in in_batches(first, second):
             rows = [predicted[member] for member in members]
             if second is None:
-                inputs, other = reader.inputs(rows, None)
+                inputs, other = reader.inputs([replace(row, labels={}) for row in rows], None)
             else:
                 inputs, other = reader.inputs([first[member] for member in members], rows)
             at, labels = next_tokens(rows, other or inputs, end)
-            yield Asked(inputs, other, at, labels), members
+            yield Asked(inputs, other, at, labels), [owners[member] for member in members]
         return
     rounds = max(1, min(ROUNDS, ENOUGH // max(len(first), 1))) if isinstance(hides, int) else 1
     for copies in in_batches([row for row in first for _ in range(rounds)], None):
         members, turns = [copy // rounds for copy in copies], [copy % rounds for copy in copies]
         rows = [first[member] for member in members]
-        masked = masked_in(reader, rows, members, turns, hides)
+        places = None if answered is None else [answered[member] for member in members]
+        masked = masked_in(reader, rows, members, turns, hides, places)
         if masked is not None:
-            yield masked, members
+            yield masked, [owners[member] for member in members]
 
 
-def windows_of(reader: Reader, given: Given) -> tuple[list[Row], list[Row] | None]:
+def windows_of(reader: Reader, given: Given) -> Windows:
     """A row for each text, or for each window of one that is longer than the model reads at once."""
     first, second = reader.lines(given)
     length = reader.length
-    if not reader.two_stacks and length is not None and any(len(row.ids) > length for row, _ in first):
-        if reader.verbs.tags:
-            return [row for text in given.texts for row in reader.verbs.tagged(text, whole=False)], None
-        segments = reader.config.output_stack.embed.segments > 1 and given.seconds is not None
-        return [
-            Row(ids=list(ids), segments=list(belongs) if segments else None)
-            for text, pair in zip(given.texts, given.seconds or [None] * len(given.texts), strict=True)
-            for ids, belongs in text_rows(reader.tokenizer, text, pair, length=length)
-        ], None
-    return [row for row, _ in first], None if second is None else [row for row, _ in second]
+    if reader.two_stacks or length is None or all(len(row.ids) <= length for row, _ in first):
+        targets = None if second is None else [row for row, _ in second]
+        return Windows([row for row, _ in first], targets, list(range(len(first))))
+    if reader.verbs.tags or reader.config.encoder is None:
+        of_text = reader.verbs.scored if reader.config.encoder is None else partial(reader.verbs.tagged, whole=False)
+        read = [(number, row) for number, text in enumerate(given.texts) for row in of_text(text)]
+        return Windows([row for _, row in read], None, [number for number, _ in read])
+    numbered = reader.config.output_stack.embed.segments > 1 and given.seconds is not None
+    rows, owners, answered = list[Row](), list[int](), list[list[int]]()
+    for number, text in enumerate(given.texts):
+        cut = text_rows(reader.tokenizer, text, given.seconds[number] if given.seconds else None, length=length)
+        rows += [Row(ids=list(ids), segments=list(belongs) if numbered else None) for ids, belongs in cut]
+        owners += [number] * len(cut)
+        answered += [cut.answered(place) for place in range(len(cut))]
+    return Windows(rows, None, owners, answered)
 
 
 def in_batches(first: Sequence[Row], second: Sequence[Row] | None) -> Iterator[list[int]]:
@@ -207,19 +229,33 @@ def in_batches(first: Sequence[Row], second: Sequence[Row] | None) -> Iterator[l
 
 
 def next_tokens(rows: Sequence[Row], inputs: Inputs, end: int | None) -> tuple[Tensor, Tensor]:
-    """For each token the one after it, and after the last the `end` of a target: flat indices and ids, [N] each."""
+    """For each token the one after it, and after the last the `end` of a target, or what the row's labels say: flat
+    indices and ids, [N] each.
+    """
     tokens = inputs.shape[1]
-    following = [[*row.ids[1:], *([] if end is None else [end])] for row in rows]
-    at = [place * tokens + token for place, ids in enumerate(following) for token in range(len(ids))]
-    labels = [id_ for ids in following for id_ in ids]
+    following = [row.labels.get(NEXT, [*row.ids[1:], *([] if end is None else [end])]) for row in rows]
+    asked = [
+        (place * tokens + token, id_)
+        for place, ids in enumerate(following)
+        for token, id_ in enumerate(ids)
+        if id_ != IGNORED
+    ]
+    at, labels = [place for place, _ in asked], [id_ for _, id_ in asked]
     found = torch.tensor([at, labels], device=inputs.device, dtype=torch.int64)  # [2, N]
     return found[0], found[1]
 
 
 def masked_in(
-    reader: Reader, rows: Sequence[Row], numbers: Sequence[int], turns: Sequence[int], hides: Hides
+    reader: Reader,
+    rows: Sequence[Row],
+    numbers: Sequence[int],
+    turns: Sequence[int],
+    hides: Hides,
+    answered: Sequence[Sequence[int]] | None = None,
 ) -> Asked | None:
-    """The rows with a seventh of their words masked, others each turn; None without a word to mask."""
+    """The rows with a seventh of their words masked, others each turn, of the places that each answers for; None
+    without a word to mask.
+    """
     (inputs, _), special = reader.inputs(rows, None), reader.tokenizer.special_ids
     tokens = inputs.shape[1]
     at: list[int] = []
@@ -228,7 +264,8 @@ def masked_in(
             at += [place * tokens + token for token in hides[number]]
             continue
         hidden = row.masked_words or [False] * len(row.ids)
-        could = [token for token, id_ in enumerate(row.ids) if id_ not in special and not hidden[token]]
+        among = range(len(row.ids)) if answered is None else answered[place]
+        could = [token for token in among if row.ids[token] not in special and not hidden[token]]
         order = np.random.default_rng([hides, number]).permutation(len(could))
         share = max(1, -(-len(could) // ROUNDS))
         at += sorted(place * tokens + could[index] for index in order[turn * share : (turn + 1) * share])

@@ -12,6 +12,7 @@ from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row
 from glassformer.tasks.words.masked_lm.fill import best_words
 from glassformer.tasks.writing.chat.chatter import Chatter
+from glassformer.tasks.writing.likelihood import Likelihood
 from glassformer.tasks.writing.translator import SLOTS, Translator
 from glassformer.tasks.writing.writers import number_of, opening_of
 
@@ -46,6 +47,12 @@ class Verbs:
         """The row of a text as `tag` reads it, or those of its windows: labels mark the first token of each word."""
         context = self.whole if whole else replace(self.whole, length=self.model.row_tokens)
         predictor = predictor_of(self.verb).of(self.model.module, self.model.tokenizer, context)
+        return list(predictor.rows(predictor.example({"text": text}, "")))
+
+    def scored(self, text: str) -> list[Row]:
+        """The windows of a text as `score` reads them in a decoder: labels are the tokens that each answers for."""
+        context = replace(self.whole, length=self.model.row_tokens)
+        predictor = Likelihood.of(self.model.module, self.model.tokenizer, context)
         return list(predictor.rows(predictor.example({"text": text}, "")))
 
     def question(self, text: str, choices: Sequence[str]) -> tuple[str, tuple[str, ...]]:
