@@ -17,7 +17,7 @@ class TargetSection(TaskSection):
 
     greedy: ClassVar[bool] = False  # answers are found without beams, unless these are asked for
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
-    """The share of the probability that all tokens get alike."""
+    """The share of the probability that all tokens but padding get alike."""
     beams: int = Field(default=BEAMS, ge=1, le=1000)
     """Hypotheses that are searched at once for an answer."""
     length_penalty: LengthPenalty = LENGTH_PENALTY

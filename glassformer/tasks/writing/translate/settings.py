@@ -19,7 +19,7 @@ class TranslateSection(TargetSection):
     )
     name: Literal["translate"] = "translate"
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
-    """The share of the probability that all tokens get alike."""
+    """The share of the probability that all tokens but padding get alike."""
     best: Literal["loss", "bleu"] = "loss"
     """The score by which the best model is kept."""
 
