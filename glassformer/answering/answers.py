@@ -75,6 +75,7 @@ def listed(text: object, role: str = "text", *, do: str = "") -> list[str]:
     if isinstance(text, str):
         return [check_text(text, f"a {role}")]
     found = several(text, f"a {role}, or a list of them, is needed")
+    do = f"of a table give one column, as table[{role!r}]" if is_table(text) else do
     return [check_text(each, f"{role} {number} of {len(found):,}", do=do) for number, each in enumerate(found, 1)]
 
 
@@ -99,7 +100,14 @@ def paired(text: object, others: object, what: str) -> list[tuple[str, Any]]:
     return list(zip(texts, its, strict=True))
 
 
-def several(given: object, wanted: str) -> list[Any]:
+def is_table(given: object) -> bool:
+    """Whether it is a DataFrame, of pandas or another library: as an iterable it is the names of its columns."""
+    return hasattr(given, "columns") and hasattr(given, "to_numpy")
+
+
+def several(given: Any, wanted: str) -> list[Any]:
+    if is_table(given):
+        given = given.to_numpy()  # [N, C]
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
         raise DataError(wanted, got=repr(given)[:60])
     return list(given)

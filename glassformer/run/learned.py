@@ -1,18 +1,27 @@
-"""Which files a model has learned from: its own, and those of the models that it started from."""
+"""Which files a model has learned from: its own, and those of the models that it started from; and which tokens the
+texts of a run have that the model to start from does not know.
+"""
 
 import filecmp
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+import torch
 
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.data.readers.files import files_for
 from glassformer.data.settings import DataSection
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_as_saved
+from glassformer.tasks.feed import Feed
+from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.progress import Progress
 
 _NAMED = 4
+# Batches that are looked at for unknown tokens, and the share of these that is noted.
+_BATCHES, _MANY = 16, 0.03
 
 
 def learned_from(model: Artefact, files: Iterable[Path]) -> list[Path]:
@@ -49,6 +58,21 @@ def note_learned(start: Artefact, data: DataSection, progress: Progress) -> None
         progress.note(
             f"{first_names(known)}: {start.source} was trained on records that are held out now, so the scores are too "
             "high; hold out other ones with --validation-file"
+        )
+
+
+def note_unknown(feed: Feed, tokenizer: Tokenizer, progress: Progress) -> None:
+    """Note how many tokens of the texts have none of their own in the vocabulary of the start, where these are many."""
+    if tokenizer.unknown_id is None:
+        return
+    some = [feed.batch(step).inputs for step in range(min(_BATCHES, math.ceil(feed.steps_per_epoch)))]
+    ids = [each.ids.flatten() if each.real is None else each.ids[each.real] for each in some if each.ids is not None]
+    unknown = torch.cat([row == tokenizer.unknown_id for row in ids]) if ids else torch.zeros(1)
+    if (share := float(unknown.double().mean())) >= _MANY:
+        token = tokenizer.token(tokenizer.unknown_id)
+        progress.note(
+            f"{share:.0%} of the tokens of the texts are {token}: the vocabulary of the start has no tokens for them, "
+            "and the model cannot tell them apart; start from a model of this language, or without --start"
         )
 
 

@@ -17,7 +17,7 @@ from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
 from glassformer.run.first_weights import LABEL_ROWS, adapt, check_pair, student_of, teacher_of, use_vectors
-from glassformer.run.learned import note_learned
+from glassformer.run.learned import note_learned, note_unknown
 from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
 from glassformer.run.vocabulary import body_config, check_length, check_memory, check_tokens, learn_tokenizer, sizes_of
@@ -111,9 +111,11 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     module = _module(start, vocabulary, lesson, progress)
     if found is not None:
         found.begin(module)
+    feed = _feed(start, lesson, vocabulary.tokenizer, found, progress)
+    if start.model is not None:
+        note_unknown(feed, vocabulary.tokenizer, progress)
     return Prepared(
-        recipe=lesson.recipe, tokenizer=vocabulary.tokenizer, module=module, task=lesson.task,
-        feed=_feed(start, lesson, vocabulary.tokenizer, found, progress),
+        recipe=lesson.recipe, tokenizer=vocabulary.tokenizer, module=module, task=lesson.task, feed=feed,
         held_out=TaskFeed(lesson.task, lesson.sources["validation"]) if "validation" in lesson.sources else None,
         teacher=start.teacher, probe=found, goes_on=_goes_on(start.model, lesson),
     )  # fmt: skip

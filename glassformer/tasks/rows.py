@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from glassformer.base.errors import ConfigError, DataError, NotFiniteError
+from glassformer.base.json_text import parse_json
 from glassformer.data.batches.corrupt import IGNORED
 from glassformer.data.readers.rows import Columns, names_of
 from glassformer.text.tokenizer import Encoding, Tokenizer
@@ -189,7 +191,12 @@ def label_of(value: object, where: str) -> str:
 
 
 def labels_of(value: object, where: str, separator: str) -> list[str]:
-    """The labels of a list, or of a string in which they are separated; none in an empty one. Raises DataError."""
+    """The labels of a list, or of a string in which they are separated; none in an empty one. A list may be written as
+    JSON in its cell, as answers in a table are. Raises DataError.
+    """
+    if isinstance(value, str) and value.strip()[:1] == "[":
+        with suppress(ValueError):
+            value = parse_json(value)
     if isinstance(value, str):
         return [part.strip() for part in value.split(separator) if part.strip()]
     if not isinstance(value, list):

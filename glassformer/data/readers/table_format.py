@@ -27,12 +27,15 @@ _ALIKE = 0.9
 # columns of text can be recognised.
 _LABELS, _FEW_ROWS = 20, 10
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", re.ASCII)
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ]\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?Z?)?", re.ASCII)
 _MISSING = ("", "na", "n/a", "nan", "null", "none")
 _NAME = re.compile(r"[^\W\d]\w{0,29}")
 # Names of columns, however few rows follow.
 _USUAL = re.compile(
     r"(text|sentence|source|target|pair|label|class|tag|word|first|second|score|id|title|body|question|answer|choice"
-    r"|premise|hypothesis|category|en|de|fr|es|it|english|german|french|spanish|italian)s?[ _-]?\w{0,2}",
+    r"|premise|hypothesis|category|en|de|fr|es|it|english|german|french|spanish|italian|prompt|reply|utterance"
+    r"|frage|antwort|satz|quelle|ziel|englisch|deutsch|französisch|spanisch|italienisch|réponse|phrase|anglais"
+    r"|allemand|français|espagnol|pregunta|respuesta|texto|texte|inglés|alemán|francés|español)(en|s)?[ _-]?\w{0,2}",
     re.IGNORECASE,
 )
 _OPEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+')
@@ -49,7 +52,7 @@ _BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 @dataclass(frozen=True)
 class TableFormat:
     """How a table is written; `columns` are the header's names, or numbers from "0" on where there is no header. In the
-    columns of `numeric` are numbers alone, as far as the first rows show.
+    columns of `numeric` are numbers or dates alone, as far as the first rows show.
     """
 
     kind: Kind
@@ -220,8 +223,8 @@ def _first_is_header(rows: list[list[str]]) -> bool:
 
 
 def _are_numbers(cells: Iterable[str]) -> bool:
-    """Whether cells are numbers, all but one in twenty."""
-    found = [_NUMBER.fullmatch(cell.strip()) is not None for cell in cells]
+    """Whether cells are numbers or dates, all but one in twenty."""
+    found = [(_NUMBER.fullmatch(cell.strip()) or _DATE.fullmatch(cell.strip())) is not None for cell in cells]
     return sum(found) >= 0.95 * len(found)
 
 

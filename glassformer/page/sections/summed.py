@@ -47,7 +47,7 @@ def lens_section(trace: Trace) -> Section:
         for place, (sentence, token) in enumerate(found.places)
     ]
     rest = len(every) - len(chosen)
-    return {"places": places, "left_out": f"{rest} more places" if rest else ""}
+    return {"places": places, "left_out": f"{rest} other places of this run are not listed" if rest else ""}
 
 
 def lens_layer(trace: Trace, found: Lens, layer: int, place: int) -> Section:

@@ -105,7 +105,8 @@ def right_answers(
         rule, do = "an answer must be in its passage", "correct the answer or the passage"
         if found := passage.text.count(text):
             rule = "an answer that occurs several times in its passage needs its position"
-            said, do = f"{said}; it occurs {found:,} times", "give the position of its first character as answer_start"
+            said = f"{said}; it occurs {found:,} times"
+            do = 'write [{"text": "...", "start": 17}], counted in characters from 0, also in the cell of a table'
         raise DataError(located(where, rule), got=f"{text[:60]!r}, {said}", do=do)
     if not at:
         return (), None, False
@@ -114,7 +115,8 @@ def right_answers(
     span = passage.tokens_of(begin, begin + len(text.strip()))
     if span is None:
         raise DataError(located(where, "an answer needs at least one token"), got=repr(text[:40]))
-    return tuple(each.text for each in stated), span, [each.start for each in stated] != starts
+    moved = any(found is None or each.start not in (None, found) for each, found in zip(stated, starts, strict=True))
+    return tuple(each.text for each in stated), span, moved
 
 
 class Span(NamedTuple):
