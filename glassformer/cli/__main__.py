@@ -199,6 +199,9 @@ def _advised(error: DataError, command: Callable[..., None], words: Sequence[str
     from glassformer.data.readers.named_rows import COLUMN_OPTIONS, NAME_IT
 
     its, do = options_of(command), error.do
+    kept = [value for option, value in pairwise(words) if option == "--keep"]
+    if any(error.wanted.endswith(f"a column {column!r}") for column in kept):
+        do = do.replace(NAME_IT, "--keep names columns of the file")
     named = (word if word in TASKS else task_of(word) for word in words)
     read = next((TASKS[task].columns or ("text",) for task in named if task is not None and task in TASKS), ())
     if mine := [name for name in COLUMN_OPTIONS if name in its and (not read or name[2:-7] in read)]:

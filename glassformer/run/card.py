@@ -154,6 +154,9 @@ def _trained(model: Artefact) -> Iterator[str]:
         tune = model.recipe.tune.model_dump(exclude_defaults=True)
         yield ""
         yield f"Trained: {count:,} parameters ({_settings(tune)})."
+    if model.recipe is not None and (start := model.recipe.model.start) is not None:
+        yield ""
+        yield f"Its training started from the weights of `{os.path.basename(start.rstrip('/'))}`."
     teacher = (model.metrics or {}).get("teacher")
     if teacher is not None:
         yield ""

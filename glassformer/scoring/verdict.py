@@ -198,7 +198,7 @@ class Verdict:
     """How a model compares with its best baseline, on `count` examples: of tags these are sentences. `facts` are those
     of its training: `steps`, `best_step`, after which it did best on held-out text, and whether `words` were added.
     `kept`: says that the model is the linear probe that its training began with, which is compared with other
-    baselines.
+    baselines; `lower`: that a baseline translates better by BLEU, which a lower loss does not show.
     """
 
     baseline: str
@@ -206,6 +206,7 @@ class Verdict:
     count: int
     facts: Mapping[str, Any] = field(default_factory=dict)
     kept: str = ""
+    lower: str = ""
 
     @property
     def sentence(self) -> str:
@@ -217,14 +218,14 @@ class Verdict:
             "not different": f"no {clear}improvement over the baseline {self.baseline} ({self.count:,} examples)",
         }[self.difference.verdict]
         few = f"; {self.count:,} examples are few: {_MORE}" if self.count < FEW else ""
-        return f"{self.kept}{words}: {self.difference.told}{few}{self._advice}"
+        return f"{self.kept}{words}: {self.difference.told}{self.lower}{few}{self._advice}"
 
     @property
     def _advice(self) -> str:
         """What to try where the model is not better, by what its training measured."""
         best = _best_step(self.facts)
         perfect = self.difference.score.endswith(SHARES) and self.difference.mine == 1
-        if self.difference.verdict == "better" or best is None or perfect:
+        if (self.difference.verdict == "better" and not self.lower) or best is None or perfect:
             return ""
         if best == self.facts.get("steps"):
             return "; the last evaluation of the training was its best: train longer, with more --minutes or --epochs"
@@ -254,7 +255,11 @@ def verdict(scores: Scores, best: str, facts: Mapping[str, Any] | None = None) -
         mine, its = (measured[system].get("loss", 0.0) for system in (THIS_MODEL, FROZEN))
         before = "" if math.isclose(mine, its, rel_tol=1e-4) else ", measured here before calibration"
         kept = f"the model kept is the linear probe ({FROZEN}{before}); "
-    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]), facts or {}, kept)
+    bleu = {system: its["bleu"] for system, its in scores.of.items() if "bleu" in its}
+    lower, most = "", max(bleu, key=bleu.__getitem__, default=THIS_MODEL)
+    if THIS_MODEL in bleu and bleu[most] > bleu[THIS_MODEL]:
+        lower = f"; its BLEU of {bleu[THIS_MODEL]:.2f} is below that of {most}, {bleu[most]:.2f}"
+    return Verdict(baseline, found[name], len(scores.measures[THIS_MODEL]), facts or {}, kept, lower)
 
 
 def _best_step(facts: Mapping[str, Any]) -> int | None:

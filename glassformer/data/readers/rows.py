@@ -12,7 +12,14 @@ from glassformer.data.readers.conll import conll_rows
 from glassformer.data.readers.lines import LONGEST_LINE, Line, OnBad, read_lines, stop
 from glassformer.data.readers.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
 from glassformer.data.readers.squad import squad_rows
-from glassformer.data.readers.table_format import TableFormat, find_format, is_number, names_columns, table_kind
+from glassformer.data.readers.table_format import (
+    DELIMITERS,
+    TableFormat,
+    find_format,
+    is_number,
+    names_columns,
+    table_kind,
+)
 
 Record = tuple[int, list[str]]
 
@@ -141,7 +148,9 @@ def read_table(
     for line, cells in records:
         where = f"{path}, line {line}"
         if len(cells) != len(names):
-            error = DataError(f"{where} must have as many cells as the first row, {len(names)}", got=str(len(cells)))
+            signed = f"{where} must have as many cells between {DELIMITERS.get(format.delimiter, 'delimiter')}s as"
+            do = "quote texts that have one" if format.quoted else ""
+            error = DataError(f"{signed} the first row, {len(names)}", got=str(len(cells)), do=do)
             bad(error.about(where, cells))
         else:
             values = {column: cells[place] for column, place in zip(asked, places, strict=True)}

@@ -6,6 +6,7 @@ B rows · E examples · W windows of a text
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -187,6 +188,8 @@ class Regress(TextPairTask[Rated, Number]):
         cls, section: RegressSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
         numbers = list[float]()
+        if not preparation.measuring:
+            check_thousands(records)
         for record in () if preparation.measuring else records:
             with suppress(DataError, KeyError):  # reported when the record becomes an example; a teacher needs none
                 numbers.append(number_of(record.values["label"], record.where))
@@ -260,6 +263,27 @@ def squared_error(answered: Tensor | None, right: Tensor, weights: Tensor) -> Te
     """Σ weight · (answer − right number)², a scalar: of answers [B, 1], numbers [B] and weights [B]."""
     error = widened(answered)[:, 0] - right  # [B]
     return (error.square() * weights.to(error.dtype)).sum()
+
+
+# A number whose point may separate thousands, as 1.600 does in German, and a whole one that such numbers stand next to.
+_THOUSANDS, _HUNDREDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}", re.ASCII), re.compile(r"[-+]?\d{3}", re.ASCII)
+
+
+def check_thousands(records: Sequence[Record]) -> None:
+    """Raise DataError where each number with a point has three digits after it, and others are whole and as large as
+    the largest below a thousand: 812 and 1.600.
+    """
+    cells = [(record, value) for record in records if isinstance(value := record.values.get("label"), str)]
+    pointed = [(record, value) for record, value in cells if "." in value]
+    if len(pointed) < 2 or not any(_HUNDREDS.fullmatch(value.strip()) for _, value in cells):
+        return
+    if all(_THOUSANDS.fullmatch(value.strip()) for _, value in pointed):
+        record, value = pointed[0]
+        raise DataError(
+            located(record.where, "a point must separate decimals, not thousands"),
+            got=f"{value}, where other numbers are whole ({len(pointed):,} like it)",
+            do=f"write {value.replace('.', '')}, or {value}0 where it is a decimal",
+        )
 
 
 def number_of(value: object, where: str) -> float:
