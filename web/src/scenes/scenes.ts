@@ -137,7 +137,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   "next-sentence": {
     title: say`Does the second text follow the first?`,
-    says: say`The first vector answers for both texts.`,
+    says: say`One vector answers for both texts.`,
     document: "next-sentence",
     alone: (s) => !isPair(s),
     reads: answerReads,

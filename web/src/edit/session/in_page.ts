@@ -213,6 +213,10 @@ class MadeSource implements Source {
     return explainCell(formula, cell, this.#fetch, this.run);
   }
 
+  lacks(name: string): boolean {
+    return this.#before.lacks?.(name) ?? false;
+  }
+
   /** The model is still the same. */
   async training(mark: string): Promise<unknown> {
     return this.#before.training?.(mark);

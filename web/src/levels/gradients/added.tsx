@@ -37,7 +37,7 @@ export function AddedUp({ goal }: { goal: Goal }): VNode {
                   names,
                 )}
               >
-                {names.place(part.tensor)}
+                {twice(part) ? names.title(part.tensor) : names.place(part.tensor)}
               </a>,
               [
                 <i
@@ -69,6 +69,11 @@ export function AddedUp({ goal }: { goal: Goal }): VNode {
       />
     </>
   );
+
+  /** Word and position vectors are both of the embedding. */
+  function twice({ tensor }: Added): boolean {
+    return goal.added.filter((other) => names.place(other.tensor) === names.place(tensor)).length > 1;
+  }
 
   function headOf({ heads }: Added): string {
     const head = strongest(heads);

@@ -172,8 +172,8 @@ function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
       />
       <p class="then">
         {wanted !== goal && (
-          <button type="button" class="more" onClick={() => setWanted(goal)}>
-            {say`Shares that sum: integrated gradients`}
+          <button type="button" class="undo" onClick={() => setWanted(goal)}>
+            {say`Show shares that sum: integrated gradients`}
           </button>
         )}{" "}
         {wanted === goal && integrated === null && (

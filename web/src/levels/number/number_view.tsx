@@ -141,7 +141,10 @@ function Shares({ found, called }: { found: Explanation; called: (term: Term) =>
   const own = found.quantities["own"];
   const shown = largestTerms(found.sum, 8).filter((term) => term.value / sum > 0.004);
   const rest = found.sum.length - shown.length;
-  const left = Math.max(0, 1 - shown.reduce((all, term) => all + term.value / sum, 0));
+  // Of keys that may not be looked at nothing is left but rounding.
+  const open = Array.from(found.sum.values).filter((value) => value !== 0).length;
+  const sure = shown.reduce((all, term) => all + term.value / sum, 0);
+  const left = open === shown.length ? 0 : Math.max(0, 1 - sure);
   // A narrow part has no room for its word; it is shown when it is pointed at, and in the table.
   const wide = (share: number): boolean => share > 0.07;
   return (
@@ -236,7 +239,7 @@ function Table({ found, called }: { found: Explanation; called: (term: Term) => 
             <tr>
               <th>{say`term`}</th>
               <th>{say`made of`}</th>
-              <th>{say`value`}</th>
+              <th>{say`its value`}</th>
               <th>{say`sum so far`}</th>
             </tr>
           </thead>

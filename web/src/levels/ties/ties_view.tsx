@@ -58,8 +58,9 @@ export function TiesView(): VNode {
     const lead = asking.largestTie(ties, (tie) => tie.lead);
     const mask = lead === undefined ? null : (attentionOf(lead.weights, names)?.mayLook ?? null);
     const allowed = mask === null ? undefined : await looksOf(source, mask, sentence, word.tokens);
-    const row = allowed?.heads[Math.min(lead?.head ?? 0, allowed.heads.length - 1)] ?? looks[0]?.heads[0];
-    const open = row?.filter((each) => each > 0).length ?? 0;
+    const row = allowed?.heads[Math.min(lead?.head ?? 0, allowed.heads.length - 1)];
+    // Without a mask all tokens may be looked at; a weight of 0 may be a small one.
+    const open = row?.filter((each) => each > 0).length ?? names.run.words[kind.keys][sentence]?.length ?? 0;
     return { of: key ?? "", kind, sentence, word, targets, ties, alike, missing, open };
   });
   if (kinds.length === 0) return <p class="wrong">{say`This model has no attention: no head ties words.`}</p>;

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-GCGE43XK.js";import"./chunk-WRV7653S.js";import"./chunk-LZQCFF7B.js";import"./chunk-NVVMKHQI.js";import"./chunk-OK5YUJ4D.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
