@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,30 @@ def test_what_scikit_learn_asks_of_an_estimator_on_texts(name: str, folder: Path
         ESTIMATORS[other].load(path)
     with refused(DataError, got="'a text'"):
         getattr(estimator, method)("a text")
+
+
+class Table:
+    """As a DataFrame of pandas: its rows are in `to_numpy`, and as an iterable it is the names of its columns."""
+
+    columns = ("first", "second")
+
+    def __init__(self, rows: list[list[str]]) -> None:
+        self.rows = rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def to_numpy(self) -> np.ndarray:
+        return np.array(self.rows, dtype=object)
+
+
+def test_a_table_is_its_rows_and_not_the_names_of_its_columns(folder: Path) -> None:
+    features = gf.TextFeatures(folder).fit(TEXTS)
+    assert same(features.transform(Table([[text] for text in TEXTS[:3]])), features.transform(TEXTS[:3]))
+    with refused(DataError, got="second"):
+        features.transform(Table([["first", "second"]] * 3))
+    with refused(DataError, got="first", do="table['text']"):
+        gf.load(folder).embed(Table([["first", "second"]] * 3))
 
 
 def same(one: Any, other: Any) -> bool:

@@ -93,6 +93,8 @@ MADE: list[tuple[str, str, tuple[str, ...], TableFormat]] = [
     ("x.tsv", "Hello\tBonjour\nGood morning.\tJour de chance.\n", ("0", "1"), form("\t", 2)),
     ("x.tsv", "hello\tbonjour\nGood morning.\tJour de chance.\n", ("0", "1"), form("\t", 2)),
     ("x.tsv", "English\tFrench\nGo.\tVa.\n", ("0", "1"), form("\t", ("English", "French"))),
+    ("x.csv", "Frage;Antwort\nWie?;Gut.\n", ("0", "1"), form(";", ("Frage", "Antwort"), quoted=True)),
+    ("x.csv", "Datum;Satz\n2026-11-30;Go.\n01.02.2026;Run.\n", ("1",), form(";", ("Datum", "Satz"), quoted=True)),
     ("x.tsv", "text\tlabel\nSo good.\tpos\nBad.\tneg\nGood.\tpos\n", ("0", "1"), form("\t", ("text", "label"))),
     ("x.tsv", "text\tlabel\nSo good.\tpos\ntext\tneg\n", ("0", "1"), form("\t", 2)),
     ("x.csv", ",text,label\n0,So good.,pos\n1,Bad.,neg\n2,Good.,pos\n3,So bad.,neg\n", ("1", "2"),

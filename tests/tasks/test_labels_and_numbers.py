@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
-from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection, number_of
+from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection, check_thousands, number_of
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import labels_of
+from glassformer.tasks.tables import Record
 from glassformer.training.progress import NoProgress
 from tests.refusals import refused
 
@@ -120,6 +122,9 @@ def test_labels_of_a_cell_and_of_a_list() -> None:
     assert labels_of("a| b ||c", "", "|") == labels_of(["a", "b", "c"], "", "|") == ["a", "b", "c"]
     assert labels_of("", "", "|") == labels_of([], "", "|") == []
     assert labels_of([1, 2.0, True], "", "|") == ["1", "2", "true"]
+    assert labels_of('["a", "b, c"]', "", ",") == ["a", "b, c"]  # as answers in a table are written
+    assert labels_of("[]", "", ",") == []
+    assert labels_of("[a], b", "", ",") == ["[a]", "b"]
     for bad in (None, 3, ["a", None], [["a"]]):
         with refused(DataError, wanted="line 4"):
             labels_of(bad, "t.jsonl, line 4", "|")
@@ -129,6 +134,23 @@ def test_labels_of_a_cell_and_of_a_list() -> None:
 def test_what_is_no_number_is_refused_with_its_line(bad: object) -> None:
     with refused(DataError, wanted="line 4"):
         number_of(bad, "t.jsonl, line 4")
+
+
+@pytest.mark.parametrize(
+    ("cells", "wrong"),
+    [
+        (["812", "1.600", "372", "2.000"], "1.600"),
+        (["812", "1.6", "372", "2.000"], None),
+        (["812", "1.600", "372"], None),  # a single one
+        (["8", "1.625", "3", "2.125"], None),
+        (["0.125", "812", "1.250"], None),
+        ([812, 1.6, 2.0], None),
+    ],
+)
+def test_thousands_with_a_point_are_no_decimals(cells: list[object], wrong: str | None) -> None:
+    records = [Record({"text": "a", "label": cell}, f"t.csv, line {line}") for line, cell in enumerate(cells, 2)]
+    with nullcontext() if wrong is None else refused(DataError, wanted="line 3", got=wrong, do="1600"):
+        check_thousands(records)
 
 
 def test_several_labels_from_a_table_to_an_answer(tmp_path: Path) -> None:

@@ -139,6 +139,23 @@ def test_for_a_model_that_is_not_better_the_verdict_says_what_to_try(facts: dict
         assert ("--" in found.sentence) == (bool(advice) and mine <= other)
 
 
+def test_a_lower_loss_does_not_hide_a_lower_bleu() -> None:
+    losses = {THIS_MODEL: flags(0.2).astype(float), "unigram": flags(0.8).astype(float)}
+    measures = {
+        name: Measure(np.stack([each, np.ones_like(each)], axis=1), lambda sums: {"loss": sums[..., 0] / sums[..., 1]})
+        for name, each in losses.items()
+    }
+    of = {name: {**each.values(), "bleu": 3.0 if name == THIS_MODEL else 0.1} for name, each in measures.items()}
+    facts = {"steps": 9, "best_step": 9}
+    plain = verdict(Scores(400, "sentences", of, measures=measures), "-loss", facts)
+    found = verdict(Scores(400, "sentences", of | {"copy source": {"bleu": 5.0}}, measures=measures), "-loss", facts)
+    assert plain is not None
+    assert found is not None
+    assert (plain.difference.verdict, found.difference.verdict) == ("better", "better")
+    assert "--minutes" not in plain.sentence
+    assert all(part in found.sentence for part in ("copy source", "3.00", "5.00", "--minutes"))
+
+
 def test_a_perfect_score_needs_no_advice() -> None:
     found = verdict(scores(this_model=flags(1), tfidf=flags(1)), "accuracy", {"steps": 9, "best_step": 9})
     assert found is not None

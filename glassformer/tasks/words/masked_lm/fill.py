@@ -130,6 +130,8 @@ class Filled(Answered):
                 bold=tuple(at),
                 bars=tuple(place + 2 for place in at),
             )
+        if any(word.startswith("…") for of_mask in cells for word, *_ in of_mask):
+            yield line("…: continues the word before it", style="dim")
         for word in self.expected:
             several = f"{len(word.tokens)} tokens, hidden together" if len(word.tokens) > 1 else "1 token"
             yield line(f"expected: {word.word}, {several}", style="bold")
