@@ -70,7 +70,7 @@ def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
         raise ConfigError(
             f"{name} must compute a text's vector as this model does",
             got=f"the pooling {head.pooling!r}",
-            do=f"train the task with pooling = {' or '.join(map(repr, table.poolings))}, which this class has",
+            do=f"train the task with pooling = {' or '.join(map(repr, table.poolings))}{', words = false' * bool(head.words)}",
         )
     if head is not None and head.words:
         raise ConfigError(

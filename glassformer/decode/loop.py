@@ -83,8 +83,9 @@ def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) ->
         for number in count():
             # Set in each step: what the caller computes between steps takes the caller's threads.
             with torch.inference_mode(), own_threads(1) if alone else nullcontext():
-                if number == LAID_OUT_AFTER:
-                    prepared.enter_context(laid_out(model))
+                if number == LAID_OUT_AFTER and loop.hypotheses is not None:
+                    rows = loop.hypotheses.tokens.shape[0] * loop.hypotheses.tokens.shape[1]  # R · B
+                    prepared.enter_context(laid_out(model, rows))
                 step = loop.step()
             if step is None:
                 return

@@ -136,8 +136,10 @@ class LaidOut:
 
 
 @contextmanager
-def laid_out(model: Transformer) -> Iterator[None]:
-    """Inside, large matrices of the stack that writes are laid out where that is faster, in float32."""
+def laid_out(model: Transformer, rows: int = MOST_ROWS + 1) -> Iterator[None]:
+    """Inside, large matrices of the stack that writes are laid out where that is faster, in float32: for as many `rows`
+    as are written together, or, where these are more than are ever multiplied so, for what is left of them.
+    """
     layers: list[tuple[Projection | VocabularyHead, Tensor]] = [
         (layer, layer.weight) for layer in model.output_stack.modules() if isinstance(layer, Projection)
     ]
@@ -154,7 +156,8 @@ def laid_out(model: Transformer) -> Iterator[None]:
     try:
         faster = {size: laid_out_is_faster(*size) for size in {(*weight.shape,) for _, weight in chosen}}
         for layer, weight in chosen:
-            if any(faster[(*weight.shape,)]):
+            of_size = faster[(*weight.shape,)]
+            if any(of_size) if rows > MOST_ROWS else of_size[bisect_left(_MEASURED_ROWS, rows)]:
                 layer.product = LaidOut(weight, faster[(*weight.shape,)], layer.product)
         yield
     finally:

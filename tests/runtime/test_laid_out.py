@@ -83,6 +83,16 @@ def test_a_matrix_that_is_never_faster_is_not_laid_out(model: Transformer, monke
         assert all(product is F.linear for product in products(model))
 
 
+@pytest.mark.parametrize(("rows", "faster"), [(1, False), (2, True), (8, True), (9, False), (64, False), (65, True)])
+def test_only_what_is_faster_for_the_rows_that_are_written_is_laid_out(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch, rows: int, faster: bool
+) -> None:
+    """Of more rows than are multiplied so some will be left when others have ended."""
+    monkeypatch.setattr(module, "laid_out_is_faster", lambda outputs, inputs: (False, True, False))
+    with laid_out(model, rows):
+        assert any(isinstance(product, LaidOut) for product in products(model)) is faster
+
+
 def test_both_products_are_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GLASSFORMER_CACHE", str(tmp_path))
     monkeypatch.setattr(module, "_MEASURED_BYTES", 1)

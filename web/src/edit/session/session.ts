@@ -182,7 +182,8 @@ export class Session {
       if (this.#begun) await new Promise((resolve) => setTimeout(resolve));
       if (!stop.signal.aborted) this.#tell([...ignored, ...made.refused]);
       const found = await this.#compared(untouched ? new Store(made.source) : next, next.names, { first, other });
-      if (!stop.signal.aborted) this.since.value = found;
+      // A change that was refused has no effect; what differs is the change that it replaced.
+      if (!stop.signal.aborted) this.since.value = made.refused.length > 0 ? null : found;
     } catch (error) {
       if (stop.signal.aborted) return;
       this.told.value = [...ignored, error instanceof RefusedError ? error.sentence : String(error)];
