@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-LRS6CT6M.js";import"./chunk-AP6OFHYD.js";import"./chunk-UKXBCSH6.js";import"./chunk-XV4KSQQ2.js";import"./chunk-MY3BBQTY.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
