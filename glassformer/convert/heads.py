@@ -67,10 +67,11 @@ def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
     head = config.sentence_head
     if table.answers is not None and head is not None and head.labels and head.pooling not in table.poolings:
         name = next(iter(table.classes.values()))
+        plain = ", words = false" if head.words else ""
         raise ConfigError(
             f"{name} must compute a text's vector as this model does",
             got=f"the pooling {head.pooling!r}",
-            do=f"train the task with pooling = {' or '.join(map(repr, table.poolings))}{', words = false' * bool(head.words)}",
+            do=f"train the task with pooling = {' or '.join(map(repr, table.poolings))}{plain}",
         )
     if head is not None and head.words:
         raise ConfigError(
