@@ -104,7 +104,7 @@ def test_the_fastest_way_to_use_a_peer_counts(monkeypatch: pytest.MonkeyPatch, t
 def test_lengths_and_numbers_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = {length: row_of(f"lengths-{length}") for length in LENGTHS}
     assert [f"engines-lengths-{length}" in bench.ROWS for length in LENGTHS] == [True] * len(LENGTHS)
-    assert [len(row.names) for row in rows.values()] == [4, 4, 4, 4, 3, 2]
+    assert [len(row.names) for row in rows.values()] == [4, 4, 4, 4, 3, 1]
     # Of a text of 512 tokens: six blocks of 12 times 384² weights, and attention to 512 tokens, scores and values.
     of = rows[512].cases(Path(), 1)["1 at once"]
     assert (of.count, of.unit) == (512, "tokens")

@@ -21,7 +21,7 @@ from glassformer.saved.foreign import read_foreign, write_foreign
 from glassformer.scoring.calibration import COLDEST
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifySection
-from glassformer.tasks.labels.classify.task import Classify
+from glassformer.tasks.labels.classify.task import Classify, note_of_lists
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
 from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection, check_thousands, number_of
 from glassformer.tasks.records import RecordSource
@@ -128,6 +128,21 @@ def test_labels_of_a_cell_and_of_a_list() -> None:
     for bad in (None, 3, ["a", None], [["a"]]):
         with refused(DataError, wanted="line 4"):
             labels_of(bad, "t.jsonl, line 4", "|")
+
+
+@pytest.mark.parametrize(
+    ("labels", "several", "asked"),
+    [
+        (["a", "b", "c", "a|b", "b|c", "a|c", "a|b|c", "b|a"], True, "data.separator='|'"),
+        (["a", "b", "a, b", "b, a", "a, a"], False, "task.several=true"),
+        (["a; b", "c; d", "e; f", "g"], True, None),  # each part once: a way to write names
+        (["wind", "rain", "hail"], False, None),
+    ],
+)
+def test_labels_that_look_like_lists_say_what_to_set(labels: list[str], several: bool, asked: str | None) -> None:
+    note = note_of_lists(labels, several=several)
+    assert (asked is None) == (note == "")
+    assert asked is None or asked in note
 
 
 @pytest.mark.parametrize("bad", ["high", "", "nan", "inf", None, True, [1], 10**400])

@@ -85,9 +85,11 @@ def search_build(
             blank = fill(opened, begun.maker, read, file, out, bad, total=total)
             count, vectors = file.texts, file.rows
     if blank.count:
+        from glassformer.data.readers.table_format import table_kind
+
         more = f" and {blank.count - NAMED:,} more" if blank.count > NAMED else ""
         note(f"never found: {number_of(blank.count, 'text')} without words: {'; '.join(blank.first)}{more}")
-        if documents == "line":
+        if documents == "line" and any(table_kind(file) is None for file in inputs.files):
             note("if blank lines separate paragraphs, --documents blank-line makes a text of each")
     parts = f" with {number_of(vectors, 'sentence')}" if per == "sentence" else ""
     note(f"{out}: an index of {number_of(count, 'text')}{parts}, made by {which}")

@@ -89,12 +89,11 @@ def side_of(trace: Trace) -> str:
 
 
 def chosen_places(trace: Trace) -> list[int]:
-    """The places where the vocabulary was scored, else every token, without padding, as flat indices."""
+    """The places where the vocabulary was scored, else every token that is no padding, as flat indices."""
+    if trace.scored_at is not None:
+        return [int(place) for place in trace.scored_at.tolist()]
     side = side_of(trace)
     real = trace.facts.get(f"{side}.real")
-    if trace.scored_at is not None:
-        scored = trace.scored_at if real is None else trace.scored_at[real.flatten()[trace.scored_at]]
-        return [int(place) for place in scored.tolist()]
     if real is not None:
         return [int(place) for place in real.flatten().nonzero()[:, 0].tolist()]
     batch, tokens = trace.tensor(read_states(trace)[-1]).shape[:2]

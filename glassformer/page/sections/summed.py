@@ -34,10 +34,11 @@ def lens_section(trace: Trace) -> Section:
     """
     if "head.logits" not in trace:
         raise ConfigError("this model has no output layer over words: from no state does it guess words")
-    every = chosen_places(trace)
+    side, every = side_of(trace), chosen_places(trace)
+    if (real := trace.facts.get(f"{side}.real")) is not None:
+        every = [place for place in every if real.flatten()[place]]
     chosen = every[-MOST_PLACES:] if trace.config.output_stack.causal else every[:MOST_PLACES]
     found = logit_lens(trace, top=GUESSES, places=chosen)
-    side = side_of(trace)
     places = [
         {
             "at": word(trace, side, sentence, token),

@@ -131,7 +131,7 @@ export const SCENES: Readonly<Record<string, TourScene>> = {
   },
   "four-ways": {
     title: say`Four ways to use one encoder`,
-    says: say`The thick bar below marks the vectors that each of them reads, of which the first channels are drawn. The encoder is the same; what is added is one small layer.`,
+    says: say`The thick bar marks the vectors that each of them reads; their first channels are drawn. What is added to the encoder is one small layer.`,
     reads: answerReads,
     draw: drawFourWays,
   },

@@ -61,7 +61,7 @@ export function told(step: Step, text: Text | undefined, scout: Scout): Told {
   } catch (error) {
     if (!(error instanceof MissingTensor)) throw error;
     const { tensor } = error;
-    const text = say`This page does not carry ${scout.names.title(tensor)}, which this step needs: write the page again with --megabytes 64. Go on with the next step.`;
+    const text = say`This page does not carry ${scout.names.title(tensor)}, which this step needs: write it with --megabytes 64.`;
     return { ...without(text), missing: tensor };
   }
 }

@@ -149,6 +149,8 @@ class Classify(TextPairTask[Labelled, Any]):
             warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
             preparation.log(f"{len(labels):,} labels in the training records: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
+            if note := note_of_lists(labels, several=section.several):
+                preparation.log(note)
             if held_out and (missing := [label[:30] for label, _ in counted if label not in measured]):
                 more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
                 named = ", ".join(missing[:_SHOWN])
@@ -234,6 +236,17 @@ class Classify(TextPairTask[Labelled, Any]):
         guesses = (self.labelling.guessed(self.labelling.logarithms(each, 1.0)) for each in logits)
         wrong = any(set(guess) != set(right or ()) for guess, (_, right) in zip(guesses, known, strict=True))
         return fitted_temperature(log_loss) if wrong else 1.0
+
+
+def note_of_lists(labels: Sequence[str], *, several: bool) -> str:
+    """What to set where labels look like lists of a few others, in words; "" where they do not."""
+    for sign in ",;|/+&":
+        parts = {part.strip() for label in labels for part in label.split(sign)}
+        if sum(sign in label for label in labels) > 2 and 2 * len(parts) <= len(labels):
+            separator = "" if sign == "," and not several else f" --set data.separator='{sign}'"
+            do = f"{'' if several else ' --set task.several=true'}{separator}"
+            return f"the labels look like lists of {len(parts)} labels with {sign!r} between them: read them so with{do}"
+    return ""
 
 
 def _labels_in(record: Record, section: ClassifySection, data: ClassifyData) -> set[str]:

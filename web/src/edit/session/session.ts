@@ -182,8 +182,7 @@ export class Session {
       if (this.#begun) await new Promise((resolve) => setTimeout(resolve));
       if (!stop.signal.aborted) this.#tell([...ignored, ...made.refused]);
       const found = await this.#compared(untouched ? new Store(made.source) : next, next.names, { first, other });
-      // A change that was refused has no effect; what differs is the change that it replaced.
-      if (!stop.signal.aborted) this.since.value = made.refused.length > 0 ? null : found;
+      if (!stop.signal.aborted) this.since.value = made.refused[0] ? null : found; // a refused change has no effect
     } catch (error) {
       if (stop.signal.aborted) return;
       this.told.value = [...ignored, error instanceof RefusedError ? error.sentence : String(error)];

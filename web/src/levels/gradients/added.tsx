@@ -20,7 +20,7 @@ export function AddedUp({ goal }: { goal: Goal }): VNode {
       <p class="then">
         {goal.added.length === 1
           ? say`The output layer reads only this part: what goes into it is not added back in this model.`
-          : say`The most came from ${named}. The score is a sum: the residual stream adds up what the embedding and each block give, and the output layer reads it. Norms and activations of that layer are held as they were in this run.`}
+          : say`The most came from ${named}. The score is a sum: the residual stream adds up what the embedding and each block give. Norms and activations of the output layer are held as in this run.`}
       </p>
       <Table
         kind="owed added"
@@ -37,7 +37,7 @@ export function AddedUp({ goal }: { goal: Goal }): VNode {
                   names,
                 )}
               >
-                {twice(part) ? names.title(part.tensor) : names.place(part.tensor)}
+                {/embed\.(word|position)$/.test(part.tensor) ? names.title(part.tensor) : names.place(part.tensor)}
               </a>,
               [
                 <i
@@ -69,11 +69,6 @@ export function AddedUp({ goal }: { goal: Goal }): VNode {
       />
     </>
   );
-
-  /** Word and position vectors are both of the embedding. */
-  function twice({ tensor }: Added): boolean {
-    return goal.added.filter((other) => names.place(other.tensor) === names.place(tensor)).length > 1;
-  }
 
   function headOf({ heads }: Added): string {
     const head = strongest(heads);

@@ -173,7 +173,7 @@ function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
       <p class="then">
         {wanted !== goal && (
           <button type="button" class="undo" onClick={() => setWanted(goal)}>
-            {say`Show shares that sum: integrated gradients`}
+            {say`Shares that sum: integrated gradients`}
           </button>
         )}{" "}
         {wanted === goal && integrated === null && (
@@ -189,7 +189,7 @@ function Words({ goal, order, of, weights = "" }: WordsProps): VNode {
         {listed.length < tokens.length && say`Of ${tokens.length} words those with the largest numbers are listed. `}
         {looks !== undefined &&
           !Number.isNaN(alike) &&
-          say`How alike attention and the size of input × gradient order these words: ${<b data-alike={alike}>{short(alike, 2)}</b>} (1: the same order, 0: none, −1: the reverse; Spearman’s rank correlation).`}
+          say`How alike attention and the size of input × gradient order these words: ${<b data-alike={alike}>{short(alike, 2)}</b>} (Spearman’s rank correlation).`}
       </p>
     </>
   );

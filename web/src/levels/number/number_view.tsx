@@ -142,7 +142,7 @@ function Shares({ found, called }: { found: Explanation; called: (term: Term) =>
   const shown = largestTerms(found.sum, 8).filter((term) => term.value / sum > 0.004);
   const rest = found.sum.length - shown.length;
   // Of keys that may not be looked at nothing is left but rounding.
-  const open = Array.from(found.sum.values).filter((value) => value !== 0).length;
+  const open = Array.from(found.sum.values).filter(Boolean).length;
   const sure = shown.reduce((all, term) => all + term.value / sum, 0);
   const left = open === shown.length ? 0 : Math.max(0, 1 - sure);
   // A narrow part has no room for its word; it is shown when it is pointed at, and in the table.

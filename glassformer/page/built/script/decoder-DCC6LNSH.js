@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-QXQRQOOZ.js";import"./chunk-B4CH7HWX.js";import"./chunk-UW4CLZUC.js";import"./chunk-LPLXPIFJ.js";import"./chunk-X7I5HTTH.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
