@@ -135,7 +135,7 @@ def test_a_table_is_its_rows_and_not_the_names_of_its_columns(folder: Path) -> N
     with refused(DataError, got="second"):
         features.transform(Table([["first", "second"]] * 3))
     with refused(DataError, got="first", do="table['text']"):
-        gf.load(folder).embed(Table([["first", "second"]] * 3))
+        gf.load(folder).embed(Table([["first", "second"]] * 3))  # type: ignore[arg-type]  # what is refused
 
 
 def same(one: Any, other: Any) -> bool:

@@ -245,7 +245,7 @@ def note_of_lists(labels: Sequence[str], *, several: bool) -> str:
         if sum(sign in label for label in labels) > 2 and 2 * len(parts) <= len(labels):
             separator = "" if sign == "," and not several else f" --set data.separator='{sign}'"
             do = f"{'' if several else ' --set task.several=true'}{separator}"
-            return f"the labels look like lists of {len(parts)} labels with {sign!r} between them: read them so with{do}"
+            return f"the labels look like lists of {len(parts)} labels with {sign!r} between: read them so with{do}"
     return ""
 
 
