@@ -265,13 +265,13 @@ def squared_error(answered: Tensor | None, right: Tensor, weights: Tensor) -> Te
     return (error.square() * weights.to(error.dtype)).sum()
 
 
-# A number whose point may separate thousands, as 1.600 does in German, and a whole one that such numbers stand next to.
+# A number whose point may separate thousands, as that of 1.600 does in German; a whole number of three digits.
 _THOUSANDS, _HUNDREDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}", re.ASCII), re.compile(r"[-+]?\d{3}", re.ASCII)
 
 
 def check_thousands(records: Sequence[Record]) -> None:
-    """Raise DataError where each number with a point has three digits after it, and others are whole and as large as
-    the largest below a thousand: 812 and 1.600.
+    """Raise DataError where each number with a point has three digits after it, and another one is whole and has three
+    digits, as 812 next to 1.600.
     """
     cells = [(record, value) for record in records if isinstance(value := record.values.get("label"), str)]
     pointed = [(record, value) for record, value in cells if "." in value]
