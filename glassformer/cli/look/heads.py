@@ -103,7 +103,7 @@ def of_files(model: Model, files: Sequence[str], rows: int) -> Given:
     if model.config.encoder is not None and model.config.decoder is not None:
         columns["target"] = "target"
     inputs = find_inputs((), files, TableReader(columns, pairs=len(columns) > 1))
-    read = [each.values for each in islice(records(inputs), rows)]
+    read = [each.values for each in islice(records(inputs), min(rows, sys.maxsize))]
     if not read:
         raise DataError("--held-out needs a file with a text", got=", ".join(files))
     seconds = [str(values["target"]) for values in read] if "target" in columns else None
