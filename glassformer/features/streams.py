@@ -113,9 +113,9 @@ class VectorsFile:
             self.put(each, own)
         self.commit()
 
-    def put(self, each: Vectors, own: object) -> None:
-        """Append the vectors of a text, or of words of it that more will follow, and its id, None where it has none.
-        They are whole with the next `commit`.
+    def put(self, each: Vectors, own: object, kept: Mapping[str, Any] | None = None) -> None:
+        """Append the vectors of a text, or of words of it that more will follow, its id, None where it has none, and
+        what is kept with a text, by column. They are whole with the next `commit`.
         """
         each = self.format.prepared(each)
         for number, feature in enumerate(self.features):
@@ -131,7 +131,11 @@ class VectorsFile:
             return
         self.with_ids = self.with_ids or own is not None
         if self.format.with_texts:
-            said: object = {"text": each.text, **({} if own is None else {"id": own})}
+            said: object = {
+                "text": each.text,
+                **({} if own is None else {"id": own}),
+                **({"kept": kept} if kept else {}),
+            }
         else:
             said = own
         self.streams[TEXTS if self.format.with_texts else IDS].write(f"{json.dumps(said)}\n".encode())

@@ -39,8 +39,9 @@ def test_a_pair_has_a_label_and_chances(run: Run, classifier: Path) -> None:
     texts = ("She likes day 3", "He cooks on day 3")
     (record,) = run("classify", classifier, texts[0], "--pair", texts[1], "--json").records
     found = load(classifier).classify(*texts)
-    chances = pytest.approx(found.probabilities)
-    assert record == {"label": found.label, "probabilities": chances, "text": texts[0], "pair": texts[1], "windows": 1}
+    chances = {"probability": pytest.approx(found.probability), "probabilities": pytest.approx(found.probabilities)}
+    assert record == {"label": found.label, **chances, "text": texts[0], "pair": texts[1], "windows": 1}
+    assert found.probability == found.probabilities[found.label]
     assert found.probabilities.keys() == {"no", "yes"}
     assert sum(found.probabilities.values()) == pytest.approx(1, abs=1e-6)
     shown = run("classify", classifier, texts[0], "--pair", texts[1]).out

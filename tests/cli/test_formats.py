@@ -51,6 +51,24 @@ def test_records_come_back_from_a_table(tmp_path: Path, suffix: str) -> None:
         assert [each["score"] for each in found[:3]] == ["", "2", "0.25"]
 
 
+@pytest.mark.parametrize(
+    ("written", "begins"),
+    [
+        (b"\xef\xbb\xbfid;text\n1;a\n", b"\xef\xbb\xbfid;text\n"),
+        (b"id;text\n1;a\n", b"id;text\n"),
+        (b"id,text\n1,a\n", b"id,text\n"),
+        (b"\xef\xbb\xbfid|text\n1|a\n", b"\xef\xbb\xbfid,text\n"),  # no spreadsheet writes it
+        (b"", b"id,text\n"),
+        (b"a line of text\nanother\n", b"id,text\n"),
+    ],
+)
+def test_a_csv_file_is_written_as_the_one_that_was_read(tmp_path: Path, written: bytes, begins: bytes) -> None:
+    (tmp_path / "read.csv").write_bytes(written)
+    lines = io.StringIO('{"id": 1, "text": "a"}\n')
+    write_table(lines, tmp_path / "x.csv", ".csv", [tmp_path / "more.jsonl", tmp_path / "read.csv"])
+    assert (tmp_path / "x.csv").read_bytes().startswith(begins)
+
+
 @pytest.mark.parametrize("files", [True, False])
 def test_the_suffix_decides_the_format(run: Run, trained: Path, tmp_path: Path, files: bool) -> None:
     texts = tmp_path / "texts.txt"

@@ -82,7 +82,8 @@ def test_ids_come_back_and_bad_rows_are_set_aside(run: Run, model: Path, mixed: 
         {"id": None, "text": WORDS[2]},
         {"id": "last", "text": WORDS[3]},
     ]
-    assert all(each.keys() <= {"id", "text", "label", "probabilities", "windows"} for each in done.records)
+    fields = {"id", "text", "label", "probability", "probabilities", "windows"}
+    assert all(each.keys() <= fields for each in done.records)
     found = sorted((json.loads(line) for line in rejects.read_text().splitlines()), key=lambda each: each["line"])
     assert [each["line"] for each in found] == [2, 5, 7]
     assert [each["row"] for each in found] == [MIXED[1], MIXED[4], "{not json"]
@@ -177,7 +178,8 @@ def test_columns_that_are_kept_come_back(run: Run, model: Path, tmp_path: Path) 
     ]  # fmt: skip
     assert all(each["label"] in each["probabilities"] for each in done.records)
     run("classify", model, "--file", table, *keep, "--out", out)
-    assert out.read_text().splitlines()[0].startswith("id,Ticket,input_label,text,label,")
+    # The answers have the semicolons of the table, and no byte order mark, as it has none.
+    assert out.read_bytes().splitlines()[0].startswith(b"id;Ticket;input_label;text;label;probability;")
     lines = b'{"text": "Hello", "Ticket": [1, 2]}\n'
     assert run("classify", model, "--file", "-", "--keep", "Ticket", "--json", stdin=lines).records[0]["Ticket"] == [
         1,

@@ -23,7 +23,7 @@ from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify, note_of_lists
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
-from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection, check_thousands, number_of
+from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection, decimal_of, number_of
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import labels_of
 from glassformer.tasks.tables import Record
@@ -163,9 +163,54 @@ def test_what_is_no_number_is_refused_with_its_line(bad: object) -> None:
     ],
 )
 def test_thousands_with_a_point_are_no_decimals(cells: list[object], wrong: str | None) -> None:
-    records = [Record({"text": "a", "label": cell}, f"t.csv, line {line}") for line, cell in enumerate(cells, 2)]
     with nullcontext() if wrong is None else refused(DataError, wanted="line 3", got=wrong, do="1600"):
-        check_thousands(records)
+        assert decimal_of(_rated(cells)) == "."
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal"),
+    [
+        (["1367,48", "12", "0,5"], ","),
+        (["1.367,48", "1.600", "812"], ","),
+        (["1,600", "812", "2,000"], "."),  # thousands in English
+        (["1,600", "812", "2,0"], ","),
+        (["1,5", "2.5"], "."),  # both: the first one is refused
+        (["1,5", "n/a"], ","),
+        (["12", 3.5], "."),
+    ],
+)
+def test_a_decimal_comma_is_found_where_no_number_needs_a_point(cells: list[object], decimal: str) -> None:
+    assert decimal_of(_rated(cells)) == decimal
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1367,48", 1367.48), ("-1.367.000,5", -1367000.5), ("1.600", 1600.0), (" 7 ", 7.0), (2.5, 2.5)],
+)
+def test_a_number_with_a_decimal_comma(text: object, number: float) -> None:
+    assert number_of(text, "t.csv, line 4", decimal=",") == number
+
+
+@pytest.mark.parametrize("bad", ["3.5", "1,2,3", "12.34,5", "high", True])
+def test_a_point_is_no_decimal_where_a_comma_is(bad: object) -> None:
+    with refused(DataError, wanted="line 4", do="3,5"):
+        number_of(bad, "t.csv, line 4", decimal=",")
+
+
+def test_a_table_with_decimal_commas_is_learned_and_evaluated(tmp_path: Path) -> None:
+    table = tmp_path / "rents.csv"
+    cells = ("small flat {};612,25", "big flat {};1.367,5")
+    table.write_text("\n".join(["text;label", *(cells[number % 2].format(number) for number in range(60))]))
+    model = train(tmp_path, [{"text": "a"}], {"name": "regress"}, **{"data.files": [str(table)]})
+    assert isinstance(model.task, RegressSection)
+    assert model.task.decimal == ","
+    assert model.task.mean == pytest.approx((612.25 + 1367.5) / 2, rel=0.1)  # those held out are not counted
+    measured = evaluate(model, files=[str(table)]).of["the mean"]
+    assert measured["mean_absolute_error"] == pytest.approx((1367.5 - 612.25) / 2, rel=0.1)
+
+
+def _rated(cells: list[object]) -> list[Record]:
+    return [Record({"text": "a", "label": cell}, f"t.csv, line {line}") for line, cell in enumerate(cells, 2)]
 
 
 def test_several_labels_from_a_table_to_an_answer(tmp_path: Path) -> None:

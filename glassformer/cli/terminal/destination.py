@@ -47,7 +47,7 @@ def destination(model: Model, inputs: Inputs, output: Output, options: Mapping[s
             yield Answers(handle)
         return
     request = request_of(model, inputs, {**options, "json": output.json, "rejects": output.rejects is not None})
-    with resume_hint(), resumable(out, request, resume=output.resume) as partial:
+    with resume_hint(), resumable(out, request, resume=output.resume, inputs=inputs.files) as partial:
         if output.resume:
             note_continuing(out, partial.done, "answer", "answers")
         yield partial

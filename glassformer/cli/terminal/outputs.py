@@ -8,12 +8,13 @@ from which a table is made at the end, so that a stopped command can be resumed.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -42,14 +43,35 @@ def suffix_of(path: Path) -> str:
     return path.suffix.lower()
 
 
-def write_table(lines: TextIO, path: Path, suffix: str) -> None:
-    """Write JSON lines as a table, a column for each name. A cell holds lists as JSON; Parquet has plain lists."""
+def delimiter_like(inputs: Iterable[Path]) -> tuple[str, str]:
+    """The delimiter and the encoding of a CSV file of answers: those of its first input that is one. A spreadsheet in
+    German or French writes semicolons and reads no other delimiter; it reads umlauts only after a byte order mark.
+    """
+    table = next((path for path in inputs if suffix_of(path) == ".csv"), None)
+    if table is None:
+        return TABLES[".csv"], "utf-8"
+    from glassformer.data.readers.table_format import find_format
+
+    with table.open("rb") as handle:
+        marked = handle.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+    try:
+        delimiter = find_format(table).delimiter
+    except DataError:  # lines of text, whatever its name
+        delimiter = TABLES[".csv"]
+    return delimiter if delimiter == ";" else TABLES[".csv"], "utf-8-sig" if marked else "utf-8"
+
+
+def write_table(lines: TextIO, path: Path, suffix: str, inputs: Iterable[Path] = ()) -> None:
+    """Write JSON lines as a table, a column for each name. A cell holds lists as JSON; Parquet has plain lists. A CSV
+    file is written as the first of its `inputs` that is one.
+    """
     names = list({name: None for row in _rows(lines) for name in row})
     if suffix == ".parquet":
         _write_parquet(lines, path, names)
         return
-    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as handle:
-        writer = csv.writer(handle, delimiter=TABLES[suffix], lineterminator="\n")
+    delimiter, encoding = delimiter_like(inputs) if suffix == ".csv" else (TABLES[suffix], "utf-8")
+    with path.open("w", encoding=encoding, errors="backslashreplace", newline="") as handle:
+        writer = csv.writer(handle, delimiter=delimiter, lineterminator="\n")
         writer.writerow(names)
         for row in _rows(lines):
             writer.writerow([_text(row[name]) if row.get(name) is not None else "" for name in names])

@@ -14,7 +14,7 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -110,10 +110,11 @@ class _Counted(io.FileIO):
 
 
 @contextmanager
-def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterator[Partial]:
-    """Inside, write the results; at the end they are in `out`, as a table where its name is that of one. Results of a
-    stopped command are kept, and `resume` continues them if the `request`, by name as JSON, is the same. Raises
-    DataError for what cannot be written, is of another request or damaged, or is there without `resume`.
+def resumable(out: Path, request: Mapping[str, Any], *, resume: bool, inputs: Iterable[Path] = ()) -> Iterator[Partial]:
+    """Inside, write the results; at the end they are in `out`, as a table where its name is that of one, a CSV file
+    with the delimiter of the `inputs`. Results of a stopped command are kept, and `resume` continues them if the
+    `request`, by name as JSON, is the same. Raises DataError for what cannot be written, is of another request or
+    damaged, or is there without `resume`.
     """
     check_path(out, DataError)
     given, out = out, follow_links(out, DataError)
@@ -137,7 +138,7 @@ def resumable(out: Path, request: Mapping[str, Any], *, resume: bool) -> Iterato
                 yield written
             if (suffix := suffix_of(given)) in TABLES:
                 with atomic_write(out) as draft, partial.open(encoding="utf-8") as lines:
-                    write_table(lines, draft, suffix)
+                    write_table(lines, draft, suffix, inputs)
             else:
                 flush_one(partial)
                 replace(partial, out)

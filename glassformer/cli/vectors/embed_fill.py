@@ -134,7 +134,8 @@ def fill(
             return Blank(write_blocks(spread, model, file.texts, bad, write))
         for found in missing(model, maker, _chunks(texts), file.texts, advance, bad):
             for one, each in found:
-                file.put(each, one.kept.get("id"))
+                own = dict(one.kept)
+                file.put(each, own.pop("id", None), own)
                 if each.more:
                     continue
                 note_windows(each.text, each.windows, model.row_tokens, long)

@@ -74,7 +74,7 @@ def search_ask(
                 if hits is None:
                     blank.append(one.where or f"question {number}")
                 if json:
-                    record({**one.kept, "text": text, "hits": [vars(hit) for hit in hits or ()]}, handle)
+                    record({**one.kept, "text": text, "hits": [_fields(hit) for hit in hits or ()]}, handle)
                     continue
                 screen = console(handle)
                 screen.print(f"[bold]{escaped(text)}[/bold]")
@@ -86,12 +86,20 @@ def search_ask(
                 rows = []
                 for hit in hits:
                     name = f"{hit.row:,}" if named == "row" else escaped(called(hit))
-                    rows.append((str(hit.rank), f"{hit.score:.4f}", name, escaped(shown_text(hit))))
+                    kept = "".join(
+                        f"\n[dim]{escaped(f'{column}: {value}')}[/dim]" for column, value in hit.kept.items()
+                    )
+                    rows.append((str(hit.rank), f"{hit.score:.4f}", name, escaped(shown_text(hit)) + kept))
                 print_table(screen, ("", score, named, "text"), rows, slice(3))
             handle.flush()
     if blank:
         more = f" and {len(blank) - NAMED:,} more" if len(blank) > NAMED else ""
         note(f"no answer to questions without words: {'; '.join(blank[:NAMED])}{more}")
+
+
+def _fields(hit: "Hit") -> dict[str, object]:
+    """Its fields for JSON; what is kept with it where something is."""
+    return {name: value for name, value in vars(hit).items() if value or name != "kept"}
 
 
 def shown_text(hit: "Hit") -> str:

@@ -31,6 +31,7 @@ def search_build(
     out: Annotated[Path, typer.Option("--out", "-o", file_okay=False, help=f"{options.OUT}  It must be a new folder.")],
     model: options.NamedModel = None,
     text_column: options.TextColumn = "text",
+    keep: options.Keep = None,
     documents: Annotated[Literal["line", "blank-line", "file"], typer.Option("--documents", help=_DOCUMENTS)] = "line",
     strategy: options.OneStrategy = None,
     pooling: options.OnePooling = None,
@@ -56,12 +57,15 @@ def search_build(
     machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
     note_poolings(opened, (pooled,))
-    inputs = find_inputs((), paths, TableReader({"text": text_column}, blank=True, documents=documents))
+    inputs = find_inputs(
+        (), paths, TableReader({"text": text_column}, blank=True, documents=documents, keep=tuple(keep or ()))
+    )
     depends = {
         "strategy": layers,
         "pooling": pooled,
         "per": per,
         "documents": documents,
+        "keep": list(keep or ()),
         "rejects": rejects is not None,
         **machine.options,
     }
@@ -81,7 +85,7 @@ def search_build(
                 note_continuing(out, file.texts, "text", "index")
             read = records(inputs, bad=bad or stop_unless("rejects"))
             if len(inputs.files) > 1:  # a row number would not say in which file a text is
-                read = (one if one.kept else one._replace(kept={"id": one.where}) for one in read)
+                read = (one if "id" in one.kept else one._replace(kept={"id": one.where, **one.kept}) for one in read)
             blank = fill(opened, begun.maker, read, file, out, bad, total=total)
             count, vectors = file.texts, file.rows
     if blank.count:

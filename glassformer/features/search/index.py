@@ -6,7 +6,7 @@ N texts · M vectors, of texts or of their sentences · W numbers of a vector ·
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args, overload
@@ -42,6 +42,7 @@ class Hit:
     and its id where it has one. The score is the cosine of the vectors, of words BM25's, of both 0.6 times the cosine
     plus 0.4 times BM25's score as a share of the best text's; of a hit ordered anew it is that of the model of pairs.
     Where each sentence has a vector, the cosine is that of the nearest `sentence`; None in other indexes, and by words.
+    `kept` has what `search build --keep` has kept with the text, by column.
     """
 
     rank: int
@@ -50,6 +51,7 @@ class Hit:
     text: str
     id: Any = None
     sentence: str | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SearchIndex:
@@ -267,12 +269,12 @@ class SearchIndex:
     def _hits(self, scores: Reals, rows: Integers, vectors: Integers | None = None) -> list[Hit]:
         found = []
         for rank, (score, row) in enumerate(zip(scores, rows, strict=True), start=1):
-            text, own = self._text(int(row))
+            text, own, kept = self._text(int(row))
             sentence = None
             if self._sentences is not None and vectors is not None and vectors[rank - 1] >= 0:
                 _, begin, end = self._sentences.spans[vectors[rank - 1]]
                 sentence = text[begin:end]
-            found.append(Hit(rank, float(score), int(row), text, own, sentence))
+            found.append(Hit(rank, float(score), int(row), text, own, sentence, kept))
         return found
 
     def vector(self, row: int, near: Reals | None = None) -> Floats:
@@ -285,8 +287,8 @@ class SearchIndex:
         place = int(self._nearest_of(np.array([row]), question)[1][0])
         return np.array(self._vectors[place]) if place >= 0 else np.zeros(self.facts.width, np.float32)
 
-    def _text(self, row: int) -> tuple[str, Any]:
-        """A text of the index and its id."""
+    def _text(self, row: int) -> tuple[str, Any, dict[str, Any]]:
+        """A text of the index, its id, and what is kept with it."""
         begin, end = int(self._places[row]), int(self._places[row + 1])
         with (self.path / building.TEXTS).open("rb") as file:
             file.seek(begin)
@@ -295,7 +297,10 @@ class SearchIndex:
             values = parse_json(line)
             if not isinstance(values, dict):
                 raise ValueError("a text that is no object")
-            return check_text(values.get("text"), f"text {row} of the index"), values.get("id")
+            kept = values.get("kept", {})
+            if not isinstance(kept, dict):
+                raise ValueError("kept columns that are no object")
+            return check_text(values.get("text"), f"text {row} of the index"), values.get("id"), kept
         except (ValueError, DataError) as error:
             raise reading.damaged(self.path, error) from None
 

@@ -131,13 +131,18 @@ class Class(Labels):
     def label(self) -> str:
         return self.labels[self.logarithms.index(max(self.logarithms))]
 
+    @property
+    def probability(self) -> float:
+        """That of the label."""
+        return math.exp(max(self.logarithms))
+
     def in_words(self, words: int, answers: int) -> InWords:
-        remark = f"The label: {self.label} ({self.probabilities[self.label]:.1%})."
+        remark = f"The label: {self.label} ({self.probability:.1%})."
         return likeliest(self.likeliest, answers, "labels", remark)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and words, for JSON; of more than 100 labels the 100 likeliest."""
-        return self._with_probabilities({"label": self.label})
+        return self._with_probabilities({"label": self.label, "probability": self.probability})
 
 
 @dataclass(frozen=True)

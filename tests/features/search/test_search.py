@@ -341,6 +341,24 @@ def test_of_several_files_each_text_knows_its_place(saved: Path, tmp_path: Path)
     assert [hit.id for hit in hits] == [f"{first}, line 1", f"{first}, line 2", 7, f"{second}, line 2"]
 
 
+def test_columns_that_are_kept_come_back_with_a_hit(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, index = tmp_path / "notes.csv", str(tmp_path / "index")
+    table.write_text("id;title;text;page\nx;Dogs;the dog and the fox;7\ny;Food;food for friends;\n")
+    command = ["search", "build", str(saved), str(table), "--out", index]
+    assert main([*command, "--keep", "title", "--keep", "page", "--keep", "id"]) == 0
+    hits = {hit.id: hit.kept for hit in SearchIndex.open(index).ask("the dog", top=2)}
+    assert hits == {"x": {"title": "Dogs", "page": "7"}, "y": {"title": "Food", "page": ""}}
+    capsys.readouterr()
+    assert main(["search", "ask", index, "the dog", "--top", "1", "--json"]) == 0
+    (hit,) = json.loads(capsys.readouterr().out)["hits"]
+    assert (hit["id"], hit["kept"]) == ("x", {"title": "Dogs", "page": "7"})
+    assert main(["search", "ask", index, "the dog", "--top", "1"]) == 0
+    assert "title: Dogs" in capsys.readouterr().out
+    assert main([*command, "--keep", "author"]) == 2  # no such column
+
+
 def test_a_text_is_a_line_a_paragraph_or_a_file(saved: Path, tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("the dog and\nthe fox\n\nfood for\nfriends\n")

@@ -38,6 +38,11 @@ class Choice(Answered):
         return tuple(map(math.exp, self.log_probabilities))
 
     @property
+    def probability(self) -> float:
+        """That of the choice."""
+        return self.probabilities[self.index]
+
+    @property
     def places(self) -> list[list[Guess]]:
         return [list(zip(self.choices, self.probabilities, strict=True))]
 
@@ -51,7 +56,7 @@ class Choice(Answered):
 
     def in_words(self, words: int, answers: int) -> InWords:
         order = sorted(zip(self.choices, self.probabilities, strict=True), key=lambda each: -each[1])
-        said = f"{self.probabilities[self.index]:.1%}, candidate {self.index}"
+        said = f"{self.probability:.1%}, candidate {self.index}"
         named = [(" ".join(choice.split())[:SHOWN], chance) for choice, chance in order]
         return likeliest(named, answers, "candidates", f"The choice: {self.choice[:SHOWN]} ({said}).")
 
@@ -61,6 +66,7 @@ class Choice(Answered):
             "choices": list(self.choices),
             "choice": self.choice,
             "index": self.index,
+            "probability": self.probability,
             "probabilities": list(self.probabilities),
             "windows": self.windows,
         }

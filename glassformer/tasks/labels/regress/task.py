@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class RegressSection(TextPairSection):
     """The model learns (number − mean) / deviation of the training numbers."""
 
-    found: ClassVar[tuple[str, ...]] = ("mean", "deviation")
+    found: ClassVar[tuple[str, ...]] = ("mean", "deviation", "decimal")
     card: ClassVar[CardWords] = CardWords("number")
     compared_by: ClassVar[str] = "-mean_absolute_error"  # losses have the units of each model
     name: Literal["regress"] = "regress"
@@ -49,12 +49,18 @@ class RegressSection(TextPairSection):
     """The mean of the training numbers; found by the run."""
     deviation: float | None = Field(default=None, gt=0)
     """Their standard deviation; found by the run."""
+    decimal: Literal[".", ","] | None = None
+    """What separates the decimals of numbers in a table; by default found in the training numbers."""
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
         if (self.mean is None) != (self.deviation is None):
             raise ValueError("mean and deviation belong together: give both or none")
         return self
+
+    @classmethod
+    def of_teacher(cls) -> tuple[str, ...]:
+        return tuple(name for name in super().of_teacher() if name != "decimal")  # that of its own table
 
     def other_units(self, other: Any) -> tuple[str, ...]:
         """The loss is in units of the deviation of the numbers that a model has learned from."""
@@ -79,6 +85,10 @@ class RegressSection(TextPairSection):
 
     def in_last_layer(self) -> Self:
         return self if self.deviation is None else self.model_copy(update={"mean": 0.0, "deviation": 1.0})
+
+    def read(self, value: object, where: str) -> float:
+        """A finite number of a table, also as text; raises DataError for anything else."""
+        return number_of(value, where, decimal=self.decimal or ".")
 
     @property
     def not_exported(self) -> tuple[str, ...]:
@@ -176,7 +186,7 @@ class Regress(TextPairTask[Rated, Number]):
 
     def example(self, values: Mapping[str, object], where: str) -> Rated:
         texts = self.texts(values, where)
-        return Rated(*texts, number_of(values["label"], where) if "label" in values else None)
+        return Rated(*texts, self.section.read(values["label"], where) if "label" in values else None)
 
     def rows(self, example: Rated) -> Iterator[Row]:
         mean, deviation = self._scale
@@ -188,14 +198,16 @@ class Regress(TextPairTask[Rated, Number]):
         cls, section: RegressSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
         numbers = list[float]()
-        if not preparation.measuring:
-            check_thousands(records)
+        if not preparation.measuring and section.decimal is None:
+            section = section.model_copy(update={"decimal": decimal_of([*records, *held_out])})
+            if section.decimal == ",":
+                preparation.log("the numbers are read with a comma before their decimals, as 1,5 for one and a half")
         for record in () if preparation.measuring else records:
             with suppress(DataError, KeyError):  # reported when the record becomes an example; a teacher needs none
-                numbers.append(number_of(record.values["label"], record.where))
+                numbers.append(section.read(record.values["label"], record.where))
         if section.mean is None and not preparation.measuring:
             if records and not numbers:
-                number_of(records[0].values["label"], records[0].where)  # raises what is wrong with it
+                section.read(records[0].values["label"], records[0].where)  # raises what is wrong with it
             if len(set(numbers)) < 2:
                 raise DataError(
                     "to learn numbers there must be at least two different ones",
@@ -267,6 +279,22 @@ def squared_error(answered: Tensor | None, right: Tensor, weights: Tensor) -> Te
 
 # A number whose point may separate thousands, as that of 1.600 does in German; a whole number of three digits.
 _THOUSANDS, _HUNDREDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}", re.ASCII), re.compile(r"[-+]?\d{3}", re.ASCII)
+# A number with a decimal comma, its thousands with points or as they are; one whose commas may separate thousands.
+_COMMA = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?", re.ASCII)
+_GROUPS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
+
+
+def decimal_of(records: Sequence[Record]) -> Literal[".", ","]:
+    """What separates the decimals of training numbers: a comma where some have one, all can be read so, and the commas
+    cannot all separate thousands. Raises DataError as `check_thousands`.
+    """
+    cells = [value.strip() for record in records if isinstance(value := record.values.get("label"), str)]
+    commas = [value for value in cells if "," in value]
+    marked = [value for value in cells if "," in value or "." in value]
+    if commas and all(map(_COMMA.fullmatch, marked)) and not all(map(_GROUPS.fullmatch, commas)):
+        return ","
+    check_thousands(records)
+    return "."
 
 
 def check_thousands(records: Sequence[Record]) -> None:
@@ -282,19 +310,23 @@ def check_thousands(records: Sequence[Record]) -> None:
         raise DataError(
             located(record.where, "a point must separate decimals, not thousands"),
             got=f"{value}, where other numbers are whole ({len(pointed):,} like it)",
-            do=f"write {value.replace('.', '')}, or {value}0 where it is a decimal",
+            do=f"with task.decimal=',' it is {value.replace('.', '')}, with task.decimal='.' {value}0",
         )
 
 
-def number_of(value: object, where: str) -> float:
-    """A finite number, also as text; raises DataError for anything else."""
+def number_of(value: object, where: str, *, decimal: str = ".") -> float:
+    """A finite number, also as text, whose decimals come after the point or the comma `decimal`; raises DataError for
+    anything else.
+    """
     with suppress(ValueError, OverflowError):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
-            number = float(value)
+            text = decimal == "," and isinstance(value, str)
+            if text and not _COMMA.fullmatch(str(value).strip()):
+                raise ValueError
+            number = float(str(value).replace(".", "").replace(",", ".") if text else value)
             if math.isfinite(number):
                 return number
+    do = "write 3.5, or set task.decimal=',' if 3,5 is meant so" if decimal == "." else "write 3,5: task.decimal is ','"
     raise DataError(
-        located(where, "a number is needed"),
-        got=repr(value)[:60],
-        do="check the column (--label-column); write 3.5, not 3,5",
+        located(where, "a number is needed"), got=repr(value)[:60], do=f"check the column (--label-column); {do}"
     )
