@@ -26,8 +26,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 # The keywords of each verb, for type checkers: names and types are those of WritingOptions, which a test holds.
 class _Searching(TypedDict, total=False):
     beams: int | None
+    length_penalty: float | None
     n_best: int | None
+    repetition_penalty: float | None
+    no_repeat_ngram: int | None
+    forced: Sequence[str]
+    forbidden: Sequence[str]
     max_tokens: int | None
+    min_tokens: int | None
     search: DecodeSettings | None
 
 
@@ -41,6 +47,7 @@ class _Generating(_Searching, total=False):
     temperature: float | None
     top_k: int | None
     top_p: float | None
+    min_p: float | None
     stop: Sequence[str]
     seed: int | None
 

@@ -160,7 +160,8 @@ class AnswerQuestions(RecordTask[Question, Answer]):
     def example(self, values: Mapping[str, object], where: str) -> Question:
         question = text_of(values["text"], where, "question")
         if "pair" not in values:
-            do = "give it with --pair" if not where else "name its column with --pair-column"
+            given = "give it with --pair, in Python and over HTTP as pair"
+            do = "name its column with --pair-column" if where else given
             raise DataError(located(where, "an answer needs a passage"), got="a question without a passage", do=do)
         passage = self._passages.encoded(text_of(values["pair"], where, "passage"))
         if not len(passage):
