@@ -14,6 +14,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import glassformer
+from glassformer.api import writing
+from glassformer.decode.options import WritingOptions
 
 INTRO = """# {title}
 
@@ -162,6 +164,15 @@ def _arguments(of: ast.arguments) -> Iterator[str]:
         yield "*"
     for each, default in zip(of.kwonlyargs, of.kw_defaults, strict=True):
         yield _argument(each, default)
+    if of.kwarg is not None and of.kwarg.annotation is not None:
+        yield from [*([] if of.vararg or of.kwonlyargs else ["*"]), *_keywords(ast.unparse(of.kwarg.annotation))]
+
+
+def _keywords(unpacked: str) -> Iterator[str]:
+    """The keywords of a verb that writes, from the name of their types: `Unpack[_Generating]`."""
+    defaults = {each.name: each.default for each in dataclasses.fields(WritingOptions)}
+    for name, kind in getattr(writing, unpacked.removeprefix("Unpack[").removesuffix("]")).__annotations__.items():
+        yield f"{name}: {kind.__forward_arg__} = {defaults[name]!r}"
 
 
 def _argument(of: ast.arg, default: ast.expr | None) -> str:
@@ -170,4 +181,7 @@ def _argument(of: ast.arg, default: ast.expr | None) -> str:
 
 
 def _wrapped(line: str) -> str:
-    return "\n".join(textwrap.wrap(line, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False))
+    """In lines of at most 100 characters; one ends after a comma, not inside of an argument."""
+    whole = re.sub(r"(?<!,) ", "\0", line).replace("\0->", " ->")
+    lines = textwrap.wrap(whole, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")

@@ -44,6 +44,7 @@ class _Translating(_Searching, total=False):
 
 
 class _Generating(_Searching, total=False):
+    sample: bool
     temperature: float | None
     top_k: int | None
     top_p: float | None
@@ -106,7 +107,7 @@ class Writing(Artefact):
         translation begins with `prefix`. With `paragraphs` each sentence of a text is translated by itself, else only
         those of a text that is longer than the model reads at once; of only blanks it is empty. Raises ConfigError for
         a model that does not translate and for options that exclude each other, DataError where required words cannot
-        be had.
+        be had. Each keyword is explained as an option in docs/reference/options.md.
         """
         found: list[Translation] = answers(self, "translate", texts_of(text), WritingOptions(**options))
         return found[0] if isinstance(text, str) else found
@@ -133,7 +134,7 @@ class Writing(Artefact):
         imported model says; the same `seed` gives the same. `beams=1` takes the likeliest token each time, more is beam
         search. At most `max_tokens` (256) are written, no more than the model reads at once with the prompt; only the
         end of a longer prompt is read. Raises ConfigError for a model that is not a decoder, and for options that
-        exclude each other.
+        exclude each other. Each keyword is explained as an option in docs/reference/options.md.
         """
         found: list[Generation] = answers(self, "generate", texts_of(prompt), WritingOptions(**options))
         return found[0] if isinstance(prompt, str) else found

@@ -1,5 +1,6 @@
 """The site: generated pages are as the code is, links are followed, the navigation has each page once."""
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from manual import recipes
 from manual.build import navigation
 from manual.gallery import live_pages
 from manual.links import LARGEST, broken
-from manual.python import PAGES
+from manual.python import PAGES, page
 from manual.sections import SECTIONS, ordered
 from manual.stage import DOCS, NotOnTheSiteError, places, relinked, stage
 from manual.tables import GENERATED
@@ -20,6 +21,14 @@ from manual.tables import GENERATED
 @pytest.mark.parametrize("place", GENERATED)
 def test_a_generated_page_is_as_the_code_is(place: str) -> None:
     assert (DOCS / place).read_text(encoding="utf-8") == GENERATED[place](), "python -m manual tables"
+
+
+def test_a_signature_of_the_reference_has_each_keyword() -> None:
+    python = page("python")
+    for verb in ("translate", "generate", "chat", "stream_chat"):
+        (written,) = re.findall(rf"^model\.{verb}\((.*?)\) ->", python, re.DOTALL | re.MULTILINE)
+        names = list(inspect.signature(getattr(gf.Model, verb)).parameters)[1:]
+        assert {*re.findall(r"(?:^|[,*]\s+)(\w+):", written)} == {*names}
 
 
 def test_each_public_name_is_on_one_page() -> None:
