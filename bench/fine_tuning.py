@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from bench.turns import Gate, Gated, in_turn, medians, times
+from bench.turns import Gate, Gated, in_turn, medians, stopping_at, times
 from experiments import results
 from experiments.encoder.plan import PLANS
 from experiments.encoder.sets import SETS
@@ -47,16 +47,7 @@ def ours(name: str, folder: Path, gate: Gate, *, compiled: bool) -> None:
 
 def peer(name: str, folder: Path, gate: Gate, **settings: Any) -> None:
     """The Trainer with these arguments."""
-    import transformers
-
     from experiments.encoder.peer import Peer
-
-    class Stopping(transformers.TrainerCallback):  # type: ignore[misc]  # it bears no types
-        def on_train_begin(self, *_: Any, **__: Any) -> None:
-            gate.open()
-
-        def on_step_end(self, *_: Any, **__: Any) -> None:
-            gate.step()
 
     def counting(collator: Any) -> Callable[[Sequence[Any]], Any]:
         def collate(features: Sequence[Any]) -> Any:
@@ -66,9 +57,9 @@ def peer(name: str, folder: Path, gate: Gate, **settings: Any) -> None:
 
         return collate
 
-    splits = SETS[name]()
+    splits, callbacks = SETS[name](), [stopping_at(gate)]
     side = Peer(replace(PLANS[name], epochs=MANY_EPOCHS), splits.train, seed=0)
-    trainer = side.trainer(splits.train, folder, callbacks=[Stopping()], wrap=counting, save_strategy="no", **settings)
+    trainer = side.trainer(splits.train, folder, callbacks=callbacks, wrap=counting, save_strategy="no", **settings)
     trainer.train()
 
 

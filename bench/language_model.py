@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bench.turns import RUNS, Gate, Gated, in_turn, medians, times
+from bench.turns import QUIET, RUNS, Gate, Gated, in_turn, medians, stopping_at, times
 from experiments import results
 from experiments.results import data_directory, products
 from glassformer.text.load import load_tokenizer
@@ -109,29 +109,14 @@ def trainer(gate: Gate) -> None:
     """The Trainer: all its settings but the batch and the length of the run are its defaults."""
     import transformers
 
-    class Counting(transformers.TrainerCallback):  # type: ignore[misc]  # it bears no types
-        def on_train_begin(self, *_: Any, **__: Any) -> None:
-            gate.open()
-
-        def on_step_end(self, *_: Any, **__: Any) -> None:
-            gate.tokens(ROWS * LENGTH)
-            gate.step()
-
     with tempfile.TemporaryDirectory() as out:
         transformers.Trainer(
             model=peer_model(),
             args=transformers.TrainingArguments(
-                output_dir=out,
-                per_device_train_batch_size=ROWS,
-                max_steps=MANY_STEPS,
-                use_cpu=True,
-                report_to="none",
-                disable_tqdm=True,
-                logging_strategy="no",
-                save_strategy="no",
+                output_dir=out, per_device_train_batch_size=ROWS, max_steps=MANY_STEPS, **QUIET
             ),
             train_dataset=[{"input_ids": row, "labels": row} for row in rows_of()],
-            callbacks=[Counting()],
+            callbacks=[stopping_at(gate, ROWS * LENGTH)],
         ).train()
 
 

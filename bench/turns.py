@@ -90,6 +90,25 @@ class Gated:
             yield step
 
 
+# Arguments of transformers' trainers that only measure.
+QUIET = {"use_cpu": True, "report_to": "none", "disable_tqdm": True, "logging_strategy": "no", "save_strategy": "no"}
+
+
+def stopping_at(gate: Gate, tokens: int = 0) -> Any:
+    """The same for a trainer of transformers: its callback, which counts so many tokens in each step."""
+    import transformers
+
+    class Stopping(transformers.TrainerCallback):  # type: ignore[misc]  # it bears no types
+        def on_train_begin(self, *_: Any, **__: Any) -> None:
+            gate.open()
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            gate.tokens(tokens)
+            gate.step()
+
+    return Stopping()
+
+
 class Workers:
     """A process for each system; at the end none is left."""
 
@@ -178,11 +197,6 @@ def times(one: Sequence[float], two: Sequence[float]) -> float:
 def peak_megabytes() -> float:
     """The most memory that this process held since `forget_peak`."""
     return _status("VmHWM")
-
-
-def held_megabytes() -> float:
-    """The memory that this process holds now."""
-    return _status("VmRSS")
 
 
 def _status(name: str) -> float:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from experiments.document_pictures import document_pictures
 from experiments.page import DOCS, table, write
 from experiments.view import (
     ALONE,
@@ -39,6 +38,7 @@ from experiments.view import (
     scene,
 )
 from glassformer.look.trace.tensors import layers_of
+from manual.document_pictures import document_pictures
 
 TEXT = """# Views
 

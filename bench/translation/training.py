@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from bench.translation.pairs import LONGEST, WORK, Size, begin_with, recipe, texts, tokenizer_in
-from bench.turns import Gate, Gated, Given, in_turn, medians, times
+from bench.turns import QUIET, Gate, Gated, Given, in_turn, medians, stopping_at, times
 from experiments.results import products
 from glassformer.text.tokenizer import Tokenizer
 
@@ -107,13 +107,6 @@ def trainer(folder: Path, gate: Gate, pairs: int) -> None:
     """The Seq2SeqTrainer: all its settings but the batch and the length of the run are its defaults."""
     import transformers
 
-    class Counting(transformers.TrainerCallback):  # type: ignore[misc]  # it bears no types
-        def on_train_begin(self, *_: Any, **__: Any) -> None:
-            gate.open()
-
-        def on_step_end(self, *_: Any, **__: Any) -> None:
-            gate.step()
-
     tokenizer = transformers.AutoTokenizer.from_pretrained(begin_with(folder, SIZE))
     model = peer_model(folder)
     collator = transformers.DataCollatorForSeq2Seq(tokenizer, model=model)
@@ -127,18 +120,11 @@ def trainer(folder: Path, gate: Gate, pairs: int) -> None:
         transformers.Seq2SeqTrainer(
             model=model,
             args=transformers.Seq2SeqTrainingArguments(
-                output_dir=out,
-                per_device_train_batch_size=pairs,
-                max_steps=MANY_STEPS,
-                use_cpu=True,
-                report_to="none",
-                disable_tqdm=True,
-                logging_strategy="no",
-                save_strategy="no",
+                output_dir=out, per_device_train_batch_size=pairs, max_steps=MANY_STEPS, **QUIET
             ),
             train_dataset=features(tokenizer_in(folder, SIZE.vocabulary)),
             data_collator=counted,
-            callbacks=[Counting()],
+            callbacks=[stopping_at(gate)],
         ).train()
 
 

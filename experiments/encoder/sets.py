@@ -10,7 +10,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -135,11 +135,6 @@ def pos() -> Splits:
 def wnut17() -> Splits:
     """Posts with rare entities."""
     return _splits(_posts("wnut17train.conll"), _posts("emerging.test.annotated"))
-
-
-def development(name: Literal["pos", "wnut17"]) -> list[Record]:
-    """The development part of these two, which nothing is trained or tested on."""
-    return _numbered(_posts("emerging.dev.conll") if name == "wnut17" else _parts_of_speech("en_ewt-ud-dev.conllu"))
 
 
 def squad() -> Splits:

@@ -20,10 +20,8 @@ PARSER.add_argument("step", choices=("train", "pack", "score"))
 if __name__ == "__main__":
     asked = PARSER.parse_args()
     small = SMALL[asked.model]
-    if asked.step == "train":
-        print(train(small))
-    elif asked.step == "pack":
-        print(pack(small, small.run, small.folder))
+    if asked.step != "score":
+        print(train(small) if asked.step == "train" else pack(small, small.run, small.folder))
     else:
         row = score(small, small.run, small.folder)
         print(results.write(small.name, f"python -m experiments.small {small.name} score", row))

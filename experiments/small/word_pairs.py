@@ -2,15 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.results import data_directory
-from glassformer.api.load import load
-from glassformer.base.settings import read_toml
 from glassformer.data.readers.lines import read_lines
 
 # Occurrences that a word needs, passes of expectation maximisation, and the least product of the two probabilities of a
@@ -19,29 +16,28 @@ LEAST, PASSES, SURE, FREQUENT = 5, 8, 0.03, 15
 # How often each pair is written as it is, with a capital, and as a sentence: a person types a word with a capital, and
 # then most words are cut into other tokens.
 REPEATS, CAPITALS, STOPS = 3, 5, 2
-# The same, of words for which the model to start from invents one.
-INVENTED = 40
-_ENGLISH, _FRENCH = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), re.compile(r"[^\W\d_]+")
+_ENGLISH, WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), re.compile(r"[^\W\d_]+")
+
+
+def sentence_pairs() -> list[list[str]]:
+    """The training pairs of tatoeba_en_fr."""
+    lines = read_lines(data_directory() / "tatoeba_en_fr" / "train.tsv.gz")
+    return [line.text.split("\t")[:2] for line in lines]
+
+
+def frequent_words(pairs: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
+    """Frequent English words of pairs of sentences, each with the French word that goes best with it."""
+    lines = [[side.lower() for side in pair] for pair in pairs]
+    return lexicon((_ENGLISH.findall(line[0]) for line in lines), (WORD.findall(line[1]) for line in lines))
 
 
 def word_pairs() -> str:
-    """Pairs of words as `train translate` reads them, from the training pairs of tatoeba_en_fr alone; more often those
-    of words for which the model that is trained further invents one.
-    """
-    lines = [line.text.lower().split("\t") for line in read_lines(data_directory() / "tatoeba_en_fr" / "train.tsv.gz")]
-    pairs = lexicon((_ENGLISH.findall(line[0]) for line in lines), (_FRENCH.findall(line[1]) for line in lines))
-    forms = [
-        [(english + end, french + end, times), (english.capitalize() + end, french.capitalize() + end, more)]
-        for english, french in pairs
-        for end, times, more in (("", REPEATS, CAPITALS), (".", 0, STOPS))
-    ]
-    asked = [form for of in forms for form in of if form[2]]
-    known = {word for line in lines for side in line[:2] for word in _FRENCH.findall(side)}
-    start = read_toml(Path(__file__).with_name("en-fr.toml"))["model"]["start"]
-    answers = load(start).translate([source for source, _, _ in asked])
+    """Pairs of words as `train translate` reads them, from the training pairs of tatoeba_en_fr alone."""
     return "".join(
-        f"{source}\t{target}\n" * (times if known.issuperset(_FRENCH.findall(its.translation.lower())) else INVENTED)
-        for (source, target, times), its in zip(asked, answers, strict=True)
+        f"{english}\t{french}\n" * REPEATS
+        + f"{english.capitalize()}\t{french.capitalize()}\n" * CAPITALS
+        + f"{english.capitalize()}.\t{french.capitalize()}.\n" * STOPS
+        for english, french in frequent_words(sentence_pairs())
     )
 
 

@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 
 import glassformer as gf
-from experiments.document_pictures import PAGES, address
 from glassformer.api.model import Model
 from glassformer.api.trace import Trace, trace
 from glassformer.bundled.texts import notes, slides, slides_model
@@ -28,6 +27,7 @@ from glassformer.page.sections.related import related_makers
 from glassformer.page.sections.sections import MAKERS, sections_of
 from glassformer.page.server import overview
 from glassformer.page.tour import pictures
+from manual.document_pictures import PAGES, address
 from tests.page.judged import judge_places, needs_axe
 from tests.page.serving import desk_of
 from tests.page.test_browser import check, more_row, show
