@@ -11,9 +11,11 @@ import pytest
 
 import glassformer as gf
 from glassformer.api.load import load
-from glassformer.base.errors import ConfigError
+from glassformer.base.errors import ConfigError, MissingColumnError
 from glassformer.cli.__main__ import main
 from glassformer.cli.terminal.partial import Partial
+from glassformer.cli.terminal.readers import SentenceReader
+from glassformer.data.readers.lines import stop_unless
 from tests.refusals import refused
 
 Run = Callable[..., Any]
@@ -190,6 +192,26 @@ def test_columns_that_are_kept_come_back(run: Run, model: Path, tmp_path: Path) 
     assert "'Number'" in missing.err
     (tmp_path / "texts.txt").write_text("Hello\n")
     assert run("classify", model, "--file", tmp_path / "texts.txt", "--keep", "Ticket", "--json").code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"text": "Anna left.", "nr": 7, "id": 1}\n{"words": ["Bo", "ran"], "nr": 8, "id": 2}\n'),
+        ("a.csv", "id;nr;text\n1;7;Anna left.\n2;8;Bo ran\n"),
+        ("a", '{"text": "Anna left.", "nr": 7, "id": 1}\n{"words": ["Bo", "ran"], "nr": 8, "id": 2}\n'),
+    ],
+)
+def test_columns_of_sentences_are_kept(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    reader = SentenceReader({"text": "text"}, {}, keep=("nr",))
+    found = [each.kept for each in reader.of_file(tmp_path / name, stop_unless("rejects"))]
+    assert [{key: int(str(value)) for key, value in each.items()} for each in found] == [
+        {"id": 1, "nr": 7},
+        {"id": 2, "nr": 8},
+    ]
+    with refused(MissingColumnError, got="text"):
+        list(SentenceReader({"text": "text"}, {}, keep=("no",)).of_file(tmp_path / name, stop_unless("rejects")))
 
 
 def test_an_id_column_of_a_csv_comes_back(run: Run, model: Path, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def asking(verb: str) -> Callable[..., None]:
         **({"choice": (options.Choices, None)} if "choices" in columns else {}),
         "file": (Annotated[list[str] | None, options.text_files(entry.files)], None),
         **{f"{role}_column": (options.column_option(role, _UNNAMED.get(role, _TRAINED)), None) for role in columns},
-        **({} if "words" in columns else {"keep": (options.Keep, None)}),
+        "keep": (options.Keep, None),
         **own,
         "out": (options.Out, None),
         "resume": (options.Resume, False),

@@ -1,6 +1,7 @@
 """How a verb reads records: the columns of a table by their role, or sentences as words; and lines as they come."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -9,7 +10,7 @@ from glassformer.base.errors import DataError
 from glassformer.base.json_text import in_json
 from glassformer.cli.terminal.screen import note
 from glassformer.data.readers.lines import OnBad, decoded_head, plain_suffix, read_lines
-from glassformer.data.readers.named_rows import Row, json_row, json_rows
+from glassformer.data.readers.named_rows import Row, json_row, json_rows, no_column
 from glassformer.data.readers.rows import Columns, by_role, named, names_of, read_table
 from glassformer.data.readers.table_format import (
     DELIMITERS,
@@ -116,14 +117,22 @@ class SentenceReader:
 
     plain = True
 
-    def __init__(self, columns: Mapping[str, Columns], usual: Mapping[str, Columns], *, blank: bool = False) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Columns],
+        usual: Mapping[str, Columns],
+        *,
+        blank: bool = False,
+        keep: tuple[str, ...] = (),
+    ) -> None:
         from glassformer.tasks.labels.tag.settings import TagData
 
         self.columns = columns
         self._data = TagData.model_validate(dict(columns))
         self._named = TagData.model_validate(named(columns, usual))
         self.column = self._data.text
-        self._lines, self.blank = TableReader({"text": self.column}, blank=blank), blank
+        self._lines, self.blank = TableReader({"text": self.column}, blank=blank, keep=keep), blank
+        self._sentence = partial(_sentence, keep=keep)
 
     def of_file(self, path: Path, bad: OnBad, tell: Callable[[str], None] = note) -> Iterator[Text]:
         """The sentences of a file; each line of a file that is neither a table nor words in columns."""
@@ -131,17 +140,17 @@ class SentenceReader:
 
         kind = table_kind(path)
         if _holds_objects(path):
-            yield from map(_sentence, sentence_rows(json_rows(path, bad=bad), self._named, bad=bad, tagged=False))
+            yield from map(self._sentence, sentence_rows(json_rows(path, bad=bad), self._named, bad=bad, tagged=False))
         elif kind in ("jsonl", "parquet", "conll"):
             data = self._data if kind == "conll" else self._named
-            yield from map(_sentence, tagged_rows(path, data, bad=bad, tagged=False))
+            yield from map(self._sentence, tagged_rows(path, data, bad=bad, tagged=False))
         else:
             yield from self._lines.of_file(path, bad, tell)
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
         from glassformer.tasks.labels.tag.records import sentence_rows
 
-        yield from map(_sentence, sentence_rows([json_row(line, where)], self._named, bad=bad, tagged=False))
+        yield from map(self._sentence, sentence_rows([json_row(line, where)], self._named, bad=bad, tagged=False))
 
 
 Reader = TableReader | SentenceReader
@@ -201,10 +210,14 @@ def _by_role(
         bad(error.about(row.where, row.own))
 
 
-def _sentence(row: Row) -> Text:
+def _sentence(row: Row, keep: Sequence[str]) -> Text:
+    """Raises DataError where a column to keep is missing."""
     left_out = ("tags", "spans", *_KEPT)
     values = {role: row.values[role] for role in row.values if role not in left_out}
-    return Text(values, row.where, kept=_kept(row), own=row.own)
+    own = row.own if isinstance(row.own, Mapping) else {}  # words in columns have no others
+    if missing := [name for name in keep if name not in own]:
+        raise no_column(row.where, missing[0], own or row.values)
+    return Text(values, row.where, kept={**_kept(row), **{name: in_json(own[name]) for name in keep}}, own=row.own)
 
 
 def _kept(row: Row, keep: Sequence[str] = ()) -> dict[str, object]:
