@@ -24,33 +24,33 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 # The keywords of each verb, for type checkers: names and types are those of WritingOptions, which a test holds.
-class _Searching(TypedDict, total=False):
+class _Generating(TypedDict, total=False):
     beams: int | None
     length_penalty: float | None
     n_best: int | None
+    sample: bool | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    seed: int | None
     repetition_penalty: float | None
     no_repeat_ngram: int | None
     forced: Sequence[str]
     forbidden: Sequence[str]
+    stop: Sequence[str]
     max_tokens: int | None
     min_tokens: int | None
     search: DecodeSettings | None
 
 
-class _Translating(_Searching, total=False):
+class _Translating(_Generating, total=False):
+    coverage_penalty: float | None
+    groups: int | None
+    diversity: float | None
     prefix: str | None
     paragraphs: bool
     alignment: bool | None
-
-
-class _Generating(_Searching, total=False):
-    sample: bool
-    temperature: float | None
-    top_k: int | None
-    top_p: float | None
-    min_p: float | None
-    stop: Sequence[str]
-    seed: int | None
 
 
 class _Chatting(_Generating, total=False):

@@ -48,10 +48,11 @@ def search_settings(
     if likeliest:  # the other options of sampling change nothing then, but must be right
         drawn = {name: asked.pop(name) for name in _SAMPLING if name in asked}
         read_settings(DecodeSettings, {**drawn, "temperature": 1.0, "method": "sample"}, where=where, called=called)
-    if not likeliest and (options.sample or any(name in asked for name in _SAMPLING)):
+    if not likeliest and options.sample is not False and (options.sample or any(name in asked for name in _SAMPLING)):
         asked["method"] = "sample"
     else:
         usual = ("greedy" if beams == 1 else "beam") if default is None else default.method
+        usual = "greedy" if usual == "sample" and options.sample is False else usual
         draws = usual == "sample" and not likeliest
         several = any(name in asked for name in _BEAM) or (_count(asked, "n_best") > 1 and not draws)
         one = asked.get("beams", 1 if likeliest else None) == 1 and not several

@@ -50,7 +50,10 @@ def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) ->
     if settings.forced or settings.forbidden:
         if ids_of is None:
             raise ConfigError("forced and forbidden words need ids_of, which makes tokens of text", got="None")
-        words, forbidden = forced_words(settings.forced, ids_of), forbidden_ids(settings.forbidden, ids_of)
+        words, forbidden = (
+            forced_words(settings.forced, ids_of),
+            forbidden_ids(settings.forbidden, ids_of, wanted.spelled),
+        )
         requests = (
             replace(each, forced=each.forced + words, forbidden=each.forbidden + forbidden) for each in requests
         )

@@ -72,11 +72,11 @@ class WritingOptions:
     diversity: float | None = _option(
         "Penalty for a token that an earlier group of beams chose.  [default: 0]", least=0, of="translation"
     )
-    sample: bool = _option(
+    sample: bool | None = _option(
         f"{_SAMPLE}  {_SWITCHES}.",
         f"{_SAMPLE}  It is on by default, unless --beams is given or the model has its own search settings.",
         f"{_SAMPLE}  {_SWITCHES}, --seed.",
-        default=False,
+        flags=("--sample",),
     )
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")
     top_k: int | None = _option("Number of most likely tokens to sample from.  [default: none]", least=1)
@@ -126,7 +126,8 @@ class WritingOptions:
     def __post_init__(self) -> None:
         for name in ("forced", "forbidden", "stop"):
             words = getattr(self, name)
-            words = () if words is None else tuple(words) if isinstance(words, Iterable) else words
+            words = () if words is None else (words,) if isinstance(words, str) else words
+            words = tuple(words) if isinstance(words, Iterable) else words
             object.__setattr__(self, name, words)
         for name in ("prefix", "system", "template"):
             if not isinstance(getattr(self, name), str | None):

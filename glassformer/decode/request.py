@@ -42,6 +42,7 @@ class ForcedWord(NamedTuple):
 
 
 IdsOf = Callable[[str], Sequence[int]]
+Spelled = Callable[[Sequence[int]], Sequence[tuple[int, ...]]]
 TextOf = Callable[[Sequence[int]], str]
 Sequences = tuple[tuple[int, ...], ...]
 
@@ -52,10 +53,14 @@ def forced_words(words: Sequence[str], ids_of: IdsOf) -> tuple[ForcedWord, ...]:
     return tuple(ForcedWord(_after_word(word, ids_of), tuple(ids_of(word)), word) for word in stripped)
 
 
-def forbidden_ids(words: Sequence[str], ids_of: IdsOf) -> Sequences:
-    """Spellings of each word: first in a text, after a word, after a mark without a blank; not capitals."""
+def forbidden_ids(words: Sequence[str], ids_of: IdsOf, spelled: Spelled | None = None) -> Sequences:
+    """Spellings of each word: first in a text, after a word, after a mark without a blank; not capitals. With `spelled`
+    by all tokens that write it so, as a model is not bound to those of its tokenizer.
+    """
     each = ((tuple(ids_of(word)), _after_word(word, ids_of), _after_word(word, ids_of, "a-")) for word in words)
-    return tuple(dict.fromkeys(ids for spellings in each for ids in spellings))
+    known = dict.fromkeys(ids for spellings in each for ids in spellings)
+    others = () if spelled is None else (other for ids in known for other in spelled(ids))
+    return tuple(dict.fromkeys([*known, *others]))
 
 
 def contains(text: str, word: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.record import Recorder
-from glassformer.decode.request import Finished, IdsOf, TextOf, before_stop
+from glassformer.decode.request import Finished, IdsOf, Spelled, TextOf, before_stop
 from glassformer.decode.settings import DecodeSettings, SpecialIds
 
 
@@ -45,8 +45,8 @@ class Wanted:
 
     With `attention`, answers carry how much each token looked at the source in these blocks of the decoder, by one
     `head` or the mean of all. `text_of` makes text of tokens, which stop strings need; `ids_of` makes tokens of text,
-    which forced and forbidden words need. `forced`: requests may have such words in addition to the settings'. A
-    `recorder` keeps what the search looked at.
+    which forced and forbidden words need, and `spelled` all tokens of the same letters. `forced`: requests may have
+    such words in addition to the settings'. A `recorder` keeps what the search looked at.
     """
 
     settings: DecodeSettings
@@ -56,6 +56,7 @@ class Wanted:
     slots: int = field(default=64, repr=False)
     text_of: TextOf | None = field(default=None, repr=False)
     ids_of: IdsOf | None = field(default=None, repr=False)
+    spelled: Spelled | None = field(default=None, repr=False)
     forced: bool = field(default=False, repr=False)
     recorder: Recorder | None = field(default=None, repr=False)
 

@@ -45,9 +45,9 @@ def test_every_setting_of_a_search_can_be_asked_for() -> None:
 
 def test_a_keyword_of_another_verb_is_refused() -> None:
     model = translating()
-    wrong: dict[str, Any] = {"temperature": 0.7}
+    wrong: dict[str, Any] = {"system": "Be short."}
     for verb in (model.translate, model.stream_translation):
-        with pytest.raises(TypeError, match=r"translat.*temperature"):
+        with pytest.raises(TypeError, match=r"translat.*system"):
             verb("He", **wrong)
 
 
@@ -58,6 +58,21 @@ def test_a_reply_is_greedy_unless_sampling_is_asked_for() -> None:
     assert [each.temperature for each in found[1:]] == [0.8, 0.8, 0.5, 0.8, 0.8]
     several = search_settings(WritingOptions(n_best=3), default=reply_search(WritingOptions(n_best=3)))
     assert (several.method, several.beams) == ("beam", 3)
+
+
+def test_sampling_that_is_switched_off_is_off() -> None:
+    off = search_settings(WritingOptions(sample=False), default=USUAL)
+    assert off.method == "greedy"
+    assert search_settings(WritingOptions(), default=USUAL).method == "sample"
+    assert search_settings(WritingOptions(sample=False)).method == "beam"
+    with refused(ConfigError):
+        search_settings(WritingOptions(sample=False, temperature=0.5), default=USUAL)
+
+
+@pytest.mark.parametrize("words", ["the end", ["the end"]])
+def test_one_word_is_no_list_of_letters(words: str | list[str]) -> None:
+    options = WritingOptions(forced=words, forbidden=words, stop=words)
+    assert options.forced == options.forbidden == options.stop == ("the end",)
 
 
 @pytest.mark.parametrize("beams", [None, 5])

@@ -2,11 +2,13 @@
 
 import pytest
 
+import glassformer as gf
 from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
 from glassformer.decode.request import ForcedWord, contains, forbidden_ids, forced_words, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Wanted
+from glassformer.text.token_text import spellings
 from tests.decode.sentences import BEAM, IDS, answers, named, requests, words
 from tests.refusals import refused
 
@@ -29,6 +31,20 @@ def test_a_word_has_a_spelling_for_each_place() -> None:
         ForcedWord((6, 7), (5, 7), "fisher"),
         ForcedWord((4,), (3,), "cat"),
     )
+
+
+def test_a_forbidden_word_is_forbidden_in_all_its_tokens() -> None:
+    model = gf.load("en-fr")
+    tokenizer = model.tokenizer.target
+    usual = tokenizer.ids("chiens")
+    found = spellings(tokenizer, usual)
+    assert found[0] == tuple(usual)
+    assert len(found) == len(set(found)) > 10
+    assert {tokenizer.decode(ids).strip() for ids in found} == {"chiens"}
+    text = "Two dogs are running."
+    assert "chiens" in model.translate(text).translation
+    for beams in (1, 5):
+        assert "chiens" not in model.translate(text, forbidden="chiens", beams=beams).translation
 
 
 def test_where_words_cannot_be_separated_the_word_is_taken_alone() -> None:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,10 @@ from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify, note_of_lists
 from glassformer.tasks.labels.labels import Class, Classes, Labelled
-from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection, decimal_of, number_of
+from glassformer.tasks.labels.regress.numbers import decimal_of, number_of, parsed
+from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import labels_of
-from glassformer.tasks.tables import Record
 from glassformer.training.progress import NoProgress
 from tests.refusals import refused
 
@@ -151,66 +151,71 @@ def test_what_is_no_number_is_refused_with_its_line(bad: object) -> None:
         number_of(bad, "t.jsonl, line 4")
 
 
+def numbers(cells: Sequence[str]) -> list[float | None]:
+    decimal = decimal_of([(f"t.csv, line {line}", cell) for line, cell in enumerate(cells, 2)])
+    return [parsed(cell, decimal) for cell in cells]
+
+
 @pytest.mark.parametrize(
-    ("cells", "wrong"),
+    ("cells", "expected"),
     [
-        (["812", "1.600", "372", "2.000"], "1.600"),
-        (["812", "1.6", "372", "2.000"], None),
-        (["812", "1.600", "372"], None),  # a single one
-        (["8", "1.625", "3", "2.125"], None),
-        (["0.125", "812", "1.250"], None),
-        ([812, 1.6, 2.0], None),
+        (["812", "1.6", "372", "2.000"], [812, 1.6, 372, 2]),
+        (["812", "1.600", "372"], [812, 1.6, 372]),  # a single one
+        (["8", "1.625", "3", "2.125"], [8, 1.625, 3, 2.125]),
+        (["0.125", "812", "1.250"], [0.125, 812, 1.25]),
+        (["1367,48", "12", "0,5"], [1367.48, 12, 0.5]),
+        (["1.367,48", "1.600", "812"], [1367.48, 1600, 812]),
+        (["1,600", "812", "2,000", "29"], [1600, 812, 2000, 29]),  # English
+        (["1,600.25", "1,600", "7"], [1600.25, 1600, 7]),
+        (["1,600", "812", "2,0"], [1.6, 812, 2]),
+        (["2\u202f372,78", "1 112", "9,5"], [2372.78, 1112, 9.5]),  # French
+        (["1'234.50", "7"], [1234.5, 7]),  # Swiss
+        (["-1.367.000,5", "+3"], [-1367000.5, 3]),
+        (["51,18", "77.06", "12,5"], [51.18, None, 12.5]),  # one that is written otherwise is refused alone
+        (["1,5", "n/a", " 7 ", "1e3"], [1.5, None, 7, 1000]),
+        (["1,2,3", "12.5", ""], [None, 12.5, None]),
     ],
 )
-def test_thousands_with_a_point_are_no_decimals(cells: list[object], wrong: str | None) -> None:
-    with nullcontext() if wrong is None else refused(DataError, wanted="line 3", got=wrong, do="1600"):
-        assert decimal_of(_rated(cells)) == "."
+def test_how_a_table_writes_its_numbers_is_found(cells: list[str], expected: list[float | None]) -> None:
+    assert numbers(cells) == expected
 
 
 @pytest.mark.parametrize(
-    ("cells", "decimal"),
+    ("cells", "line", "meant"),
     [
-        (["1367,48", "12", "0,5"], ","),
-        (["1.367,48", "1.600", "812"], ","),
-        (["1,600", "812", "2,000"], "."),  # thousands in English
-        (["1,600", "812", "2,0"], ","),
-        (["1,5", "2.5"], "."),  # both: the first one is refused
-        (["1,5", "n/a"], ","),
-        (["12", 3.5], "."),
+        (["812", "1.600", "372", "2.000"], 3, ("1600", "1.600")),
+        (["27", *["1.482", "2.934"] * 15], 3, ("1482", "1.482")),  # no whole number of three digits
+        (["12.5", *["1.112", "26", "2.113", "272"] * 20], 3, ("1112", "1.112")),
+        (["12,5", *["1,112", "26", "2,113", "272"] * 20], 3, ("1112", "1.112")),
+        (["1,981", "1,070"], 2, ("1981", "1.981")),
     ],
 )
-def test_a_decimal_comma_is_found_where_no_number_needs_a_point(cells: list[object], decimal: str) -> None:
-    assert decimal_of(_rated(cells)) == decimal
+def test_numbers_that_may_be_thousands_or_decimals_are_refused(
+    cells: list[str], line: int, meant: tuple[str, str]
+) -> None:
+    with refused(DataError, wanted=f"line {line}", got=cells[line - 2], do=meant):
+        numbers(cells)
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("1367,48", 1367.48), ("-1.367.000,5", -1367000.5), ("1.600", 1600.0), (" 7 ", 7.0), (2.5, 2.5)],
-)
-def test_a_number_with_a_decimal_comma(text: object, number: float) -> None:
-    assert number_of(text, "t.csv, line 4", decimal=",") == number
-
-
-@pytest.mark.parametrize("bad", ["3.5", "1,2,3", "12.34,5", "high", True])
-def test_a_point_is_no_decimal_where_a_comma_is(bad: object) -> None:
-    with refused(DataError, wanted="line 4", do="3,5"):
-        number_of(bad, "t.csv, line 4", decimal=",")
-
-
-def test_a_table_with_decimal_commas_is_learned_and_evaluated(tmp_path: Path) -> None:
-    table = tmp_path / "rents.csv"
+def test_each_table_of_numbers_is_read_as_it_is_written(tmp_path: Path) -> None:
+    table, english = tmp_path / "rents.csv", tmp_path / "english.csv"
     cells = ("small flat {};612,25", "big flat {};1.367,5")
     table.write_text("\n".join(["text;label", *(cells[number % 2].format(number) for number in range(60))]))
+    english.write_text('text,label\nsmall flat,612.25\nbig flat,"1,367.5"\n')
     model = train(tmp_path, [{"text": "a"}], {"name": "regress"}, **{"data.files": [str(table)]})
     assert isinstance(model.task, RegressSection)
-    assert model.task.decimal == ","
     assert model.task.mean == pytest.approx((612.25 + 1367.5) / 2, rel=0.1)  # those held out are not counted
-    measured = evaluate(model, files=[str(table)]).of["the mean"]
-    assert measured["mean_absolute_error"] == pytest.approx((1367.5 - 612.25) / 2, rel=0.1)
-
-
-def _rated(cells: list[object]) -> list[Record]:
-    return [Record({"text": "a", "label": cell}, f"t.csv, line {line}") for line, cell in enumerate(cells, 2)]
+    for each in (table, english):
+        measured = evaluate(model, files=[str(each)]).of["the mean"]
+        assert measured["mean_absolute_error"] == pytest.approx((1367.5 - 612.25) / 2, rel=0.1)
+    chosen = tmp_path / "chosen"
+    table.write_text("text,label\n" + "".join(f'text {number},"1,{number}"\n' for number in range(100, 160)))
+    with refused(DataError, wanted="line 2", do="data.decimal=','"):
+        train(chosen, [{"text": "a"}], {"name": "regress"}, **{"data.files": [str(table)]})
+    decimal = {"data.files": [str(table)], "data.decimal": ","}
+    found = train(chosen, [{"text": "a"}], {"name": "regress"}, **decimal).task
+    assert isinstance(found, RegressSection)
+    assert found.mean == pytest.approx(1.13, abs=0.05)
 
 
 def test_several_labels_from_a_table_to_an_answer(tmp_path: Path) -> None:

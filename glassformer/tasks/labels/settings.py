@@ -17,6 +17,13 @@ class TextPairData(RecordSection):
     """The column of the label or the number."""
 
 
+class RatedData(TextPairData):
+    """`decimal` separates the decimals of numbers: 3.5 or 3,5. By default it is found in each table."""
+
+    decimal: Literal[".", ","] | None = None
+    """What separates the decimals of the numbers, by default found in each table."""
+
+
 class TextPairSection(TaskSection):
     """`pooling` makes one vector of a text's states: that of the first token, this through the family's dense layer
     (`pooler`), their mean, this through that layer (`mean_pooler`), or the largest number of each channel; of a `pair`

@@ -5,6 +5,7 @@ B rows · S tokens of the prompt
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 from glassformer.base.errors import ConfigError, DataError
@@ -20,6 +21,7 @@ from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing import writers
+from glassformer.text.token_text import spellings
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.words import ids_of
 
@@ -238,7 +240,9 @@ class Generate(writers.Writer[Prompt, Generation]):
         return writers.answered(batches, self.request, lambda asked: self.steps(model, asked, slots=SLOTS))
 
     def wanted(self, model: Transformer) -> Wanted:
-        return Wanted(self.settings, self.ids, text_of=self.tokenizer.decode, ids_of=self.tokenizer.ids)
+        tokenizer = self.tokenizer
+        spelled = partial(spellings, tokenizer)
+        return Wanted(self.settings, self.ids, text_of=tokenizer.decode, ids_of=tokenizer.ids, spelled=spelled)
 
     def words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
         def text_of(ids: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ B rows · S tokens of the source · T tokens of the translation
 import math
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Self
 
@@ -41,6 +42,7 @@ from glassformer.tasks.writing.translation import (
     unknown_characters,
     unknown_of,
 )
+from glassformer.text.token_text import spellings
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_room
 from glassformer.text.words import ids_of
@@ -96,7 +98,8 @@ class Translator(writers.Writer[TextPair, Translation]):
             raise ConfigError("a text to force or to forbid must not be blank", got=repr(blanks[0]))
         self.forced = tuple(word.inside for word in forced_words(self.settings.forced, self.target.ids))
         never = () if default is None else default.forbidden
-        self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, self.target.ids))
+        self.spelled = partial(spellings, self.target)
+        self.forbidden = (*never, *forbidden_ids(self.settings.forbidden, self.target.ids, self.spelled))
         self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
         self.check_words()
 
@@ -222,7 +225,8 @@ class Translator(writers.Writer[TextPair, Translation]):
     def wanted(self, model: Transformer) -> Wanted:
         attention = (len(model.output_stack.blocks) - 1,) if self.looks else ()
         head = ALIGNMENT_HEAD if self.alignment_head else None
-        return Wanted(self.settings, self.ids, attention, head, text_of=self.text_of, ids_of=self.target.ids)
+        spelled, ids_of = self.spelled, self.target.ids
+        return Wanted(self.settings, self.ids, attention, head, text_of=self.text_of, ids_of=ids_of, spelled=spelled)
 
     def text_of(self, ids: Sequence[int]) -> str:
         return self.target.decode(ids).lstrip()

@@ -6,6 +6,6 @@ TASK = TaskEntry(
     task=".task:Regress",
     recipe="regress-from-scratch",
     columns=("text", "pair", "label"),
-    data="..settings:TextPairData",
+    data="..settings:RatedData",
     predictors={"classify": ".task:Regress"},
 )

@@ -6,10 +6,11 @@ B rows · E examples · W windows of a text
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -17,18 +18,22 @@ from pydantic import Field, model_validator
 
 from glassformer.base.errors import DataError
 from glassformer.base.shown import Part, line
+from glassformer.data.readers.files import files_for
+from glassformer.data.readers.lines import OnBad
+from glassformer.data.stores.split import Split
 from glassformer.scoring import agreement
 from glassformer.scoring.baselines import Lesson
 from glassformer.scoring.score import THIS_MODEL, Reals, Scores, widened
 from glassformer.scoring.verdict import Worst
 from glassformer.tasks.answered import Answered, InWords, texts_of
 from glassformer.tasks.labels.labels import TextPairTask, two_segments
-from glassformer.tasks.labels.settings import TextPairData, TextPairSection
+from glassformer.tasks.labels.regress.numbers import Decimal, decimal_of, number_of, parsed
+from glassformer.tasks.labels.settings import RatedData, TextPairData, TextPairSection
 from glassformer.tasks.predictor import Context, untrained
-from glassformer.tasks.rows import Axis, Row, located, not_finite
+from glassformer.tasks.rows import Axis, Row, not_finite
 from glassformer.tasks.settings import CardWords, HeadOutputs
 from glassformer.tasks.tables import Record
-from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
+from glassformer.tasks.task import Both, Preparation, SoftLoss, Source, answers
 from glassformer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -38,10 +43,14 @@ if TYPE_CHECKING:
     from glassformer.models.transformer import Transformer
 
 
+# Rows of a table by which it is known how its numbers are written.
+_ROWS = 10_000
+
+
 class RegressSection(TextPairSection):
     """The model learns (number − mean) / deviation of the training numbers."""
 
-    found: ClassVar[tuple[str, ...]] = ("mean", "deviation", "decimal")
+    found: ClassVar[tuple[str, ...]] = ("mean", "deviation")
     card: ClassVar[CardWords] = CardWords("number")
     compared_by: ClassVar[str] = "-mean_absolute_error"  # losses have the units of each model
     name: Literal["regress"] = "regress"
@@ -49,18 +58,12 @@ class RegressSection(TextPairSection):
     """The mean of the training numbers; found by the run."""
     deviation: float | None = Field(default=None, gt=0)
     """Their standard deviation; found by the run."""
-    decimal: Literal[".", ","] | None = None
-    """What separates the decimals of numbers in a table; by default found in the training numbers."""
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
         if (self.mean is None) != (self.deviation is None):
             raise ValueError("mean and deviation belong together: give both or none")
         return self
-
-    @classmethod
-    def of_teacher(cls) -> tuple[str, ...]:
-        return tuple(name for name in super().of_teacher() if name != "decimal")  # that of its own table
 
     def other_units(self, other: Any) -> tuple[str, ...]:
         """The loss is in units of the deviation of the numbers that a model has learned from."""
@@ -85,10 +88,6 @@ class RegressSection(TextPairSection):
 
     def in_last_layer(self) -> Self:
         return self if self.deviation is None else self.model_copy(update={"mean": 0.0, "deviation": 1.0})
-
-    def read(self, value: object, where: str) -> float:
-        """A finite number of a table, also as text; raises DataError for anything else."""
-        return number_of(value, where, decimal=self.decimal or ".")
 
     @property
     def not_exported(self) -> tuple[str, ...]:
@@ -149,7 +148,7 @@ class Regress(TextPairTask[Rated, Number]):
     """A number for a text or a pair; for a long text the mean over its windows."""
 
     Section = RegressSection
-    Data = TextPairData
+    Data = RatedData
     verbs: ClassVar[Mapping[str, str]] = {"sentence_head": "classify"}
     head_use = "number"
     soft: ClassVar[Mapping[str, SoftLoss]] = {"number": _of_numbers}
@@ -186,7 +185,7 @@ class Regress(TextPairTask[Rated, Number]):
 
     def example(self, values: Mapping[str, object], where: str) -> Rated:
         texts = self.texts(values, where)
-        return Rated(*texts, self.section.read(values["label"], where) if "label" in values else None)
+        return Rated(*texts, number_of(values["label"], where) if "label" in values else None)
 
     def rows(self, example: Rated) -> Iterator[Row]:
         mean, deviation = self._scale
@@ -194,21 +193,42 @@ class Regress(TextPairTask[Rated, Number]):
         return self.rows_with(example, labels)
 
     @classmethod
+    def records_of(cls, data: RatedData, path: Path, bad: OnBad) -> Iterator[Record]:
+        """The records of a table, their numbers read as this table writes them; raises DataError as `decimal_of`."""
+        decimal = data.decimal or cls._decimal(data, path)
+        for record in super().records_of(data, path, bad):
+            value = record.values.get("label")
+            number = parsed(value, decimal) if isinstance(value, str) else None
+            yield record if number is None else record._replace(values={**record.values, "label": number})
+
+    @classmethod
+    def _decimal(cls, data: RatedData, path: Path) -> Decimal:
+        records = islice(super().records_of(data, path, lambda _: None), _ROWS)
+        return decimal_of([(each.where, of) for each in records if isinstance(of := each.values.get("label"), str)])
+
+    @classmethod
+    def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
+        data = preparation.data
+        assert isinstance(data, RatedData)
+        files = () if preparation.measuring or data.decimal else (*data.files, *data.validation_files)
+        for path in files_for(data, files) if files else ():
+            with suppress(DataError):  # which is reported where the file is read
+                if cls._decimal(data, path) == ",":
+                    preparation.log(f"{path.name}: a comma separates decimals: 3,5 is read as 3.5")
+        return super()._prepared(section, preparation, bad)
+
+    @classmethod
     def from_records(
         cls, section: RegressSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
         numbers = list[float]()
-        if not preparation.measuring and section.decimal is None:
-            section = section.model_copy(update={"decimal": decimal_of([*records, *held_out])})
-            if section.decimal == ",":
-                preparation.log("the numbers are read with a comma before their decimals, as 1,5 for one and a half")
         for record in () if preparation.measuring else records:
             with suppress(DataError, KeyError):  # reported when the record becomes an example; a teacher needs none
-                numbers.append(section.read(record.values["label"], record.where))
+                numbers.append(number_of(record.values["label"], record.where))
         if section.mean is None and not preparation.measuring:
-            if records and not numbers:
-                section.read(records[0].values["label"], records[0].where)  # raises what is wrong with it
             if len(set(numbers)) < 2:
+                for record in records:
+                    number_of(record.values["label"], record.where)  # raises what is wrong with the first of them
                 raise DataError(
                     "to learn numbers there must be at least two different ones",
                     got=f"{len(set(numbers))} in {len(records):,} records",
@@ -275,58 +295,3 @@ def squared_error(answered: Tensor | None, right: Tensor, weights: Tensor) -> Te
     """Σ weight · (answer − right number)², a scalar: of answers [B, 1], numbers [B] and weights [B]."""
     error = widened(answered)[:, 0] - right  # [B]
     return (error.square() * weights.to(error.dtype)).sum()
-
-
-# A number whose point may separate thousands, as that of 1.600 does in German; a whole number of three digits.
-_THOUSANDS, _HUNDREDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}", re.ASCII), re.compile(r"[-+]?\d{3}", re.ASCII)
-# A number with a decimal comma, its thousands with points or as they are; one whose commas may separate thousands.
-_COMMA = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?", re.ASCII)
-_GROUPS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
-
-
-def decimal_of(records: Sequence[Record]) -> Literal[".", ","]:
-    """What separates the decimals of training numbers: a comma where some have one, all can be read so, and the commas
-    cannot all separate thousands. Raises DataError as `check_thousands`.
-    """
-    cells = [value.strip() for record in records if isinstance(value := record.values.get("label"), str)]
-    commas = [value for value in cells if "," in value]
-    marked = [value for value in cells if "," in value or "." in value]
-    if commas and all(map(_COMMA.fullmatch, marked)) and not all(map(_GROUPS.fullmatch, commas)):
-        return ","
-    check_thousands(records)
-    return "."
-
-
-def check_thousands(records: Sequence[Record]) -> None:
-    """Raise DataError where each number with a point has three digits after it, and another one is whole and has three
-    digits, as 812 next to 1.600.
-    """
-    cells = [(record, value) for record in records if isinstance(value := record.values.get("label"), str)]
-    pointed = [(record, value) for record, value in cells if "." in value]
-    if len(pointed) < 2 or not any(_HUNDREDS.fullmatch(value.strip()) for _, value in cells):
-        return
-    if all(_THOUSANDS.fullmatch(value.strip()) for _, value in pointed):
-        record, value = pointed[0]
-        raise DataError(
-            located(record.where, "a point must separate decimals, not thousands"),
-            got=f"{value}, where other numbers are whole ({len(pointed):,} like it)",
-            do=f"with task.decimal=',' it is {value.replace('.', '')}, with task.decimal='.' {value}0",
-        )
-
-
-def number_of(value: object, where: str, *, decimal: str = ".") -> float:
-    """A finite number, also as text, whose decimals come after the point or the comma `decimal`; raises DataError for
-    anything else.
-    """
-    with suppress(ValueError, OverflowError):
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            text = decimal == "," and isinstance(value, str)
-            if text and not _COMMA.fullmatch(str(value).strip()):
-                raise ValueError
-            number = float(str(value).replace(".", "").replace(",", ".") if text else value)
-            if math.isfinite(number):
-                return number
-    do = "write 3.5, or set task.decimal=',' if 3,5 is meant so" if decimal == "." else "write 3,5: task.decimal is ','"
-    raise DataError(
-        located(where, "a number is needed"), got=repr(value)[:60], do=f"check the column (--label-column); {do}"
-    )
