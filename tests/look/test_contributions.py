@@ -147,6 +147,19 @@ def test_integrated_gradients_are_those_of_many_small_steps(name: str) -> None:
         )
 
 
+def test_integrated_gradients_are_right_for_each_token() -> None:
+    found = gf.load("english", engine="torch").trace("He was born in [MASK].")
+    result = integrated_gradients(found)
+    # From the export of `english` in transformers, float64, 400 pieces of eight points each. The sum alone was right to
+    # 1 % where a share was wrong by 3: errors of tokens cancel.
+    expected = [0.154, -1.959, -5.417, 4.608, 8.737, 4.303, 1.271, 0.682]
+    assert result.of["inputs"][0].tolist() == pytest.approx(expected, abs=0.01)
+    assert result.missing == pytest.approx(0, abs=0.01)
+    assert result.error < 0.02 * 8.737
+    coarse = integrated_gradients(found, steps=64)
+    assert coarse.error > max(abs(a - b) for a, b in zip(coarse.of["inputs"][0].tolist(), expected, strict=True))
+
+
 def without_words(found: Trace) -> dict[str, torch.Tensor]:
     """What enters the first blocks where each word's vector is the mean of its table."""
     steps = []

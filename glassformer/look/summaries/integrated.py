@@ -5,6 +5,7 @@ B sentences · S tokens · W width
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -20,15 +21,17 @@ from glassformer.look.trace.tensors import Tensors
 from glassformer.look.trace.watch import Change
 
 POINTS = 8  # Gradients in each piece of the way
-STEPS = 256  # The most gradients
-SURE = 0.01  # So much of the difference may be missing before the most gradients are made
+STEPS = 512  # The most gradients
+SURE = (
+    0.01  # So much of the largest share, or of the difference, a share may be wrong before the most gradients are made
+)
 
 
 @dataclass(frozen=True)
 class Integrated:
     """`value` is the number of the cell, `baseline` the same number of the run without words; `of` names the sides
     (`inputs`, `decoder_inputs`) with the share [B, S] of each token. `missing` is what the shares fail to sum to: the
-    error of a path of finitely many steps.
+    error of a path of finitely many steps. `error` is an estimate of the error of the least certain share.
     """
 
     goal: str
@@ -36,6 +39,7 @@ class Integrated:
     value: float
     baseline: float
     of: Mapping[str, Tensor]
+    error: float
 
     @property
     def missing(self) -> float:
@@ -47,9 +51,11 @@ def integrated_gradients(trace: Tensors, goal: str | None = None, *, steps: int 
     """What a number owes to each token, along the straight way from no words to these (Sundararajan et al. 2017).
 
     No words: each token has the mean of all rows of the word table, and its own position and segment. The gradients on
-    the way are summed piece by piece (Gauss and Legendre's eight points). What a piece should sum to is known, so the
-    worst one is halved until less than 1 % of the difference is missing, or `steps` gradients were made. `goal` as in
-    `attributions`. Raises ConfigError and UnknownNameError as that does, and where `steps` is not 8 to 4,096.
+    the way are summed piece by piece (Gauss and Legendre's eight points). The worst piece is halved until no share is
+    likely to be wrong by more than 1 % of the largest, or `steps` gradients were made. How much the halves differ from
+    the whole, token by token, tells how wrong a piece may be: its sum alone does not, as errors of tokens cancel.
+    `goal` as in `attributions`. Raises ConfigError and UnknownNameError as that does, and where `steps` is not 8 to
+    4,096.
     """
     return integrate(trace, *goal_of(trace, goal), steps)
 
@@ -60,32 +66,42 @@ def integrate(trace: Tensors, name: str, cell: Mapping[str, int], steps: int = S
         raise ConfigError(f"steps is a whole number from {POINTS} to 4,096", got=repr(steps))
     way = _Way.of(trace, refuse_goals(trace, [(name, cell)]), name, tuple(cell.values()))
     first, last = way.value(0.0), way.value(1.0)
-    pieces = [way.piece(0.0, 1.0, first, last)]
+    pieces, error = [way.piece(0.0, 1.0, first, last)], math.inf
     for _ in range(steps // (2 * POINTS)):
-        missing = abs(sum(piece.missing for piece in pieces))
-        if missing <= SURE * abs(last - first):
+        found = torch.stack([piece.all for piece in pieces]).sum(0)  # [tokens of all sides]
+        error = float(torch.stack([piece.wrong for piece in pieces]).sum(0).max())
+        if error <= SURE * max(abs(last - first), float(found.abs().max())):
             break
-        worst = max(pieces, key=lambda piece: abs(piece.missing))
+        worst = max(pieces, key=lambda piece: float(piece.wrong.max()))
         middle = (worst.start + worst.end) / 2
         value = way.value(middle)
+        halves = way.piece(worst.start, middle, worst.first, value), way.piece(middle, worst.end, value, worst.last)
+        changed = (worst.all - halves[0].all - halves[1].all).abs() / 2
         pieces.remove(worst)
-        pieces += way.piece(worst.start, middle, worst.first, value), way.piece(middle, worst.end, value, worst.last)
+        pieces += (replace(half, wrong=changed.clamp(min=abs(half.missing))) for half in halves)
     shares = {
         trace.statement.formulas[tensor].tokens: sum((piece.shares[tensor] for piece in pieces), torch.zeros(()))
         for tensor in way.ends
     }
-    return Integrated(name, dict(cell), last, first, shares)
+    return Integrated(name, dict(cell), last, first, shares, error)
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """A part of the way, the number at both of its ends, and what the tokens add between them, [B, S] of each side."""
+    """A part of the way, the number at both of its ends, and what the tokens add between them, [B, S] of each side.
+    `wrong` is how much that may be off for each token of all sides: without end until its halves are known.
+    """
 
     start: float
     end: float
     first: float
     last: float
     shares: Mapping[str, Tensor]
+    wrong: Tensor
+
+    @property
+    def all(self) -> Tensor:
+        return torch.cat([share.flatten() for share in self.shares.values()])
 
     @property
     def missing(self) -> float:
@@ -132,7 +148,8 @@ class _Way:
             for (name, (_, way)), slope in zip(self.ends.items(), slopes, strict=True):
                 if slope is not None:
                     shares[name] += (slope * way).sum(-1).double().cpu() * (weight / 2 * (end - start))  # [B, S]
-        return _Piece(start, end, first, last, shares)
+        tokens = sum(share.numel() for share in shares.values())
+        return _Piece(start, end, first, last, shares, torch.full((tokens,), torch.inf))
 
 
 def _changed(replay: Replay, change: Change) -> Replay:
