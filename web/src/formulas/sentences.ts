@@ -25,13 +25,15 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
         ? say` of head ${head}`
         : say` of key–value head ${shared}`;
   const number = (text: string): Part => ({ text, of: names.role(found.name) });
-  const word = "token" in found.cell ? label("token") : "query" in found.cell ? label("query") : label("key");
+  const word =
+    "place" in found.cell
+      ? placeOf(found, names)
+      : label(["token", "query"].find((axis) => axis in found.cell) ?? "key");
   const channel = found.cell["channel"] ?? 0;
   switch (lastOf(found.name)) {
     case "weights": {
       const open = nonzero(found.sum.values);
-      if (found.value === 0)
-        return say`Head ${head} takes nothing from ${label("key")} for ${label("query")}: it is masked.`;
+      if (found.value === 0) return say`Head ${head} takes nothing from ${label("key")} for ${label("query")}.`;
       const share = number(percentBeside(found.value));
       if (open > 1)
         return say`Of what head ${head} passes on to ${label("query")}, ${share} comes from ${label("key")}; an even share is ${evenly(open)}.`;
@@ -64,15 +66,15 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
     case "mixed": {
       const key = most(found, names);
       if (key === null)
-        return say`What ${label("query")} takes from all words in channel ${channel}${inHead}: each value times its weight.`;
-      return say`What ${label("query")} takes from all words in channel ${channel}${inHead}: each value times its weight, most from ${key}.`;
+        return say`What ${label("query")} takes from the words in channel ${channel}${inHead}: each value times its weight.`;
+      return say`What ${label("query")} takes from the words in channel ${channel}${inHead}: each value times its weight, most from ${key}.`;
     }
     case "merged":
       return say`Channel ${channel} of ${word}: the heads' vectors laid side by side, nothing computed.`;
     case "residual":
       return say`Channel ${channel} of ${word}: what the layer found is added to what was there.`;
     case "norm":
-      return say`Channel ${channel} of ${word}: brought to the common scale of its vector.`;
+      return say`Channel ${channel} of ${word}, on the common scale of its vector.`;
     case "word":
       if (found.value === 0 && found.terms[0]?.factors.at(-1)?.name === null)
         return say`${word} is hidden: its vector is all zeros.`;
@@ -82,17 +84,16 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
     case "segment":
       return say`Channel ${channel} of the vector of the segment of ${word}.`;
     case "sum":
-      return say`Channel ${channel} of ${word} as it enters the first block.`;
+      return say`Channel ${channel} of ${word} before the first block.`;
     case "hidden":
     case "gate":
-      return say`Channel ${channel} of ${word} in the wider layer: ${counted(found.sum.length, "product")} added up.`;
+      return say`Channel ${channel} of ${word} in the hidden layer: ${counted(found.sum.length, "product")} added up.`;
     case "activated":
-      if (found.value === 0)
-        return say`Channel ${channel} of ${word} after the activation function: it was negative, so it is silent.`;
+      if (found.value === 0) return say`Channel ${channel} of ${word} after the activation function: it was negative.`;
       return say`Channel ${channel} of ${word} after the activation function.`;
     case "output":
       if (found.name.includes("_attention"))
-        return say`Channel ${channel} of ${word}, mixed of all heads, back in the width of the model.`;
+        return say`Channel ${channel} of ${word}, of all heads, back in the width of the model.`;
       return say`Channel ${channel} of ${word}, back in the width of the model.`;
     case "pair":
       return [say`Channel ${channel} of two texts compared: their means, difference and product.`];
@@ -125,7 +126,7 @@ export function givenSentence(name: string, cell: readonly number[], value: numb
     const word = names.run.words.vocabulary[cell[0] ?? 0];
     if (table && word !== undefined)
       return say`A weight, learned in training: channel ${cell[1] ?? 0} of the vector of ${{ text: unmarked(word), of: "strong" }}.`;
-    return [say`A weight, learned in training. It is the same for every text: here the numbers end.`];
+    return [say`A weight, learned in training: here the numbers end.`];
   }
   const [token] = [cell.at(-1) ?? 0];
   const side = name.startsWith("decoder") ? "decoder_inputs" : "inputs";

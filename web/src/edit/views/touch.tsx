@@ -132,7 +132,7 @@ function SetNumber({ answer }: { answer: Answer }): VNode {
 
 /** A number as people write it: a true minus sign and a comma are read too. */
 function number(typed: string): number {
-  return Number(typed.trim().replace("−", "-").replace(",", "."));
+  return Number(typed.trim().replace("−", "-").replace(",", ".") || Number.NaN);
 }
 
 function TooLarge(): VNode {

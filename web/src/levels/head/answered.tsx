@@ -35,7 +35,8 @@ export function Answered({
   const open = openTo(shown, attention, query, fetch);
   const row = heads[own]?.weights.row(query) ?? new Float64Array();
   const digits = apart([...row], 3);
-  const alike = heads.length === 1 && open > 1 && Math.max(...row) <= ALIKE / open;
+  const [least, largest] = [Math.min(...row.filter((each) => each !== 0)), Math.max(...row)];
+  const alike = heads.length === 1 && open > 1 && largest <= ALIKE / open && least * ALIKE >= 1 / open;
   return (
     <div class="answered">
       <h1 class="big">
@@ -76,7 +77,7 @@ export function Answered({
   );
 }
 
-/** Weights are almost alike where the largest is less than so many times an even share. */
+/** Weights are almost alike where the largest is less than so many times an even share, and that so many times the least. */
 const ALIKE = 1.5;
 
 /** At how many tokens the word in hand may look; 0 while that is not known. */

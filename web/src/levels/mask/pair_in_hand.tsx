@@ -38,7 +38,7 @@ export function Row({ found, words, row, asked }: Part & { asked: Asked }): VNod
   return (
     <section class="block">
       <h2>
-        {say`The row of ${words.text[row]}`}
+        {say`The row of ${words.text[row]}`}{" "}
         {found.alone.includes(row) && (
           <span class="quiet">
             {say`may look at no word: ${asked.nothing === "itself" ? say`it looks at itself` : say`it is a row of zeros`} (C-29)`}

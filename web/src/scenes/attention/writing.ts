@@ -1,6 +1,7 @@
 /** A decoder writes: at each step the likeliest next words, the likeliest of them taken and put after the others. */
 
 import { cut } from "../../draw/box.ts";
+import { quoted } from "../../formulas/names.ts";
 import type { Given } from "../../scout/scout.ts";
 import { say } from "../../words/say.ts";
 import { around, type Board, drawText } from "../board/board.ts";
@@ -70,7 +71,7 @@ export function drawWriting(board: Board): number {
     });
 
     const best = found[0]?.word;
-    if (told[token + 1] === undefined || typeof best !== "object" || best.text === text(token + 1)) return;
+    if (told[token + 1] === undefined || typeof best !== "object" || best.text === quoted(text(token + 1))) return;
     other += 1;
     const says = cut(say`The text goes on with ${text(token + 1)}.`, width - left - 8, look.measure);
     items.push({ x: left + 8, y: y + 53, text: says, fill: quiet });

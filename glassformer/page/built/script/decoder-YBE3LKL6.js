@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-46622Z2C.js";import"./chunk-5CXUWECB.js";import"./chunk-XK3GLB3Q.js";import"./chunk-JWFI2IMS.js";import"./chunk-3HKFDYRS.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
