@@ -95,18 +95,20 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
     return Scheme(name, unbegun)
 
 
-def legal_steps(labels: Sequence[str]) -> Chain:
-    """0 where a label may follow [L, L], begin [L] or end [L] a sequence; −∞ where that breaks a span."""
+def legal_steps(labels: Sequence[str], *, begun: bool = True) -> Chain:
+    """0 where a label may follow [L, L], begin [L] or end [L] a sequence; −∞ where that breaks a span. `begun`: where
+    labels have B-, a span begins with it; else, as IOB1 does it, B- may separate two spans alone.
+    """
     count = len(labels)
     steps, first, last = np.zeros((count, count)), np.zeros(count), np.zeros(count)
     if not is_scheme(labels):
         return Chain(steps, first, last)
     parts = [_parts(label) for label in labels]
-    begun = {label for prefix, label in parts if prefix == "B"}
+    with_begin = {label for prefix, label in parts if prefix == "B"} if begun else set()
     closed = {label for prefix, label in parts if prefix in "EL" and prefix}
     illegal = float("-inf")
     for after, (prefix, label) in enumerate(parts):
-        goes_on = prefix in _INSIDE and label in begun
+        goes_on = prefix in _INSIDE and label in with_begin
         if goes_on:
             first[after] = illegal
         for before, (other, its) in enumerate(parts):

@@ -4,12 +4,17 @@ import itertools
 import random
 import warnings
 
+import numpy as np
 import pytest
 from seqeval.metrics import f1_score, precision_score, recall_score  # type: ignore[import-untyped]  # it bears no types
 from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]  # it bears no types
 
+from glassformer.config.model import TokenHeadConfig
 from glassformer.scoring.bio import is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
-from glassformer.tasks.labels.tag.answers import by_type, confusions, span_measure, span_types
+from glassformer.tasks.labels.tag.answers import by_type, confusions, decoded, span_measure, span_types
+from glassformer.tasks.labels.tag.records import Sentence
+from glassformer.tasks.labels.tag.settings import TagSection
+from glassformer.tasks.settings import HeadOutputs
 
 BIO = ("O", "B-a", "I-a", "B-b-c", "I-b-c")
 BIOES = (*BIO, "E-a", "S-a", "E-b-c", "S-b-c")
@@ -68,6 +73,19 @@ def test_a_legal_sequence_is_one_that_its_own_spans_give() -> None:
             tags = [BIO[number] for number in numbers]
             score = first[numbers[0]] + last[numbers[-1]] + sum(steps[a, b] for a, b in itertools.pairwise(numbers))
             assert (score == 0) == (tags_of(spans_of(tags), length) == tags), tags
+
+
+def test_where_spans_may_begin_inside_a_word_of_its_own_is_one() -> None:
+    labels = ["O", "B-PER", "I-PER"]
+    chain = legal_steps(labels, begun=False)
+    assert all((scores == 0).all() for scores in chain)
+    sentence = Sentence("Ann likes tea", ((0, 3), (4, 9), (10, 13)), None)
+    logits = np.array([[0.0, -9.0, 6.0], [6.0, -9.0, 0.0], [6.0, -9.0, 0.0]])
+    found = decoded(sentence, labels, logits, chain, 1)
+    assert [(span.text, span.label) for span in found.spans] == [("Ann", "PER")]
+    assert decoded(sentence, labels, logits, legal_steps(labels), 1).spans == ()
+    imported = TagSection.of_imported(HeadOutputs(tuple(labels)), TokenHeadConfig(labels=3))
+    assert (imported.begun, TagSection().begun) == (False, True)
 
 
 def test_a_scheme_that_closes_its_spans_is_held_to_it() -> None:

@@ -51,7 +51,7 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
     def score(self, X: object, y: object) -> float:
         """The F1 of spans where the tags mark spans (BIO), as seqeval counts it; else the share of right tags."""
         right, found = sentences_of(y, "tags"), self.predict(X)
-        if not is_scheme([tag for tags in right for tag in tags]):
+        if not is_scheme(self.classes_):
             words = sum(map(len, right))
             equal = sum(
                 one == two for tags, its in zip(right, found, strict=True) for one, two in zip(tags, its, strict=True)

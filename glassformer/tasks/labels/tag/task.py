@@ -97,7 +97,7 @@ class Tag(RecordTask[Tagged, Tagging]):
         self.baselines = baselines or TagBaselines(section.labels)
         self._numbers = {label: number for number, label in enumerate(section.labels)}
         self._bio = is_bio(section.labels)
-        self._legal = legal_steps(section.labels)
+        self._legal = legal_steps(section.labels, begun=section.begun)
 
     @classmethod
     def of(cls, model: Transformer, tokenizer: Tokenizer, context: Context) -> Self:
