@@ -1,6 +1,7 @@
 """`--out x.jsonl`, `.csv`, `.tsv`, `.parquet`: the suffix decides the format of answers."""
 
 import csv
+import gzip
 import io
 import json
 from datetime import date, datetime
@@ -52,21 +53,32 @@ def test_records_come_back_from_a_table(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "begins"),
+    ("written", "expected"),
     [
-        (b"\xef\xbb\xbfid;text\n1;a\n", b"\xef\xbb\xbfid;text\n"),
-        (b"id;text\n1;a\n", b"id;text\n"),
-        (b"id,text\n1,a\n", b"id,text\n"),
-        (b"\xef\xbb\xbfid|text\n1|a\n", b"\xef\xbb\xbfid,text\n"),  # no spreadsheet writes it
-        (b"", b"id,text\n"),
-        (b"a line of text\nanother\n", b"id,text\n"),
+        (b"\xef\xbb\xbfid;text\n1;a\n", b"\xef\xbb\xbfid;text;score\n1;a;0,25\n"),
+        (b"id;text;price\n1;a;1.600\n", b"id;text;score\n1;a;0,25\n"),  # thousands
+        (b"id;text;price\n1;a;1.5\n", b"id;text;score\n1;a;0.25\n"),
+        (b"id,text\n1,a\n", b"id,text,score\n1,a,0.25\n"),
+        (b"\xef\xbb\xbfid|text\n1|a\n", b"\xef\xbb\xbfid,text,score\n1,a,0.25\n"),  # no spreadsheet writes it
+        (b"", b"id,text,score\n1,a,0.25\n"),
+        (b"a line of text\nanother\n", b"id,text,score\n1,a,0.25\n"),
     ],
 )
-def test_a_csv_file_is_written_as_the_one_that_was_read(tmp_path: Path, written: bytes, begins: bytes) -> None:
-    (tmp_path / "read.csv").write_bytes(written)
-    lines = io.StringIO('{"id": 1, "text": "a"}\n')
-    write_table(lines, tmp_path / "x.csv", ".csv", [tmp_path / "more.jsonl", tmp_path / "read.csv"])
-    assert (tmp_path / "x.csv").read_bytes().startswith(begins)
+@pytest.mark.parametrize("name", ["read.csv", "read.csv.gz"])
+def test_a_csv_file_is_written_as_the_one_that_was_read(
+    tmp_path: Path, name: str, written: bytes, expected: bytes
+) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(written) if name.endswith("gz") else written)
+    lines = io.StringIO('{"id": 1, "text": "a", "score": 0.25}\n')
+    write_table(lines, tmp_path / "x.csv", ".csv", [tmp_path / "more.jsonl", tmp_path / name])
+    assert (tmp_path / "x.csv").read_bytes() == expected
+
+
+@pytest.mark.parametrize("name", ["answers.csv.gz", "answers.xlsx", "answers.json"])
+def test_a_suffix_that_would_not_be_kept_is_refused(run: Run, trained: Path, tmp_path: Path, name: str) -> None:
+    done = run("fill", trained, "She [MASK] the summer", "--out", tmp_path / name)
+    assert (done.code, name in done.err) == (2, True)
+    assert not (tmp_path / name).exists()
 
 
 @pytest.mark.parametrize("files", [True, False])

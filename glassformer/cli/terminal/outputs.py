@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TextIO
 
 import typer
 
@@ -32,10 +32,12 @@ TABLES = {".csv": ",", ".tsv": "\t", ".parquet": ""}
 """The suffix of a table, with its delimiter."""
 RECORDS = (".jsonl", *TABLES)
 # Suffixes of formats that answers are not written in: a program that reads them would fail on the text of the screen.
-_OTHERS = (".json", ".xls", ".xlsx", ".ods")
+_OTHERS = (".json", ".xls", ".xlsx", ".ods", ".gz", ".zip", ".bz2", ".xz", ".zst")
 _SURROGATE = re.compile(r"(?<!\\)\\ud[89a-f]", re.IGNORECASE)
-# Rows that are in memory together.
-_TOGETHER = 512
+# Rows that are in memory together, and the bytes of a table by which it is known how it is written.
+_TOGETHER, _HEAD = 512, 1 << 16
+# A cell between semicolons with a number that has a decimal point, as no thousands are written.
+_POINT = re.compile(rb"[;\n]\"?[-+]?(\d+\.(\d{1,2}|\d{4,})|0\.\d+)\"?[;\r\n]")
 
 
 def suffix_of(path: Path) -> str:
@@ -43,22 +45,37 @@ def suffix_of(path: Path) -> str:
     return path.suffix.lower()
 
 
-def delimiter_like(inputs: Iterable[Path]) -> tuple[str, str]:
-    """The delimiter and the encoding of a CSV file of answers: those of its first input that is one. A spreadsheet in
-    German or French writes semicolons and reads no other delimiter; it reads umlauts only after a byte order mark.
-    """
-    table = next((path for path in inputs if suffix_of(path) == ".csv"), None)
-    if table is None:
-        return TABLES[".csv"], "utf-8"
-    from glassformer.data.readers.table_format import find_format
+class _Written(NamedTuple):
+    """How a CSV file is written."""
 
-    with table.open("rb") as handle:
-        marked = handle.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
-    try:
-        delimiter = find_format(table).delimiter
-    except DataError:  # lines of text, whatever its name
-        delimiter = TABLES[".csv"]
-    return delimiter if delimiter == ";" else TABLES[".csv"], "utf-8-sig" if marked else "utf-8"
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+    @classmethod
+    def like(cls, inputs: Iterable[Path]) -> Self:
+        """As the first of these files that is one. A spreadsheet in German or French writes semicolons, reads no other
+        delimiter, takes 0.9 for a text or a date, and reads umlauts only after a byte order mark.
+        """
+        from glassformer.data.readers.lines import open_bytes, plain_suffix
+        from glassformer.data.readers.table_format import find_format
+
+        table = next((path for path in inputs if plain_suffix(path) == ".csv"), None)
+        if table is None:
+            return cls()
+        with open_bytes(table) as handle:
+            head = handle.read(_HEAD)
+        encoding = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
+        try:
+            semicolons = find_format(table).delimiter == ";"
+        except DataError:  # lines of text, whatever its name
+            semicolons = False
+        return cls(";", encoding, "." if _POINT.search(head) else ",") if semicolons else cls(encoding=encoding)
+
+    def cell(self, value: object) -> str:
+        if isinstance(value, float) and self.decimal != ".":
+            return str(value).replace(".", self.decimal)
+        return "" if value is None else _text(value)
 
 
 def write_table(lines: TextIO, path: Path, suffix: str, inputs: Iterable[Path] = ()) -> None:
@@ -69,12 +86,12 @@ def write_table(lines: TextIO, path: Path, suffix: str, inputs: Iterable[Path] =
     if suffix == ".parquet":
         _write_parquet(lines, path, names)
         return
-    delimiter, encoding = delimiter_like(inputs) if suffix == ".csv" else (TABLES[suffix], "utf-8")
-    with path.open("w", encoding=encoding, errors="backslashreplace", newline="") as handle:
-        writer = csv.writer(handle, delimiter=delimiter, lineterminator="\n")
+    how = _Written.like(inputs) if suffix == ".csv" else _Written(TABLES[suffix])
+    with path.open("w", encoding=how.encoding, errors="backslashreplace", newline="") as handle:
+        writer = csv.writer(handle, delimiter=how.delimiter, lineterminator="\n")
         writer.writerow(names)
         for row in _rows(lines):
-            writer.writerow([_text(row[name]) if row.get(name) is not None else "" for name in names])
+            writer.writerow([how.cell(row.get(name)) for name in names])
 
 
 def _write_parquet(lines: TextIO, path: Path, names: Sequence[str]) -> None:
@@ -93,7 +110,7 @@ def _write_parquet(lines: TextIO, path: Path, names: Sequence[str]) -> None:
     schema = pa.schema([*(kinds | strings).items()])
     with ParquetWriter(path, schema) as writer:
         for some in _some(lines):
-            rows = [{name: _text(of) if name in texts else of for name, of in row.items()} for row in some]
+            rows = [{name: _text(of) if name in texts and of is not None else of for name, of in row.items()} for row in some]
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
 
@@ -116,8 +133,8 @@ def _is_large(value: object) -> bool:
     return isinstance(value, int) and abs(value) > 1 << 53
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str | None) else json.dumps(value, ensure_ascii=False)
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _rows(lines: TextIO) -> Iterator[dict[str, Any]]:
@@ -171,7 +188,7 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
             if not file.parent.is_dir():
                 raise DataError(f"{path} must be in an existing folder", got=f"no folder {file.parent}")
             paths.append(file.absolute())
-        if out is not None and suffix_of(out) in _OTHERS and "resume" in values and not values["json"]:
+        if out is not None and suffix_of(out) in _OTHERS and not values.get("json", True):
             kinds = ", ".join(RECORDS)
             raise DataError(f"answers are written as {kinds}, or as text", got=str(out), do="choose another suffix")
         if out is not None and suffix_of(out) in RECORDS and "json" in parameters:

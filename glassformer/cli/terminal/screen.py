@@ -74,8 +74,10 @@ class Few:
 
 
 @contextmanager
-def results(out: Path | None, data: DataSection | None = None) -> Iterator[TextIO]:
-    """The output; a file is replaced when all is written. Raises DataError, also for a file of `data`."""
+def results(out: Path | None, data: DataSection | None = None, inputs: Iterable[Path] = ()) -> Iterator[TextIO]:
+    """The output; a file is replaced when all is written, a CSV file with the delimiter of the `inputs`. Raises
+    DataError, also for a file of `data`.
+    """
     if out is None:
         yield sys.stdout
         return
@@ -92,7 +94,7 @@ def results(out: Path | None, data: DataSection | None = None) -> Iterator[TextI
                 with written(mode="w+", encoding="utf-8", errors="backslashreplace") as handle:
                     yield handle
                     if suffix in TABLES:
-                        write_table(handle, draft, suffix)
+                        write_table(handle, draft, suffix, inputs)
 
 
 def console(handle: TextIO | None = None) -> Console:

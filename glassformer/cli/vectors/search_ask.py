@@ -7,7 +7,19 @@ import typer
 from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.destination import counted
 from glassformer.cli.terminal.opened import Machine, note_no_text
-from glassformer.cli.terminal.options import MODEL, STDIN, Device, Json, Out, TextColumn, TextFiles, Threads, top_option
+from glassformer.cli.terminal.options import (
+    MODEL,
+    STDIN,
+    Device,
+    Json,
+    Keep,
+    Out,
+    TextColumn,
+    TextFiles,
+    Threads,
+    top_option,
+)
+from glassformer.cli.terminal.outputs import TABLES, suffix_of
 from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
@@ -31,6 +43,7 @@ def search_ask(
     ] = None,
     file: TextFiles = None,
     text_column: TextColumn = "text",
+    keep: Keep = None,
     top: Annotated[int, top_option("Each is a text of the index.")] = 5,
     by: Annotated[Literal["vectors", "words", "both"] | None, typer.Option("--by", help=_BY)] = None,
     model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help=_MODEL)] = None,
@@ -59,13 +72,14 @@ def search_ask(
     if judge is not None and judge.label:
         note(f"hits are ordered by the probability of the label {judge.label!r}")
     score = {"vectors": "cosine", "words": "BM25", "both": "score"}[found.usable(by)] if judge is None else judge.score
-    inputs = find_inputs(question, file, TableReader({"text": text_column}, blank=True))
+    inputs = find_inputs(question, file, TableReader({"text": text_column}, blank=True, keep=tuple(keep or ())))
     if not file:
         note_no_text("search ask", question or ())
     blank: list[str] = []
+    rows_of_hits = out is not None and suffix_of(out) in TABLES
     counts = out is not None and not inputs.once
     total = sum(1 for _ in records(inputs, tell=lambda said: None)) if counts else None
-    with results(out) as handle, counted(out, 0, what="questions", total=total) as advance:
+    with results(out, inputs=inputs.files) as handle, counted(out, 0, what="questions", total=total) as advance:
         for some in batches(records(inputs)):
             asked = [str(each.values["text"]) for each in some]
             answers = found.answers(asked, top=top, by=by, rerank=judge, first=rerank_first, within=advance.rows_within)
@@ -73,6 +87,10 @@ def search_ask(
                 advance(1)
                 if hits is None:
                     blank.append(one.where or f"question {number}")
+                if rows_of_hits:
+                    for columns in map(_columns, hits) if hits else [{}]:
+                        record({**one.kept, "question": text, **columns}, handle)
+                    continue
                 if json:
                     record({**one.kept, "text": text, "hits": [_fields(hit) for hit in hits or ()]}, handle)
                     continue
@@ -95,6 +113,12 @@ def search_ask(
     if blank:
         more = f" and {len(blank) - NAMED:,} more" if len(blank) > NAMED else ""
         note(f"no answer to questions without words: {'; '.join(blank[:NAMED])}{more}")
+
+
+def _columns(hit: "Hit") -> dict[str, object]:
+    """Its fields as columns of a table, with a column for each that is kept."""
+    found = {name: value for name, value in vars(hit).items() if name not in ("kept", "id")}
+    return {**found, "hit_id": hit.id, **{name: value for name, value in hit.kept.items() if name not in found}}
 
 
 def _fields(hit: "Hit") -> dict[str, object]:

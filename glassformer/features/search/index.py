@@ -13,9 +13,9 @@ from typing import Any, Literal, get_args, overload
 
 import numpy as np
 
-from glassformer.answering.answers import Texts, check_text, listed
+from glassformer.answering.answers import Texts, check_text, is_table, listed
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, ShapeError
-from glassformer.base.json_text import parse_json
+from glassformer.base.json_text import in_json, parse_json
 from glassformer.base.plain import counted
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.search import building, reading
@@ -80,7 +80,7 @@ class SearchIndex:
     def build(
         cls,
         path: str | Path,
-        texts: Iterable[str],
+        texts: Iterable[str | Mapping[str, Any]],
         model: Artefact | str | Path,
         *,
         strategy: str | Mix = "last",
@@ -88,19 +88,25 @@ class SearchIndex:
         per: building.Per | None = None,
         backend: Backend = "auto",
     ) -> SearchIndex:
-        """Make an index of texts, by an opened model or one that is named, and write it to a new directory. `per`: what
-        has a vector, each "sentence" or each "text"; by default each sentence where the pooling is mean or max. Raises
-        DataError for no texts, for anything but texts, and for an existing directory; ConfigError for another pooling
-        of sentences.
+        """Make an index of texts, by an opened model or one that is named, and write it to a new directory. A record
+        has its `text`, perhaps an `id`, and more that each hit brings back as `kept`. `per`: what has a vector, each
+        "sentence" or each "text"; by default each sentence where the pooling is mean or max. Raises DataError for no
+        texts, for anything but texts, and for an existing directory; ConfigError for another pooling of sentences.
         """
-        if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):  # of one, each letter
-            raise DataError("an index is made of a list of texts", got=repr(texts)[:60])
+        if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable) or is_table(texts):
+            do = "give its records: df.to_dict('records')" if is_table(texts) else ""  # of one text, each letter
+            raise DataError("an index is made of a list of texts", got=repr(texts)[:60].partition("\n")[0], do=do)
         named = model if isinstance(model, str) and model.startswith(HUB) else ""
         model = _opened(model)
-        records = (({"text": check_text(each, f"text {number}")}, "") for number, each in enumerate(texts, 1))
+        given = (each if isinstance(each, Mapping) else {"text": each} for each in texts)
+        records = ({**each, "text": check_text(each.get("text"), f"text {n}")} for n, each in enumerate(given, 1))
         with building.building(path, model, strategy=strategy, pooling=pooling, per=per, named=named) as begun:
             while some := list(islice(records, building.TOGETHER)):
-                begun.file.add(list(embed(model, begun.maker, some)), [None] * len(some))
+                found = embed(model, begun.maker, (({"text": each["text"]}, "") for each in some))
+                for vectors, each in zip(found, some, strict=True):
+                    kept = {name: in_json(value) for name, value in each.items() if name != "text"}
+                    begun.file.put(vectors, kept.pop("id", None), kept)
+                begun.file.commit()
         return cls.open(path, model, backend=backend)
 
     @classmethod

@@ -1,9 +1,10 @@
 """An index of texts: exact, whole or absent, and true to its model."""
 
+import csv
 import importlib.util
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -357,6 +358,44 @@ def test_columns_that_are_kept_come_back_with_a_hit(
     assert main(["search", "ask", index, "the dog", "--top", "1"]) == 0
     assert "title: Dogs" in capsys.readouterr().out
     assert main([*command, "--keep", "author"]) == 2  # no such column
+
+
+def test_a_table_of_answers_has_a_row_for_each_hit(saved: Path, tmp_path: Path) -> None:
+    notes, asked = tmp_path / "notes.jsonl", tmp_path / "asked.csv"
+    notes.write_text('{"text": "the dog and the fox", "id": "x", "page": 7}\n{"text": "food for friends"}\n')
+    asked.write_text("Nr;text\n5;the dog\n6;!\n")
+    index, out = str(tmp_path / "index"), tmp_path / "hits.csv"
+    assert main(["search", "build", str(saved), str(notes), "--out", index, "--engine", "torch"]) == 0
+    command = ["search", "ask", index, "--file", str(asked), "--keep", "Nr", "--top", "2", "--by", "words"]
+    assert main([*command, "--out", str(out)]) == 0
+    with out.open(newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle, delimiter=";"))
+    assert [(row["Nr"], row["question"], row["rank"], row["hit_id"]) for row in rows] == [
+        ("5", "the dog", "1", "x"),
+        ("6", "!", "", ""),  # no hit, and no question is lost
+    ]
+    assert rows[0]["text"] == "the dog and the fox"
+    assert float(rows[0]["score"].replace(",", ".")) > 0
+
+
+def test_an_index_of_records_brings_their_other_fields_back(model: Model, tmp_path: Path) -> None:
+    records: list[Any] = [{"text": "the dog and the fox", "id": 3, "page": 7}, "food for friends"]
+    index = SearchIndex.build(tmp_path / "index", records, model)
+    first, second = sorted(index.ask("the dog", top=2), key=lambda hit: hit.row)
+    assert (first.id, first.kept, second.id, second.kept) == (3, {"page": 7}, None, {})
+
+    class Frame:  # as of pandas: an iterable of the names of its columns
+        columns = ("text", "page")
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(self.columns)
+
+        def to_numpy(self) -> Any:
+            return np.array([["a", 7]], dtype=object)
+
+    frame: Any = Frame()
+    with refused(DataError, do="to_dict"):
+        SearchIndex.build(tmp_path / "other", frame, model)
 
 
 def test_a_text_is_a_line_a_paragraph_or_a_file(saved: Path, tmp_path: Path) -> None:
