@@ -38,7 +38,7 @@ _BEAMS = "Number of beams; 1 is greedy search."
 _DRAW = "Sampling temperature: below 1 sharpens the probabilities, above 1 flattens them; 0 is greedy or beam search."
 _LONG = "Beam search: higher values favour longer texts (α of Wu et al. 2016)."
 _SAMPLE = "Sample tokens instead of using greedy or beam search."
-_SWITCHES = "It is off by default. These options switch it on: --temperature, --top-k, --top-p, --min-p"
+_SWITCHES = "These options switch it on: --temperature, --top-k, --top-p, --min-p"
 _MOST = "Maximum number of tokens in an output."
 _TOGETHER = "Sample from the most likely tokens whose probabilities sum to this (nucleus sampling)."
 
@@ -73,9 +73,9 @@ class WritingOptions:
         "Penalty for a token that an earlier group of beams chose.  [default: 0]", least=0, of="translation"
     )
     sample: bool | None = _option(
-        f"{_SAMPLE}  {_SWITCHES}.",
-        f"{_SAMPLE}  It is on by default, unless --beams is given or the model has its own search settings.",
-        f"{_SAMPLE}  {_SWITCHES}, --seed.",
+        f"{_SAMPLE}  {_SWITCHES}.  [default: off]",
+        f"{_SAMPLE}  [default: on; off with --beams and if the model has its own search settings]",
+        f"{_SAMPLE}  {_SWITCHES}, --seed.  [default: off]",
         flags=("--sample",),
     )
     temperature: float | None = _option(f"{_DRAW}  [default: 1]", f"{_DRAW}  [default: 0.8]")

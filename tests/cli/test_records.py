@@ -4,6 +4,7 @@ import json
 import math
 import statistics
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import pytest
 
 import glassformer as gf
 from glassformer.api.load import load
-from glassformer.base.errors import ConfigError, MissingColumnError
+from glassformer.base.errors import ConfigError, DataError, MissingColumnError
 from glassformer.cli.__main__ import main
 from glassformer.cli.terminal.partial import Partial
-from glassformer.cli.terminal.readers import SentenceReader
+from glassformer.cli.terminal.readers import SentenceReader, TableReader, Text, read_lines_as
 from glassformer.data.readers.lines import stop_unless
 from tests.refusals import refused
 
@@ -192,6 +193,24 @@ def test_columns_that_are_kept_come_back(run: Run, model: Path, tmp_path: Path) 
     assert "'Number'" in missing.err
     (tmp_path / "texts.txt").write_text("Hello\n")
     assert run("classify", model, "--file", tmp_path / "texts.txt", "--keep", "Ticket", "--json").code == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "column", "keep", "table"),
+    [
+        ("id;text;label", "text", (), True),
+        ("\ufeffNr,Body of the mail,label", "Body of the mail", (), True),
+        ("title\ttext", "text", ("title",), True),
+        ("A comma, text", "text", (), False),
+        ("text", "text", (), False),
+        ("a;b;c", "text", (), False),
+    ],
+)
+def test_a_table_on_standard_input_is_refused(first: str, column: str, keep: tuple[str, ...], *, table: bool) -> None:
+    lines = [Text({"text": each}, f"standard input, line {n}") for n, each in enumerate((first, "1;a;b"), 1)]
+    reader = TableReader({"text": column}, keep=keep)
+    with refused(DataError, wanted="line 1", got="a table", do=".csv") if table else nullcontext():
+        assert len([*read_lines_as(reader, lines, stop_unless("rejects"))]) == 2
 
 
 @pytest.mark.parametrize(

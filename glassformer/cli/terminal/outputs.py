@@ -110,7 +110,10 @@ def _write_parquet(lines: TextIO, path: Path, names: Sequence[str]) -> None:
     schema = pa.schema([*(kinds | strings).items()])
     with ParquetWriter(path, schema) as writer:
         for some in _some(lines):
-            rows = [{name: _text(of) if name in texts and of is not None else of for name, of in row.items()} for row in some]
+            rows = [
+                {name: _text(of) if name in texts and of is not None else of for name, of in row.items()}
+                for row in some
+            ]
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
 

@@ -131,6 +131,7 @@ class SentenceReader:
         self._data = TagData.model_validate(dict(columns))
         self._named = TagData.model_validate(named(columns, usual))
         self.column = self._data.text
+        self.keep = keep
         self._lines, self.blank = TableReader({"text": self.column}, blank=blank, keep=keep), blank
         self._sentence = partial(_sentence, keep=keep)
 
@@ -166,6 +167,9 @@ def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator
             plain = reader.plain and not _begins_object(text)
             if plain and (text.strip() == "[" or text.lstrip().startswith("[{")):
                 raise DataError(f"{line.where} must be a text or an object", got="a JSON array", do="send jq -c '.[]'")
+            if plain and _is_header(text, reader):
+                got, do = f"a table: {text.strip()[:60]!r}", "save it as a file, whose name ends in .csv or .tsv"
+                raise DataError(f"{line.where} must be a text or a JSON object", got=got, do=do)
         if plain:
             yield line
             continue
@@ -175,6 +179,15 @@ def read_lines_as(reader: Reader, lines: Iterable[Text], bad: OnBad) -> Iterator
             yield from (each._replace(last=line.last) for each in reader.of_line(text, line.where, bad))
         except DataError as error:
             bad(error)
+
+
+def _is_header(line: str, reader: Reader) -> bool:
+    """Whether a line names the columns that are read and kept, next to others. A sentence may have the word "text"
+    between commas: its other parts are no single words.
+    """
+    rows = [[cell.strip('\ufeff" ') for cell in line.strip().split(mark)] for mark in DELIMITERS if mark in line]
+    wanted = {reader.column, *reader.keep}
+    return any(wanted <= {*cells} and (wanted != {"text"} or all(map(str.isidentifier, cells))) for cells in rows)
 
 
 def _table_without_suffix(path: Path, column: str) -> TableFormat | None:
