@@ -269,6 +269,11 @@ def test_tags_of_which_the_random_split_holds_out_all_sentences_are_known_and_re
     assert f"{tmp_path / 'a.conll'}, line {SENTENCES.count(chr(10)) + 2}" in message
 
 
+def test_a_line_of_column_names_is_no_tag(tmp_path: Path) -> None:
+    with refused(DataError, wanted="line 1", got="'Tag'"):
+        trained(tmp_path, f"Wort\tTag\n{SENTENCES}")
+
+
 def test_one_label_and_a_table_of_sentences_are_refused(tmp_path: Path) -> None:
     with refused(DataError, got="'O'"):
         trained(tmp_path, "EU\tO\n\nrejects\tO\n\nall\tO\n")

@@ -30,7 +30,7 @@ from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_f
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
 from glassformer.tasks.predictor import Context, untrained
 from glassformer.tasks.records import RecordTask
-from glassformer.tasks.rows import Axis, Row, known_label, not_finite
+from glassformer.tasks.rows import Axis, Row, known_label, located, not_finite
 from glassformer.tasks.tables import Record
 from glassformer.tasks.task import Both, Preparation, SoftLoss, answers
 from glassformer.text.tokenizer import Tokenizer
@@ -181,6 +181,8 @@ class Tag(RecordTask[Tagged, Tagging]):
         raw = [sentence.tags or () for sentence in sentences]
         kept = [(where, sentence.tags or ()) for where, sentence in _sentences(held_out)]
         marked = is_scheme(section.labels or {tag for tags in (*raw, *(tags for _, tags in kept)) for tag in tags})
+        if not marked and not section.labels:
+            _refuse_one_odd([*_sentences(records), *_sentences(held_out)])
         bio = is_bio(section.labels) if section.labels else marked
         tagged = [tuple(_in_bio(tags)) for tags in raw] if bio else raw
         found = Counter(tag for tags in tagged for tag in tags)
@@ -262,6 +264,19 @@ class Tag(RecordTask[Tagged, Tagging]):
 def crf_of(model: Transformer) -> Crf | None:
     """The CRF that scores the labels of a text together; None where each word is tagged by itself."""
     return None if model.token_head is None else model.token_head.crf
+
+
+def _refuse_one_odd(sentences: Sequence[tuple[str, Sentence]]) -> None:
+    """Raise DataError for a tag that occurs once and alone breaks a scheme: a line of column names, or a typing error."""
+    where = {tag: place for place, sentence in sentences for tag in sentence.tags or ()}
+    found = Counter(tag for _, sentence in sentences for tag in sentence.tags or ())
+    odd = [tag for tag in where if is_scheme({*where} - {tag})]
+    if len(odd) == 1 and found[odd[0]] == 1 and len(where) > 3:
+        raise DataError(
+            located(where[odd[0]], "a tag must be O, or begin with B- or I- as the others do"),
+            got=repr(odd[0]),
+            do="correct it, or leave out a line of column names",
+        )
 
 
 def _sentences(records: Iterable[Record]) -> Iterator[tuple[str, Sentence]]:
