@@ -6,7 +6,8 @@ import math
 import re
 from pathlib import Path
 from threading import Barrier, Thread
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -121,6 +122,17 @@ def test_translations_are_those_of_torch(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("forced", "limit", "whose"), [(True, 3, None), (True, 4, 1), (False, 3, 1)])
+def test_an_end_at_the_limit_that_costs_nothing_is_left_to_torch(
+    *, forced: bool, limit: int, whose: int | None
+) -> None:
+    settings = DecodeSettings(method="beam", beams=2, forced_end=forced, max_tokens=limit)
+    wanted: Any = SimpleNamespace(settings=settings, ids=SimpleNamespace(end=(2,)))
+    result, batch = SimpleNamespace(hypotheses=[["5", "6", "2"]], scores=[-1.0]), SimpleNamespace(most=limit)
+    found = writing._best(Request(0, source=(7, 8), max_tokens=limit), result, cast("Any", batch), [1.0] * 9, wanted)
+    assert (None if found is None else len(found)) == whose
+
+
 def test_nothing_is_scored_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = opened("en-fr", "ctranslate2")
     model.translate(SOME, beams=2)  # compared

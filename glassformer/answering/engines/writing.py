@@ -297,7 +297,8 @@ def _best(
         tokens = tokens if whole else tokens[:limit]
         ended = bool(tokens) and tokens[-1] in ends
         cut_by_it = beam and limit != batch.most
-        if len(tokens) > limit or (not ended and (settings.forced_end or cut_by_it)):
+        forced = settings.forced_end and len(tokens) == limit  # an end that costs nothing here has a cost there
+        if len(tokens) > limit or forced or (not ended and (settings.forced_end or cut_by_it)):
             return None
         score = total / penalties[len(tokens)] if beam else None
         found.append(_Answer(request, tuple(map(int, tokens)), score, total if whole else None, ended))
