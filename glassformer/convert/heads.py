@@ -23,14 +23,19 @@ _UNSTATED = ("dropout", "several", "spans")
 
 @dataclass(frozen=True)
 class LabelUse:
-    """What the head's labels are for (None where nobody says), their names, and whether `several` hold at once."""
+    """What the head's labels are for (None where nobody says), their names, whether `several` hold at once, and of tags
+    whether spans are known to have `begun` with B-.
+    """
 
     head: HeadUse | None = None
     labels: tuple[str, ...] = ()
     several: bool = False
+    begun: bool = False
 
 
 NO_LABELS = LabelUse()
+# Where an export says that spans begin with B-: transformers keeps these settings, and does not read them.
+_TAGS, _BEGUN = "token-classification", "spans_begin_with_b"
 
 
 def table_of_source(family: Family, values: Mapping[str, Any], stored: Collection[str], where: str) -> Family:
@@ -112,7 +117,10 @@ def read_use(family: Family, config: ModelConfig, values: Mapping[str, Any], whe
             raise CheckpointError(f"{where}: this head must give {gives}", got=f"{head.labels} labels")
         return LabelUse(family.answers)
     if family.answers == "token labels":
-        return LabelUse("token labels", _names(values, head.labels, where))
+        own = values.get("task_specific_params")
+        own = own.get(_TAGS) if isinstance(own, Mapping) else None
+        begun = isinstance(own, Mapping) and own.get(_BEGUN) is True
+        return LabelUse("token labels", _names(values, head.labels, where), begun=begun)
     problem = values.get("problem_type")
     if problem is None:
         problem = _NUMBER if head.labels == 1 else _ONE_LABEL
@@ -153,6 +161,7 @@ def write_use(family: Family, config: ModelConfig, use: LabelUse) -> dict[str, A
         "id2label": {str(number): name for number, name in enumerate(names)},
         "label2id": {name: number for number, name in enumerate(names)},
         **({"problem_type": problem} if family.answers == "sentence labels" else {}),
+        **({"task_specific_params": {_TAGS: {_BEGUN: True}}} if use.begun else {}),
     }
 
 

@@ -53,14 +53,15 @@ def section_of(config: ModelConfig, use: LabelUse) -> TaskSection | None:
     name = None if use.head is None else task_where(lambda kind: kind.head_use == use.head)
     if name is None or head is None:
         return None
-    return task_named(name).Section.of_imported(HeadOutputs(use.labels, use.several), head)
+    return task_named(name).Section.of_imported(HeadOutputs(use.labels, use.several), head, begun=use.begun)
 
 
 def use_of(model: Artefact) -> LabelUse:
     section = model.task
     if section is None or section.name not in TASKS or (head := task_named(section.name).head_use) is None:
         return LabelUse(labels=model.labels)
-    return LabelUse(head, model.labels, several=section.head_outputs.several)
+    begun = bool(getattr(section, "begun", False))
+    return LabelUse(head, model.labels, several=section.head_outputs.several, begun=begun)
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:

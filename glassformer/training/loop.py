@@ -319,7 +319,10 @@ def finish(run: Run) -> None:
         of_mean = f"; {mean} has {run.in_words(found, loss)}"
     if best is not None:
         restore(weights(model), best.tensors("model"), what=f"model in {best.folder}")
-        none = "no later step was better by this loss" if progress.loss_decides else "no later step was better"
+        by = " by this loss" if progress.loss_decides else ""
+        if by and run.held_out is not None and run.held_out.best != "-loss":
+            by += ", one more example counted as wrong"
+        none = f"no later step was better{by}"
         step = f"step {best.step:,}, the best" if best.step else f"step 0, the initial weights: {none}"
         run.log(f"keeping {step}, with {run.in_words(progress.best, progress.best_loss)}{of_mean}")
     elif run.state.average is not None:

@@ -190,7 +190,8 @@ class Run:
         if self.held_out is not None:
             count = self._evaluate().get("targets", math.inf)
             self.progress.few = int(count) if count < FEW else 0
-            rule = f"; with fewer than {FEW} held-out examples the loss decides, one more counted as wrong"
+            wrong = ", one more counted as wrong" if self.held_out.best != "-loss" else ""
+            rule = f"; with fewer than {FEW} held-out examples the loss decides{wrong}"
             rule = rule if self.progress.loss_decides else ""
             self.log(f"step 0, the initial weights: {self.in_words(self.progress.best, self.progress.best_loss)}{rule}")
 

@@ -121,11 +121,8 @@ def test_translations_are_those_of_torch(options: dict[str, Any]) -> None:
         assert one.whole == other.whole
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("forced", "limit", "whose"), [(True, 3, None), (True, 4, 1), (False, 3, 1)])
-def test_an_end_at_the_limit_that_costs_nothing_is_left_to_torch(
-    *, forced: bool, limit: int, whose: int | None
-) -> None:
+def test_a_free_end_at_the_limit_is_left_to_torch(*, forced: bool, limit: int, whose: int | None) -> None:
     settings = DecodeSettings(method="beam", beams=2, forced_end=forced, max_tokens=limit)
     wanted: Any = SimpleNamespace(settings=settings, ids=SimpleNamespace(end=(2,)))
     result, batch = SimpleNamespace(hypotheses=[["5", "6", "2"]], scores=[-1.0]), SimpleNamespace(most=limit)
@@ -133,6 +130,7 @@ def test_an_end_at_the_limit_that_costs_nothing_is_left_to_torch(
     assert (None if found is None else len(found)) == whose
 
 
+@pytest.mark.long
 def test_nothing_is_scored_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = opened("en-fr", "ctranslate2")
     model.translate(SOME, beams=2)  # compared

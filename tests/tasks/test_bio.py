@@ -84,8 +84,10 @@ def test_where_spans_may_begin_inside_a_word_of_its_own_is_one() -> None:
     found = decoded(sentence, labels, logits, chain, 1)
     assert [(span.text, span.label) for span in found.spans] == [("Ann", "PER")]
     assert decoded(sentence, labels, logits, legal_steps(labels), 1).spans == ()
-    imported = TagSection.of_imported(HeadOutputs(tuple(labels)), TokenHeadConfig(labels=3))
-    assert (imported.begun, TagSection().begun) == (False, True)
+    head = TokenHeadConfig(labels=3)
+    for begun in (False, True):
+        section = TagSection.of_imported(HeadOutputs(tuple(labels)), head, begun=begun)
+        assert (section.begun, TagSection().begun) == (begun, True)
 
 
 def test_a_scheme_that_closes_its_spans_is_held_to_it() -> None:

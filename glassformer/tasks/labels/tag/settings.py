@@ -1,4 +1,4 @@
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -34,10 +34,6 @@ class TagSection(TaskSection):
     """Whether a span begins with B- where labels have it; imported models may have learned to begin with I- (IOB1)."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
-
-    @classmethod
-    def of_imported(cls, outputs: HeadOutputs, head: Any, **more: object) -> Self:
-        return super().of_imported(outputs, head, begun=False, **more)
 
     @property
     def head_outputs(self) -> HeadOutputs:

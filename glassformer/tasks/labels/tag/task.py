@@ -267,7 +267,7 @@ def crf_of(model: Transformer) -> Crf | None:
 
 
 def _refuse_one_odd(sentences: Sequence[tuple[str, Sentence]]) -> None:
-    """Raise DataError for a tag that occurs once and alone breaks a scheme: a line of column names, or a typing error."""
+    """Raise DataError for a tag that occurs once and alone breaks a scheme, as a line of column names does."""
     where = {tag: place for place, sentence in sentences for tag in sentence.tags or ()}
     found = Counter(tag for _, sentence in sentences for tag in sentence.tags or ())
     odd = [tag for tag in where if is_scheme({*where} - {tag})]
