@@ -29,6 +29,8 @@ def refused(done: Any, *parts: str) -> None:
 CONTENTS: dict[str, tuple[bytes | None, str]] = {
     "missing.txt": (None, "got no such file"),
     "empty.txt": (b"", "got an empty file"),
+    "workbook.csv": (b"PK\x03\x04\x14\0", "got an Excel workbook or a zip archive"),
+    "excel.csv": (b"sep=;\r\ntext;label\r\n", "got 'sep=;'"),
     "binary.txt": (b"some\0thing" * 9, "got a binary file (a zero at byte 4)"),
     "broken.txt": (b"good line\nbad \xff\xfe line\n", "got the byte 0xff at byte 14 of the file"),
     "blank.txt": (b" \n\n \t\n", "got only blanks"),

@@ -306,5 +306,8 @@ def _no_text(where: str, byte: int, value: int) -> DataError:
 def _refuse_binary(path: Path, head: bytes) -> None:
     if encoding := _other_encoding(head):
         raise DataError(f"{path} must be UTF-8 text", got=encoding, do="convert the file to UTF-8")
+    if head.startswith(b"PK\x03\x04"):
+        do = "save the sheet as CSV (UTF-8), or unpack the archive"
+        raise DataError(f"{path} must hold text", got="an Excel workbook or a zip archive", do=do)
     if b"\0" in head[:_HEAD]:
         raise DataError(f"{path} must hold text", got=f"a binary file (a zero at byte {head.index(0)})")

@@ -46,6 +46,9 @@ _KINDS: dict[str, FileKind] = {
     **{".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".json": "squad"},
     **{".conll": "conll", ".conllu": "conll", ".iob": "conll", ".iob2": "conll", ".bio": "conll"},
 }
+# Files that are no text: workbooks and archives. The first line that Excel writes for itself.
+_PACKED = {".xlsx", ".xls", ".ods", ".zip", ".7z", ".pdf", ".docx", ".db", ".sqlite"}
+_SEPARATOR = re.compile(r"sep=\S\s*(\n|$)", re.IGNORECASE)
 _BY_SUFFIX = {".csv": ",;\t|", ".tsv": "\t", ".txt": "\t,;|"}
 
 
@@ -105,14 +108,18 @@ def find_format(
         return conll_format(path)
     suffix = ".txt" if as_text else plain_suffix(path)
     if suffix not in _BY_SUFFIX:
+        parallel = "" if suffix in _PACKED else "; --target-file names a parallel file"
         raise DataError(
             f"{path} must be a table",
             got=f"a file with the suffix {suffix!r}",
-            do="save it as .csv, .tsv, .jsonl, .parquet, or .txt with delimiters; --target-file names a parallel file",
+            do=f"save it as .csv, .tsv, .jsonl, .parquet, or .txt with delimiters{parallel}",
         )
     sample, whole = _beginning(path)
     if not sample.strip():
         raise DataError(f"{path} must hold rows", got="none")
+    if _SEPARATOR.match(sample):
+        do = "delete this line, which only Excel reads: delimiters are recognized"
+        raise DataError(f"{path}, line 1 must name the columns", got=repr(sample.partition("\n")[0].strip()), do=do)
     delimiter, quoted, rows = _written(path, suffix, sample, whole)
     if header is None:
         header = not all(map(is_number, columns)) or _first_is_header(rows[:_ROWS])
