@@ -144,11 +144,20 @@ def test_other_texts_are_read_as_the_model_reads_them(dtype: torch.dtype, tmp_pa
         assert [tuple(place) for place in part["places"]] == list(expected.chosen_tokens)
 
 
+def test_an_unknown_word_leaves_the_other_words_as_they_were_changed(tmp_path: Path) -> None:
+    model = gf.load(slides_model())
+    first, *others = TEXTS[0].split()
+    asked = " ".join(["He" if first == "She" else "She", "winter", *others[1:]])
+    (part,) = changed(model.trace(TEXTS), tmp_path, [f"text,0,{asked}"])["answers"]
+    assert len(part["refused"]) == 1
+    check(model.trace([asked.replace("winter", others[0]), *TEXTS[1:]]), part | {"refused": []})
+
+
 def test_what_does_not_fit_is_refused_in_a_sentence(tmp_path: Path) -> None:
     found = gf.load(slides_model()).trace(TEXTS)
     words = "He, She, They, better, cook, go, healthy, hiking, likes, loves, often, quite, summer, the, to"
     wrong = {
-        "text,0,She likes the winter": f"“winter” is none of the 15 words that this model knows: {words}",
+        "text,0,winter": f"“winter” is none of this model’s 15 words: {words}",
         "text,7,She": "This page has no text 8 to change.",
         "forbid,encoder.blocks.9.self_attention,0,1,2,0": "This model has no attention "
         "encoder.blocks.9.self_attention.",

@@ -70,7 +70,7 @@ export function sentenceOf(found: Explanation, names: Names): Part[] {
       return say`What ${label("query")} takes from the words in channel ${channel}${inHead}: each value times its weight, most from ${key}.`;
     }
     case "merged":
-      return say`Channel ${channel} of ${word}: the heads' vectors laid side by side, nothing computed.`;
+      return say`Channel ${channel} of ${word}: the heads' vectors side by side.`;
     case "residual":
       return say`Channel ${channel} of ${word}: what the layer found is added to what was there.`;
     case "norm":
@@ -138,15 +138,15 @@ export function givenSentence(name: string, cell: readonly number[], value: numb
         return say`${word} is hidden: the model gets ${short(value)} in its place, and the vector of that row is multiplied by 0.`;
       if (hidden)
         return say`${word} is hidden: the model gets ${short(value)}, the number of ${names.run.words.vocabulary[value]}, in its place.`;
-      return say`${word} is entry ${short(value)} of the vocabulary: here the numbers end, at a word of the text.`;
+      return say`${word} is entry ${short(value)} of the vocabulary: here the numbers end.`;
     case "positions":
       return say`${word} is at position ${short(value)}: given with the text.`;
     case "masked_words":
       return value === 0 ? say`${word} is shown to the model.` : say`${word} is hidden from the model.`;
     case "real":
-      return value === 0 ? say`${word} is padding.` : say`${word} is a token of the text, no padding.`;
+      return value === 0 ? say`${word} is padding.` : say`${word} is no padding.`;
     default:
-      return [say`Given with the text: here the numbers end.`];
+      return [say`Given with the text.`];
   }
 }
 

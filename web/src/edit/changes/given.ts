@@ -36,8 +36,7 @@ export class Reader {
     const refused: string[] = [];
     const texts = changes.filter((change) => change.kind === "text");
     let given: Given = { run: this.#run, facts: new Map(), refused };
-    if (texts.length > 0 && !this.#editing.by_word)
-      refused.push(say`This page reads no other texts: it has no tokenizer.`);
+    if (texts.length > 0 && !this.#editing.by_word) refused.push(say`This page has no tokenizer.`);
     else if (texts.length > 0) given = this.#texts(texts, refused);
     for (const change of changes) {
       if (change.kind === "change_word" || change.kind === "mask_word") given = this.#token(given, change);
@@ -53,15 +52,21 @@ export class Reader {
     const rows = before.map((row) => [...row]);
     for (const { which, row, text } of changes) {
       const words = wordsOf(text);
-      const unknown = words.find((word) => word !== MASK && !vocabulary.has(word));
+      const knows = (word: string): boolean => word === MASK || vocabulary.has(word);
+      const unknown = words.find((word) => !knows(word));
       if (which !== "text" || rows[row] === undefined) refused.push(say`This page has no text ${row + 1} to change.`);
       else if (words.length === 0) refused.push(say`A text has at least one word.`);
       else if (words.length > LONGEST) refused.push(say`A text has at most ${LONGEST} words on this page.`);
-      else if (unknown !== undefined)
-        refused.push(
-          say`“${unknown}” is none of the ${vocabulary.size} words that this model knows: ${run.words.vocabulary.slice(0, 40).join(", ")}`,
-        );
-      else rows[row] = words;
+      else {
+        if (unknown !== undefined)
+          refused.push(
+            say`“${unknown}” is none of this model’s ${vocabulary.size} words: ${run.words.vocabulary.slice(0, 40).join(", ")}`,
+          );
+        // The other words of a text of as many words are changed all the same.
+        const were = rows[row];
+        if (unknown === undefined || words.length === were.length)
+          rows[row] = words.map((word, at) => (knows(word) ? word : (were[at] ?? "")));
+      }
     }
     const width = Math.max(...rows.map((row) => row.length));
     const cells = <T>(make: (row: readonly string[], token: number, sentence: number) => T): T[] =>

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-H4FGIYGU.js";import"./chunk-C3ITVPCW.js";import"./chunk-4AHP2DWE.js";import"./chunk-SQOSBIWT.js";import"./chunk-5GRI2URK.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
