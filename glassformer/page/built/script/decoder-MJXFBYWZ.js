@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-2F5J6XRA.js";import"./chunk-4D6S6TOG.js";import"./chunk-JHBYCHUZ.js";import"./chunk-CQ32NESJ.js";import"./chunk-257ABWNJ.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
