@@ -72,19 +72,31 @@ def log_probabilities(
     starts: Integers,
     ends: Integers,
     not_followed_by: npt.NDArray[np.bool_] | None = None,
+    not_preceded_by: npt.NDArray[np.bool_] | None = None,
 ) -> Reals:
-    """For each part [start, end) of a sentence, the log-probability that its tokens have these labels, and that the
-    next one has none of `not_followed_by` [K, L]; among all sequences that the chain allows. [K] logits [N, L]; labels
+    """For each part [start, end) of a sentence, the log-probability that its tokens have these labels, that the next
+    one has none of `not_followed_by` [K, L] and the one before none of `not_preceded_by` [K, L]; among all sequences
+    that the chain allows. [K] logits [N, L]; labels
     [N] are read inside the parts only; starts and ends [K] ascend, and no two parts overlap.
     """
     starts, ends, count = np.asarray(starts), np.asarray(ends), len(logits)
     if not len(starts):
         return np.zeros(0)
     found = np.zeros(len(starts))  # [K]
-    total = float("-inf")
+    total, last = float("-inf"), np.zeros(0)
+    bound = (
+        np.zeros(len(starts), bool) if not_preceded_by is None else not_preceded_by.any(axis=1) & (starts > 0)
+    )  # [K]
     for begin, table in _sums(logits, chain.first, chain.steps):  # [C, L]
         mine = _within(starts, begin, table)
         found[mine] = table[starts[mine] - begin, labels[starts[mine]]]
+        for part in mine.start + np.flatnonzero(bound[mine]):
+            assert not_preceded_by is not None
+            start, label = starts[part], labels[starts[part]]
+            arriving = (table[start - begin - 1] if start > begin else last) + chain.steps[:, label]  # [L]
+            own = logits[start].astype(np.float64)  # [L]
+            found[part] = _log_sum(np.where(not_preceded_by[part], -np.inf, arriving)) + own[label] - own.max()
+        last = table[-1]  # [L]
         total = float(_log_sum(table[-1] + chain.last))
     for begin, table in _sums(logits[::-1], chain.last, np.ascontiguousarray(chain.steps.T)):  # from the end, [C, L]
         mine = _within(count - 1 - ends[::-1], begin, table)

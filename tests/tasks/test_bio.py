@@ -10,7 +10,8 @@ from seqeval.metrics import f1_score, precision_score, recall_score  # type: ign
 from seqeval.metrics.sequence_labeling import get_entities  # type: ignore[import-untyped]  # it bears no types
 
 from glassformer.config.model import TokenHeadConfig
-from glassformer.scoring.bio import is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
+from glassformer.models import chain as chains
+from glassformer.scoring.bio import TagSpan, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.tasks.labels.tag.answers import by_type, confusions, decoded, span_measure, span_types
 from glassformer.tasks.labels.tag.records import Sentence
 from glassformer.tasks.labels.tag.settings import TagSection
@@ -88,6 +89,36 @@ def test_where_spans_may_begin_inside_a_word_of_its_own_is_one() -> None:
     for begun in (False, True):
         section = TagSection.of_imported(HeadOutputs(tuple(labels)), head, begun=begun)
         assert (section.begun, TagSection().begun) == (begun, True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "begun"),
+    [(("O", "I-a"), True), (("O", "I-a", "I-b"), True), (("O", "B-a", "I-a"), False), (BIO, True), (BIOES[:7:2], True)],
+)
+def test_the_probability_of_a_span_is_that_of_all_sequences_that_have_it(
+    monkeypatch: pytest.MonkeyPatch, labels: tuple[str, ...], *, begun: bool
+) -> None:
+    monkeypatch.setattr(chains, "STRETCH", 2)  # sums are made stretch by stretch: a span begins one, too
+    rng, count = np.random.default_rng(len(labels)), 5
+    words = tuple((2 * place, 2 * place + 1) for place in range(count))
+    for seed in range(20):
+        logits = rng.normal(size=(count, len(labels))) * (1 + seed % 4)
+        chain = legal_steps(labels, begun=begun)
+        found = decoded(Sentence("a b c d e", words), labels, logits, chain, 1)
+        weights: dict[tuple[str, ...], float] = {}
+        for numbers in itertools.product(range(len(labels)), repeat=count):
+            scores = [logits[place, number] for place, number in enumerate(numbers)]
+            steps = [chain.steps[one, other] for one, other in itertools.pairwise(numbers)]
+            total = sum(scores) + sum(steps) + chain.first[numbers[0]] + chain.last[numbers[-1]]
+            weights[tuple(labels[number] for number in numbers)] = float(np.exp(total))
+        for span in found.spans:
+            first, end = span.start // 2, span.end // 2 + 1
+            having = sum(
+                weight
+                for tags, weight in weights.items()
+                if TagSpan(span.label, first, end) in spans_of(tags) and tags[first:end] == found.tags[first:end]
+            )
+            assert span.probability == pytest.approx(having / sum(weights.values()), rel=1e-9)
 
 
 def test_a_scheme_that_closes_its_spans_is_held_to_it() -> None:

@@ -211,8 +211,10 @@ def decoded(
     if chain is None:
         logarithms = log_softmax(logits.astype(np.float64))[np.arange(len(numbers)), numbers]  # [N]
     else:
-        longer = _longer(found, labels) if is_scheme(labels) else None
-        logarithms = log_probabilities(logits, chain, numbers, starts, ends, longer)  # [K]
+        longer, before = (
+            (_longer(found, tags, labels), _before(found, tags, labels)) if is_scheme(labels) else (None, None)
+        )
+        logarithms = log_probabilities(logits, chain, numbers, starts, ends, longer, before)  # [K]
     probabilities = np.exp(np.minimum(logarithms, 0.0)).tolist()
     spans = []
     for (label, first, end), probability in zip(found, probabilities, strict=True):
@@ -234,12 +236,18 @@ def _marked(tags: Sequence[str], labels: Sequence[str]) -> list[TagSpan]:
     return [TagSpan(tag, number, number + 1) for number, tag in enumerate(tags)]
 
 
-def _longer(found: Sequence[TagSpan], labels: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """The labels that would make each span longer. [K, L]"""
-    goes_on = {
-        label: [tag[0] in "IMEL" and tag[2:] == label for tag in labels] for label in {span.label for span in found}
-    }
-    return np.array([goes_on[span.label] for span in found], bool).reshape(len(found), len(labels))
+def _longer(found: Sequence[TagSpan], tags: Sequence[str], labels: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """The labels after each span that would make it longer; a span whose last tag closes it ends there. [K, L]"""
+    on = {each.label: [tag[0] in "IMEL" and tag[2:] == each.label for tag in labels] for each in found}
+    rows = [[False] * len(labels) if tags[each.end - 1][0] in "ESLU" else on[each.label] for each in found]
+    return np.array(rows, bool).reshape(len(found), len(labels))
+
+
+def _before(found: Sequence[TagSpan], tags: Sequence[str], labels: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """The labels before each span that would make it longer, where its own first tag does not open it. [K, L]"""
+    open_ = {each.label: [tag[0] not in "ESLU" and tag[2:] == each.label for tag in labels] for each in found}
+    rows = [open_[each.label] if tags[each.start][0] in "IMEL" else [False] * len(labels) for each in found]
+    return np.array(rows, bool).reshape(len(found), len(labels))
 
 
 def tag_scores(known: Sequence[tuple[Sentence, Tagging]], baselines: TagBaselines) -> Scores:
