@@ -125,7 +125,14 @@ SITE = (
     *("{0}, {1} blocks; {2} weights", "{0}, 1 block; {1} weights"),
 )
 """The home page, and the cards on it: what Python writes of them, besides the questions of `examples.toml`."""
-WRITTEN_IN = ("page/server/*.py", "run/serving/limits.py", "convert/hub.py", "look/texts/reader.py", "saved/opening.py")
+WRITTEN_IN = (
+    "page/server/*.py",
+    "run/serving/limits.py",
+    "convert/hub.py",
+    "look/texts/reader.py",
+    "saved/opening.py",
+    "text/library.py",
+)
 """Where refusals of the explorer's server are written; others are in English."""
 NO_MODEL = "there is no model {0}: it is neither a folder nor a bundled model ({1})"
 
@@ -146,7 +153,7 @@ def sentences() -> list[str]:
     found += [table["document"] for table in documents()["scores"]]
     for picture in documents()["pictures"].values():
         found += [picture[name] for name in ("source", "told", "lacks") if name in picture]
-    found += [*site(), *refusals(), NO_MODEL, "did you mean {0}?", "choose from: {0}"]
+    found += [*site(), *refusals(), NO_MODEL, "{0} must hold at least one", "did you mean {0}?", "choose from: {0}"]
     return [text for text in dict.fromkeys(found) if any(letter.isalpha() for letter in text)]
 
 
@@ -157,13 +164,14 @@ def site() -> list[str]:
 
 
 def refusals() -> Iterator[str]:
-    """What errors are raised with in the files of `WRITTEN_IN`: what was wanted, and what to do."""
+    """What errors are raised with in the files of `WRITTEN_IN`: what was wanted, what came if it is in words, what to do."""
     package = Path(glassformer.__file__).parent
     for file in sorted(file for pattern in WRITTEN_IN for file in package.glob(pattern)):
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id.endswith("Error"):
-                todo = [each.value for each in call.keywords if each.arg == "do"]
-                yield from filter(None, map(template, (*call.args[:1], *todo)))
+                todo = [each.value for each in call.keywords if each.arg in ("do", "got")]
+                made = filter(None, map(template, (*call.args[:1], *todo)))
+                yield from (each for each in made if each != "{0} and {1}")  # which fits any sentence
 
 
 def template(node: ast.expr) -> str:

@@ -22,7 +22,7 @@ export class RefusedError extends Error {
     const { wanted, got, todo } = this;
     if (LANGUAGE === "en" || wanted === "") return this.message;
     const reason = wanted.startsWith("cannot ");
-    const found = got === "" ? "" : reason ? `: ${got}` : say`; got ${got}`;
+    const found = got === "" ? "" : reason ? `: ${heard(got)}` : say`; got ${heard(got)}`;
     return `${heard(wanted)}${found}${todo === "" ? "" : `; ${heard(todo)}`}`;
   }
 }

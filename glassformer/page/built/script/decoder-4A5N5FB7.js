@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-44T2YXK6.js";import"./chunk-D4QWNPFI.js";import"./chunk-SIKAM5U3.js";import"./chunk-A3XNDMYS.js";import"./chunk-LLWIOEHV.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
