@@ -149,7 +149,7 @@ def test_what_an_address_says_wrongly_is_reported_and_the_page_stands(window: Pa
     show(window, demo_page, "changes=text,0,She <img onerror%3Dalert(1)> it;nonsense;forbid,no.attention,0,0,0,0")
     window.locator(".told").first.wait_for()  # its part of the script is fetched first
     message = " ".join(window.locator(".told").all_inner_texts())
-    assert "“<img” is none of the 15 words" in message
+    assert "“<img” is none of this model’s 15 words" in message
     assert "“nonsense”" in message
     assert "no attention no.attention" in message
 
