@@ -164,7 +164,7 @@ def site() -> list[str]:
 
 
 def refusals() -> Iterator[str]:
-    """What errors are raised with in the files of `WRITTEN_IN`: what was wanted, what came if it is in words, what to do."""
+    """What errors are raised with in the files of `WRITTEN_IN`: what was wanted, what came, what to do."""
     package = Path(glassformer.__file__).parent
     for file in sorted(file for pattern in WRITTEN_IN for file in package.glob(pattern)):
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
