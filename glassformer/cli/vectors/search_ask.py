@@ -20,7 +20,7 @@ from glassformer.cli.terminal.options import (
     top_option,
 )
 from glassformer.cli.terminal.outputs import TABLES, suffix_of
-from glassformer.cli.terminal.readers import TableReader
+from glassformer.cli.terminal.readers import TableReader, with_kept
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, records
 from glassformer.cli.vectors.embed_fill import NAMED
@@ -89,7 +89,7 @@ def search_ask(
                     blank.append(one.where or f"question {number}")
                 if rows_of_hits:
                     for columns in map(_columns, hits) if hits else [{}]:
-                        record({**one.kept, "question": text, **columns}, handle)
+                        record(with_kept(one, {"question": text, **columns}), handle)
                     continue
                 if json:
                     record({**one.kept, "text": text, "hits": [_fields(hit) for hit in hits or ()]}, handle)
@@ -116,9 +116,10 @@ def search_ask(
 
 
 def _columns(hit: "Hit") -> dict[str, object]:
-    """Its fields as columns of a table, with a column for each that is kept."""
-    found = {name: value for name, value in vars(hit).items() if name not in ("kept", "id")}
-    return {**found, "hit_id": hit.id, **{name: value for name, value in hit.kept.items() if name not in found}}
+    """Its fields as columns of a table, and a column for each that is kept: hit_NAME where a field has the name."""
+    found = {name: value for name, value in vars(hit).items() if name not in ("kept", "id")} | {"hit_id": hit.id}
+    taken = found.keys() | {"question"}
+    return found | {f"hit_{name}" if name in taken else name: value for name, value in hit.kept.items()}
 
 
 def _fields(hit: "Hit") -> dict[str, object]:

@@ -362,10 +362,10 @@ def test_columns_that_are_kept_come_back_with_a_hit(
 
 def test_a_table_of_answers_has_a_row_for_each_hit(saved: Path, tmp_path: Path) -> None:
     notes, asked = tmp_path / "notes.jsonl", tmp_path / "asked.csv"
-    notes.write_text('{"text": "the dog and the fox", "id": "x", "page": 7}\n{"text": "food for friends"}\n')
+    notes.write_text('{"text": "the dog and the fox", "id": "x", "rank": 7}\n{"text": "food for friends", "rank": 8}\n')
     asked.write_text("Nr;text\n5;the dog\n6;!\n")
     index, out = str(tmp_path / "index"), tmp_path / "hits.csv"
-    assert main(["search", "build", str(saved), str(notes), "--out", index, "--engine", "torch"]) == 0
+    assert main(["search", "build", str(saved), str(notes), "--out", index, "--keep", "rank"]) == 0
     command = ["search", "ask", index, "--file", str(asked), "--keep", "Nr", "--top", "2", "--by", "words"]
     assert main([*command, "--out", str(out)]) == 0
     with out.open(newline="", encoding="utf-8") as handle:
@@ -374,7 +374,7 @@ def test_a_table_of_answers_has_a_row_for_each_hit(saved: Path, tmp_path: Path) 
         ("5", "the dog", "1", "x"),
         ("6", "!", "", ""),  # no hit, and no question is lost
     ]
-    assert rows[0]["text"] == "the dog and the fox"
+    assert (rows[0]["text"], rows[0]["hit_rank"]) == ("the dog and the fox", "7")
     assert float(rows[0]["score"].replace(",", ".")) > 0
 
 
