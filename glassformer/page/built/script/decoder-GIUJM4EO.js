@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-LG4C4NAW.js";import"./chunk-G4CZ6RS4.js";import"./chunk-JJS7BES5.js";import"./chunk-53HE4XXA.js";import"./chunk-AJGWZ3GZ.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
