@@ -60,8 +60,7 @@ def use_of(model: Artefact) -> LabelUse:
     section = model.task
     if section is None or section.name not in TASKS or (head := task_named(section.name).head_use) is None:
         return LabelUse(labels=model.labels)
-    begun = bool(getattr(section, "begun", False))
-    return LabelUse(head, model.labels, several=section.head_outputs.several, begun=begun)
+    return LabelUse(head, model.labels, several=section.head_outputs.several, begun=section.spans_begin)
 
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:

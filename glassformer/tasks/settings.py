@@ -93,6 +93,11 @@ class TaskSection(Settings):
 
     # of a model that is exported or imported
 
+    @property
+    def spans_begin(self) -> bool:
+        """Whether each span begins with B-, where labels have it."""
+        return False
+
     def in_last_layer(self) -> Self:
         """The same for a model whose last layer has the temperature, the scale and the shift in its weights."""
         return self

@@ -1,17 +1,11 @@
 """What tokens stand for in a text: byte-level byte pairs write bytes as letters (GPT-2), SentencePiece a blank as ▁."""
 
-from __future__ import annotations
-
 import re
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from glassformer.base.wrapping import in_one_line
-
-if TYPE_CHECKING:
-    from glassformer.text.tokenizer import Tokenizer
 
 BLANK = "▁"
 """How a blank of a token is written for people."""
@@ -20,25 +14,6 @@ BLANK = "▁"
 _THEMSELVES = frozenset([*range(33, 127), *range(161, 173), *range(174, 256)])
 _OTHERS = [byte for byte in range(256) if byte not in _THEMSELVES]
 _BYTES = {**{chr(byte): byte for byte in _THEMSELVES}, **{chr(256 + n): byte for n, byte in enumerate(_OTHERS)}}
-# Ways to write a word of which no more are listed.
-_MOST = 1_000
-
-
-def spellings(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, ...]]:
-    """All sequences of tokens that write the same letters as these, up to a thousand; the shortest ones first."""
-    before = str((tokenizer.settings.get("model") or {}).get("continuing_subword_prefix") or "")
-    letters = "".join(tokenizer.token(id_).removeprefix(before if place else "") for place, id_ in enumerate(ids))
-    found: list[tuple[int, ...]] = []
-    begun: deque[tuple[int, tuple[int, ...]]] = deque([(0, ())])
-    while begun and len(found) + len(begun) < _MOST:
-        at, known = begun.popleft()
-        if at == len(letters):
-            found.append(known)
-        for end in range(at + 1, len(letters) + 1):
-            id_ = tokenizer.id((before if known else "") + letters[at:end])
-            if id_ is not None:
-                begun.append((end, (*known, id_)))
-    return found
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # Characters of a part, and parts that are encoded together, on all cores.
 PART, TOGETHER = 1 << 16, 8
+# Ways to write a word of which no more are listed.
+_MOST = 1_000
 _BETWEEN_WORDS = re.compile(r"(?<=\S)\s")
 
 
@@ -30,6 +33,23 @@ def encoded_parts(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, tokeni
     while parts := list(islice(left, TOGETHER)):
         raw = tokenizer.raw_batch([part for _, part in parts])
         yield from zip((begin for begin, _ in parts), raw, strict=True)
+
+
+def spellings(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, ...]]:
+    """All sequences of tokens that write the same letters as these, up to a thousand; the shortest ones first."""
+    before = str((tokenizer.settings.get("model") or {}).get("continuing_subword_prefix") or "")
+    letters = "".join(tokenizer.token(id_).removeprefix(before if place else "") for place, id_ in enumerate(ids))
+    found: list[tuple[int, ...]] = []
+    begun: deque[tuple[int, tuple[int, ...]]] = deque([(0, ())])
+    while begun and len(found) + len(begun) < _MOST:
+        at, known = begun.popleft()
+        if at == len(letters):
+            found.append(known)
+        for end in range(at + 1, len(letters) + 1):
+            id_ = tokenizer.id((before if known else "") + letters[at:end])
+            if id_ is not None:
+                begun.append((end, (*known, id_)))
+    return found
 
 
 def ids_of(tokenizer: Tokenizer, text: str) -> array[int]:

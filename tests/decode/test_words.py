@@ -8,7 +8,7 @@ from glassformer.decode.loop import decode
 from glassformer.decode.request import ForcedWord, contains, forbidden_ids, forced_words, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Wanted
-from glassformer.text.token_text import spellings
+from glassformer.text.words import spellings
 from tests.decode.sentences import BEAM, IDS, answers, named, requests, words
 from tests.refusals import refused
 

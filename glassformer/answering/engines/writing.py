@@ -287,7 +287,7 @@ def _limit(request: Request, wanted: Wanted) -> int:
 def _best(
     request: Request, result: Any, batch: _Batch, penalties: Sequence[float], wanted: Wanted
 ) -> list[_Answer] | None:
-    """The best answers to a request, ranked by our penalties; None where one was cut before its own limit."""
+    """The best answers, ranked by our penalties; None where one was cut before its limit, or a free end may be there."""
     limit, settings = _limit(request, wanted), wanted.settings
     beam, ends = settings.method == "beam", {str(each) for each in wanted.ids.end}
     found: list[_Answer] = []
@@ -297,8 +297,7 @@ def _best(
         tokens = tokens if whole else tokens[:limit]
         ended = bool(tokens) and tokens[-1] in ends
         cut_by_it = beam and limit != batch.most
-        forced = settings.forced_end and len(tokens) == limit  # an end that costs nothing here has a cost there
-        if len(tokens) > limit or forced or (not ended and (settings.forced_end or cut_by_it)):
+        if len(tokens) >= limit + (not settings.forced_end) or (not ended and (settings.forced_end or cut_by_it)):
             return None
         score = total / penalties[len(tokens)] if beam else None
         found.append(_Answer(request, tuple(map(int, tokens)), score, total if whole else None, ended))

@@ -21,9 +21,8 @@ from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
 from glassformer.tasks.writing import writers
-from glassformer.text.token_text import spellings
 from glassformer.text.tokenizer import Tokenizer
-from glassformer.text.words import ids_of
+from glassformer.text.words import ids_of, spellings
 
 # Characters of a prompt that a note shows.
 _SHOWN = 40

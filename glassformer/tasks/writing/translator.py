@@ -42,10 +42,9 @@ from glassformer.tasks.writing.translation import (
     unknown_characters,
     unknown_of,
 )
-from glassformer.text.token_text import spellings
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_room
-from glassformer.text.words import ids_of
+from glassformer.text.words import ids_of, spellings
 
 # Tokens of a translation for each token of its source, and in addition to these, where no number is asked for.
 _LONGER, _MORE = 2, 16

@@ -36,6 +36,10 @@ class TagSection(TaskSection):
     """Dropout before the scores."""
 
     @property
+    def spans_begin(self) -> bool:
+        return self.begun
+
+    @property
     def head_outputs(self) -> HeadOutputs:
         return HeadOutputs(self.labels)
 
