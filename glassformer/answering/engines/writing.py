@@ -287,7 +287,7 @@ def _limit(request: Request, wanted: Wanted) -> int:
 def _best(
     request: Request, result: Any, batch: _Batch, penalties: Sequence[float], wanted: Wanted
 ) -> list[_Answer] | None:
-    """The best answers, ranked by our penalties; None where one was cut before its limit, or a free end may be there."""
+    """The best answers, ranked by our penalties; None where one was cut before its limit, or its end may be free."""
     limit, settings = _limit(request, wanted), wanted.settings
     beam, ends = settings.method == "beam", {str(each) for each in wanted.ids.end}
     found: list[_Answer] = []
