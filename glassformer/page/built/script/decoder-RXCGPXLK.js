@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-QBWUV5AD.js";import"./chunk-7IVUDJYI.js";import"./chunk-54EASEUK.js";import"./chunk-DMLRI4EK.js";import"./chunk-NQXPRSA3.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
