@@ -57,6 +57,10 @@ def forbidden_ids(words: Sequence[str], ids_of: IdsOf, spelled: Spelled | None =
     """Spellings of each word: first in a text, after a word, after a mark without a blank; not capitals. With `spelled`
     by all tokens that write it so, as a model is not bound to those of its tokenizer.
     """
+    if not all(word.strip() for word in words):
+        raise ConfigError(
+            "a text to forbid must not be blank", got=repr(next(each for each in words if not each.strip()))
+        )
     each = ((tuple(ids_of(word)), _after_word(word, ids_of), _after_word(word, ids_of, "a-")) for word in words)
     known = dict.fromkeys(ids for spellings in each for ids in spellings)
     others = () if spelled is None else (other for ids in known for other in spelled(ids))

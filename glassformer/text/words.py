@@ -36,8 +36,13 @@ def encoded_parts(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, tokeni
 
 
 def spellings(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, ...]]:
-    """All sequences of tokens that write the same letters as these, up to a thousand; the shortest ones first."""
+    """All sequences of tokens that write the same letters as these, up to a thousand; the shortest ones first. Of
+    several words of WordPiece, whose tokens write no blanks, these tokens alone.
+    """
     before = str((tokenizer.settings.get("model") or {}).get("continuing_subword_prefix") or "")
+    if before and not all(tokenizer.token(id_).startswith(before) for id_ in ids[1:]):
+        return [tuple(ids)]
+    longest = max(map(len, tokenizer.vocabulary()))
     letters = "".join(tokenizer.token(id_).removeprefix(before if place else "") for place, id_ in enumerate(ids))
     found: list[tuple[int, ...]] = []
     begun: deque[tuple[int, tuple[int, ...]]] = deque([(0, ())])
@@ -45,7 +50,7 @@ def spellings(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, ...]]
         at, known = begun.popleft()
         if at == len(letters):
             found.append(known)
-        for end in range(at + 1, len(letters) + 1):
+        for end in range(at + 1, min(at + longest, len(letters)) + 1):
             id_ = tokenizer.id((before if known else "") + letters[at:end])
             if id_ is not None:
                 begun.append((end, (*known, id_)))

@@ -58,6 +58,7 @@ def test_records_come_back_from_a_table(tmp_path: Path, suffix: str) -> None:
         (b"\xef\xbb\xbfid;text\n1;a\n", b"\xef\xbb\xbfid;text;score\n1;a;0,25\n"),
         (b"id;text;price\n1;a;1.600\n", b"id;text;score\n1;a;0,25\n"),  # thousands
         (b"id;text;price\n1;a;1.5\n", b"id;text;score\n1;a;0.25\n"),
+        (b"id;text;price\n1;a;1,5\n2;b;2,5\n3;c;12.05\n", b"id;text;score\n1;a;0,25\n"),  # most have a comma
         (b"id,text\n1,a\n", b"id,text,score\n1,a,0.25\n"),
         (b"\xef\xbb\xbfid|text\n1|a\n", b"\xef\xbb\xbfid,text,score\n1,a,0.25\n"),  # no spreadsheet writes it
         (b"", b"id,text,score\n1,a,0.25\n"),

@@ -36,8 +36,9 @@ _OTHERS = (".json", ".xls", ".xlsx", ".ods", ".gz", ".zip", ".bz2", ".xz", ".zst
 _SURROGATE = re.compile(r"(?<!\\)\\ud[89a-f]", re.IGNORECASE)
 # Rows that are in memory together, and the bytes of a table by which it is known how it is written.
 _TOGETHER, _HEAD = 512, 1 << 16
-# A cell between semicolons with a number that has a decimal point, as no thousands are written.
-_POINT = re.compile(rb"[;\n]\"?[-+]?(\d+\.(\d{1,2}|\d{4,})|0\.\d+)\"?[;\r\n]")
+# A cell between semicolons with a number that has a decimal point, as no thousands are written; one with a comma.
+_POINT = re.compile(rb"[;\n]\"?[-+]?(?:\d+\.(?:\d{1,2}|\d{4,})|0\.\d+)\"?(?=[;\r\n])")
+_COMMA = re.compile(rb"[;\n]\"?[-+]?[\d.]*\d,\d+\"?(?=[;\r\n])")
 
 
 def suffix_of(path: Path) -> str:
@@ -70,7 +71,8 @@ class _Written(NamedTuple):
             semicolons = find_format(table).delimiter == ";"
         except DataError:  # lines of text, whatever its name
             semicolons = False
-        return cls(";", encoding, "." if _POINT.search(head) else ",") if semicolons else cls(encoding=encoding)
+        points = len(_POINT.findall(head)) > len(_COMMA.findall(head))
+        return cls(";", encoding, "." if points else ",") if semicolons else cls(encoding=encoding)
 
     def cell(self, value: object) -> str:
         if isinstance(value, float) and self.decimal != ".":

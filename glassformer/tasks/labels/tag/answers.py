@@ -215,6 +215,14 @@ def decoded(
             (_longer(found, tags, labels), _before(found, tags, labels)) if is_scheme(labels) else (None, None)
         )
         logarithms = log_probabilities(logits, chain, numbers, starts, ends, longer, before)  # [K]
+        places = {label: number for number, label in enumerate(labels)}
+        others = _begun_otherwise(found, tags, chain, places) if is_scheme(labels) else list(tags)
+        if others != list(tags):  # an imported model may mark the same span in two ways
+            its = np.array([places[tag] for tag in others])  # [N]
+            ways = _longer(found, others, labels), _before(found, others, labels)
+            again = log_probabilities(logits, chain, its, starts, ends, *ways)  # [K]
+            two = np.array([others[span.start] != tags[span.start] for span in found])  # [K]
+            logarithms = np.where(two, np.logaddexp(logarithms, again), logarithms)  # [K]
     probabilities = np.exp(np.minimum(logarithms, 0.0)).tolist()
     spans = []
     for (label, first, end), probability in zip(found, probabilities, strict=True):
@@ -234,6 +242,19 @@ def _marked(tags: Sequence[str], labels: Sequence[str]) -> list[TagSpan]:
     if is_scheme(labels):
         return spans_of(tags)
     return [TagSpan(tag, number, number + 1) for number, tag in enumerate(tags)]
+
+
+def _begun_otherwise(
+    found: Sequence[TagSpan], tags: Sequence[str], chain: Chain, numbers: Mapping[str, int]
+) -> list[str]:
+    """The tags with B- in the place of I- at the beginning of each span, and the reverse, where both may begin one."""
+    other = list(tags)
+    for label, start, _ in found:
+        inside, begun = f"I-{label}", f"B-{label}"
+        if tags[start] in (inside, begun) and inside in numbers and begun in numbers:
+            free = np.isfinite(chain.first[numbers[inside]])
+            other[start] = (inside if tags[start] == begun else begun) if free else tags[start]
+    return other
 
 
 def _longer(found: Sequence[TagSpan], tags: Sequence[str], labels: Sequence[str]) -> npt.NDArray[np.bool_]:
