@@ -29,7 +29,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sms = [f"{('ham', 'spam')[number % 2]}\t{text}" for number, text in enumerate(texts)]
     acts = [json.dumps({"text": text, "label": ["inform", "question"][: n % 3]}) for n, text in enumerate(texts)]
     sts = [f"{text},{text} again,{number % 6}.0" for number, text in enumerate(texts)]
-    for name, lines in (("sms.tsv", sms), ("acts.jsonl", acts), ("sts.csv", sts)):
+    mine = ["text,label", *(f"{text},{number % 2}" for number, text in enumerate(texts))]
+    mails = ["ticket,text", *(f"{number},{text}" for number, text in enumerate(texts[:5]))]
+    tables = {"sms.tsv": sms, "acts.jsonl": acts, "sts.csv": sts, "mine.csv": mine, "mails.csv": mails}
+    for name, lines in tables.items():
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -38,6 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.long
 def test_what_the_page_shows_works(repository: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (repository / "docs" / "do" / "classify.md").read_text(encoding="utf-8")
+    assert main(["train", "classify", "mine.csv", "--out", "runs/mine", *SMALLER]) == 0
     answered: list[dict[str, object]] = []
     for line in "".join(SHELL.findall(SHOWN.sub("", page))).splitlines():  # the others: tests/manual/test_shown.py
         words = shlex.split(line)[1:]

@@ -20,7 +20,7 @@ def test_the_code_of_the_page(
     monkeypatch.chdir(tmp_path)
     names = {"texts": TEXTS, "labels": [n % 2 for n in range(60)]}
     _, example, searched, shown, grid, saving = blocks(page, "python")
-    assert len([line for line in example.splitlines() if line]) == 5
+    assert len([line for line in example.splitlines() if line]) == 6
     exec(compile(re.sub("1500", "40", example), page.name, "exec"), names)
     assert float(capsys.readouterr().out) > 0.8
     exec(compile(re.sub("1500", "40", searched), page.name, "exec"), names)
