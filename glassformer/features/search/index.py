@@ -104,7 +104,9 @@ class SearchIndex:
             while some := list(islice(records, building.TOGETHER)):
                 found = embed(model, begun.maker, (({"text": each["text"]}, "") for each in some))
                 for vectors, each in zip(found, some, strict=True):
-                    plain = {str(name): getattr(value, "tolist", lambda of=value: of)() for name, value in each.items()}
+                    plain = {
+                        str(name): value.tolist() if hasattr(value, "tolist") else value for name, value in each.items()
+                    }
                     missing = {name for name, value in plain.items() if value != value}  # NaN, as of a DataFrame
                     kept = {name: in_json(of) for name, of in plain.items() if name not in {"text", *missing}}
                     begun.file.put(vectors, kept.pop("id", None), kept)

@@ -22,9 +22,8 @@ from glassformer.look.trace.watch import Change
 
 POINTS = 8  # Gradients in each piece of the way
 STEPS = 512  # The most gradients
-SURE = (
-    0.01  # So much of the largest share, or of the difference, a share may be wrong before the most gradients are made
-)
+# How wrong a share may be, as a part of the largest share or of the difference, before the most gradients are made.
+SURE = 0.01
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ def integrated_gradients(trace: Tensors, goal: str | None = None, *, steps: int 
 
     No words: each token has the mean of all rows of the word table, and its own position and segment. The gradients on
     the way are summed piece by piece (Gauss and Legendre's eight points). The worst piece is halved until no share is
-    likely to be wrong by more than 1 % of the largest, or `steps` gradients were made. How much the halves differ from
-    the whole, token by token, tells how wrong a piece may be: its sum alone does not, as errors of tokens cancel.
+    likely to be wrong by more than 1 % of the largest, or `steps` gradients were made. The difference between a piece
+    and its halves, token by token, estimates its error: the error of the sum does not, as errors of tokens cancel.
     `goal` as in `attributions`. Raises ConfigError and UnknownNameError as that does, and where `steps` is not 8 to
     4,096.
     """
@@ -68,17 +67,17 @@ def integrate(trace: Tensors, name: str, cell: Mapping[str, int], steps: int = S
     first, last = way.value(0.0), way.value(1.0)
     pieces, error = [way.piece(0.0, 1.0, first, last)], math.inf
     for _ in range(steps // (2 * POINTS)):
-        found = torch.stack([piece.all for piece in pieces]).sum(0)  # [tokens of all sides]
-        error = float(torch.stack([piece.wrong for piece in pieces]).sum(0).max())
+        found = torch.stack([piece.flat for piece in pieces]).sum(0)  # [tokens of all sides]
+        error = float(torch.stack([piece.error for piece in pieces]).sum(0).max())
         if error <= SURE * max(abs(last - first), float(found.abs().max())):
             break
-        worst = max(pieces, key=lambda piece: float(piece.wrong.max()))
+        worst = max(pieces, key=lambda piece: float(piece.error.max()))
         middle = (worst.start + worst.end) / 2
         value = way.value(middle)
         halves = way.piece(worst.start, middle, worst.first, value), way.piece(middle, worst.end, value, worst.last)
-        changed = (worst.all - halves[0].all - halves[1].all).abs() / 2
+        changed = (worst.flat - halves[0].flat - halves[1].flat).abs() / 2
         pieces.remove(worst)
-        pieces += (replace(half, wrong=changed.clamp(min=abs(half.missing))) for half in halves)
+        pieces += (replace(half, error=changed.clamp(min=abs(half.missing))) for half in halves)
     shares = {
         trace.statement.formulas[tensor].tokens: sum((piece.shares[tensor] for piece in pieces), torch.zeros(()))
         for tensor in way.ends
@@ -89,7 +88,7 @@ def integrate(trace: Tensors, name: str, cell: Mapping[str, int], steps: int = S
 @dataclass(frozen=True)
 class _Piece:
     """A part of the way, the number at both of its ends, and what the tokens add between them, [B, S] of each side.
-    `wrong` is how much that may be off for each token of all sides: without end until its halves are known.
+    `error` is the estimated error for each token of all sides: infinite until its halves are known.
     """
 
     start: float
@@ -97,10 +96,10 @@ class _Piece:
     first: float
     last: float
     shares: Mapping[str, Tensor]
-    wrong: Tensor
+    error: Tensor
 
     @property
-    def all(self) -> Tensor:
+    def flat(self) -> Tensor:
         return torch.cat([share.flatten() for share in self.shares.values()])
 
     @property

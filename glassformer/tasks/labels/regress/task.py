@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -195,16 +195,13 @@ class Regress(TextPairTask[Rated, Number]):
     @classmethod
     def records_of(cls, data: RatedData, path: Path, bad: OnBad) -> Iterator[Record]:
         """The records of a table, their numbers read as this table writes them; raises DataError as `decimal_of`."""
-        decimal = data.decimal or cls._decimal(data, path)
-        for record in super().records_of(data, path, bad):
+        records = super().records_of(data, path, bad)
+        first = [] if data.decimal else [*islice(records, _ROWS)]
+        decimal = data.decimal or _decimal(first)
+        for record in chain(first, records):
             value = record.values.get("label")
             number = parsed(value, decimal) if isinstance(value, str) else None
             yield record if number is None else record._replace(values={**record.values, "label": number})
-
-    @classmethod
-    def _decimal(cls, data: RatedData, path: Path) -> Decimal:
-        records = islice(super().records_of(data, path, lambda _: None), _ROWS)
-        return decimal_of([(each.where, of) for each in records if isinstance(of := each.values.get("label"), str)])
 
     @classmethod
     def _prepared(cls, section: Any, preparation: Preparation, bad: OnBad) -> tuple[Self, dict[Split, Source]]:
@@ -213,7 +210,7 @@ class Regress(TextPairTask[Rated, Number]):
         files = () if preparation.measuring or data.decimal else (*data.files, *data.validation_files)
         for path in files_for(data, files) if files else ():
             with suppress(DataError):  # which is reported where the file is read
-                if cls._decimal(data, path) == ",":
+                if _decimal(islice(super().records_of(data, path, lambda _: None), _ROWS)) == ",":
                     preparation.log(f"{path.name}: a comma separates decimals: 3,5 is read as 3.5")
         return super()._prepared(section, preparation, bad)
 
@@ -289,6 +286,10 @@ class Regress(TextPairTask[Rated, Number]):
         }
         unit = "texts" if all(example.pair is None for example, _ in pairs) else "pairs"
         return Scores.measured(unit, measures, shares=(), report=worst.report())
+
+
+def _decimal(records: Iterable[Record]) -> Decimal:
+    return decimal_of([(each.where, of) for each in records if isinstance(of := each.values.get("label"), str)])
 
 
 def squared_error(answered: Tensor | None, right: Tensor, weights: Tensor) -> Tensor:
