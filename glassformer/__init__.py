@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from glassformer.api.estimators.classifier import TextClassifier as TextClassifier
     from glassformer.api.estimators.features import TextFeatures as TextFeatures
+    from glassformer.api.estimators.regressor import TextRegressor as TextRegressor
     from glassformer.api.estimators.tagger import Tagger as Tagger
     from glassformer.api.load import load as load
     from glassformer.api.model import Model as Model
@@ -58,6 +59,7 @@ __version__ = "1.0.0rc1"
 _NAMES = {
     "api.estimators.classifier": "TextClassifier",
     "api.estimators.features": "TextFeatures",
+    "api.estimators.regressor": "TextRegressor",
     "api.estimators.tagger": "Tagger",
     "api.load": "load",
     "api.model": "Model",

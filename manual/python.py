@@ -38,7 +38,7 @@ PAGES = {
         "Open a model, train one, ask it, compare two, and use it in scikit-learn.",
         (
             *("load", "train", "compare", "Model", "DecodeSettings", "SearchIndex", "Reranker", "Mix"),
-            *("TextClassifier", "Tagger", "TextFeatures", "Recipe", "GlassformerError"),
+            *("TextClassifier", "TextRegressor", "Tagger", "TextFeatures", "Recipe", "GlassformerError"),
         ),
     ),
     "python-look": Page(
@@ -98,7 +98,7 @@ def _constructor(name: str, kind: type) -> str:
         inside = ", ".join(f"{key}=…" for key in fields)
         return f"```text\ngf.{name}({inside})\n```\n" if fields else ""
     if dataclasses.is_dataclass(kind):
-        return f"```text\ngf.{name}({', '.join(each.name for each in dataclasses.fields(kind))})\n```\n"
+        return f"```text\ngf.{name}({', '.join(each.name for each in dataclasses.fields(kind) if each.init)})\n```\n"
     own = next((each for each in kind.__mro__ if "__init__" in vars(each) and _ours(each)), None)
     return "" if own is None else _code(f"gf.{name}", _method(own, "__init__")) + ""
 

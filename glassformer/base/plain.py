@@ -49,7 +49,7 @@ def refuse_strange(values: object, where: str) -> None:
             elif not (value is None or isinstance(value, float)):
                 raise ConfigError(
                     f"{_setting_path(where, path)}: a number, a string, a list or a group is needed",
-                    got=f"{value} ({type(value).__name__})",
+                    got=f"{str(value)[:60]} ({type(value).__name__})",
                 )
 
 

@@ -27,7 +27,9 @@ from glassformer.text.train import train_tokenizer
 from tests.contracts.tasks import SENTENCES
 from tests.refusals import refused
 
-ESTIMATORS: dict[str, Any] = {"TextFeatures": gf.TextFeatures, "TextClassifier": gf.TextClassifier, "Tagger": gf.Tagger}
+ESTIMATORS: dict[str, Any] = {
+    each.__name__: each for each in (gf.TextFeatures, gf.TextClassifier, gf.TextRegressor, gf.Tagger)
+}
 
 # What `check_estimator` of scikit-learn 1.6 and later runs where an estimator says that it reads no tables of numbers:
 # it warns that all other checks need these. The next ones need no data, and are called one by one.
@@ -46,6 +48,7 @@ CALLED = [
 
 TEXTS = [f"{SENTENCES[number % 5]} {'good' if number % 2 else 'bad'} {number}" for number in range(24)]
 LABELS = np.array(["plus" if number % 2 else "minus" for number in range(24)])
+NUMBERS = np.array([4.5 if number % 2 else 1.5 for number in range(24)])
 # Of the trainings one begins with a linear probe, which takes two seconds.
 TINY = {"train.steps": 2, "train.compile": "off", "train.precision": "float32", "tune.probe": False}
 
@@ -76,6 +79,8 @@ def fitted(name: str, folder: Path) -> Any:
         return gf.TextFeatures(folder).fit(TEXTS)
     if name == "TextClassifier":
         return gf.TextClassifier(folder, settings=TINY, batch=4).fit(TEXTS, LABELS)
+    if name == "TextRegressor":
+        return gf.TextRegressor(folder, settings=TINY, batch=4).fit(TEXTS, NUMBERS)
     return gf.Tagger(folder, settings=TINY, batch=4).fit(WORDS, TAGS)
 
 
@@ -190,6 +195,23 @@ def test_a_classifier_learns_and_answers_as_the_commands_do(folder: Path) -> Non
         gf.TextClassifier(folder).fit(TEXTS, ["same"] * 24)
     with refused(DataError, got=("23", "24")):
         gf.TextClassifier(folder).fit(TEXTS, LABELS[:23])
+
+
+def test_a_regressor_learns_numbers_of_texts_and_of_pairs(folder: Path) -> None:
+    settings = {**TINY, "train.steps": 80, "task.pooling": "max"}
+    regressor = gf.TextRegressor(folder, settings=settings, batch=8, learning_rate=1e-2, validation=0.2)
+    regressor.fit(TEXTS, NUMBERS)
+    found = regressor.predict(np.array(TEXTS))
+    assert found.shape == (24,)
+    assert regressor.score(TEXTS, NUMBERS) > 0.8
+    assert [each.number for each in regressor.model_.classify(TEXTS)] == pytest.approx(found.tolist())
+    pairs = [(text, text) for text in TEXTS]
+    assert gf.TextRegressor(folder, settings=TINY, batch=4).fit(pairs, NUMBERS).predict(pairs).shape == (24,)
+    for wrong in ("4.5", True, float("inf"), float("nan")):
+        with refused(DataError, wanted="row 0", got=repr(wrong)):
+            gf.TextRegressor(folder).fit(TEXTS, [wrong] * 24)
+    with refused(DataError, got=("23", "24")):
+        gf.TextRegressor(folder).fit(TEXTS, NUMBERS[:23])
 
 
 @pytest.mark.sampled(2)

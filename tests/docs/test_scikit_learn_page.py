@@ -35,7 +35,7 @@ def test_the_code_of_the_page(
     exec(compile(saving, page.name, "exec"), names)
     assert "(1, 2)" in capsys.readouterr().out
     assert main(["classify", "runs/reviews", "A fine film."]) == 0
-    for name in ("TextFeatures", "TextClassifier", "Tagger"):
+    for name in ("TextFeatures", "TextClassifier", "TextRegressor", "Tagger"):
         assert f"`gf.{name}`" in page.read_text(encoding="utf-8")
         assert hasattr(gf, name)
 

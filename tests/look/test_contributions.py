@@ -126,27 +126,29 @@ def test_integrated_gradients_are_those_of_many_small_steps(name: str) -> None:
     assert abs(result.missing) <= 0.01 * abs(result.value - result.baseline)
     cell = tuple(result.cell.values())
     assert result.value == pytest.approx(float(found[result.goal][cell]), abs=CLOSE)
-    shares = dict.fromkeys(result.of, 0.0)
     starts = without_words(found)
     steps = 50
+    shares = {key: torch.zeros(found[key].shape[1]) for key in starts}  # of each token
     for step in range(steps):
         place = {key: start + (step + 0.5) / steps * (found[key] - start) for key, start in starts.items()}
-        moved: dict[str, float] = {}
-        for key in place:
-            changes = [patch({each: place[each]}, each) for each in place if each != key]
-            ends = []
-            for sign in (1, -1):
-                end = place[key] + sign * 1e-4 * (found[key] - starts[key])
-                ends.append(float(found.run_again((*changes, patch({key: end}, key)))[result.goal][cell]))  # type: ignore[misc]  # a fresh trace has it
-            moved[found.statement.formulas[key].tokens] = (ends[0] - ends[1]) / 2e-4
-        shares = {side: shares[side] + moved[side] / steps for side in shares}
-    for side, share in shares.items():
+        for key, its in shares.items():
+            others = [patch({each: place[each]}, each) for each in place if each != key]
+            for token in range(len(its)):
+                ends = []
+                for sign in (1, -1):
+                    end = place[key].clone()
+                    end[:, token] += sign * 1e-4 * (found[key] - starts[key])[:, token]
+                    ends.append(float(found.run_again((*others, patch({key: end}, key)))[result.goal][cell]))  # type: ignore[misc]  # a fresh trace has it
+                its[token] += (ends[0] - ends[1]) / 2e-4 / steps
+    for key, expected in shares.items():
+        found_shares = result.of[found.statement.formulas[key].tokens][0].tolist()
         # The midpoints err by about a thousandth, the halved pieces by at most a hundredth of the difference.
-        assert float(result.of[side].sum()) == pytest.approx(
-            share, abs=0.012 * abs(result.value - result.baseline) + 1e-3
+        assert found_shares == pytest.approx(
+            expected.tolist(), abs=0.012 * abs(result.value - result.baseline) + 1e-3
         )
 
 
+@pytest.mark.long
 def test_integrated_gradients_are_right_for_each_token() -> None:
     found = gf.load("english", engine="torch").trace("He was born in [MASK].")
     result = integrated_gradients(found)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from glassformer.api.estimators.given import check_words, labels_of, plain, texts_or_pairs
+from glassformer.api.estimators.given import check_words, labelled, labels_of, plain, texts_or_pairs
 from glassformer.api.estimators.tuning import Tuned
 from glassformer.base.errors import ConfigError, DataError
 
@@ -43,10 +43,7 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             raise DataError("to classify there must be at least two labels", got=f"{len(classes)} in {len(texts):,}")
         names = names_of(classes)
         number = {each: names[place] for place, each in enumerate(classes.tolist())}
-        records = (
-            {"text": text, "label": number[label], **({} if pairs is None else {"pair": pairs[row]})}
-            for row, (text, label) in enumerate(zip(texts, labels, strict=True))
-        )
+        records = labelled(texts, pairs, [number[label] for label in labels])
         weights: Any = self.class_weight
         if isinstance(weights, Mapping):
             if unknown := [label for label in weights if label not in number]:

@@ -1,7 +1,7 @@
 """What scikit-learn gives to an estimator: texts, pairs of texts, sentences of words, and labels."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from glassformer.answering.answers import check_text, several
@@ -74,6 +74,12 @@ def labels_of(given: object, count: int) -> list[Any]:
             got=", ".join(f"{label} ({kind})" for kind, label in of_each.items()),
         )
     return labels
+
+
+def labelled(texts: Sequence[str], pairs: Sequence[str] | None, labels: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """The records of a table with these texts, or pairs of texts, and their labels."""
+    for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
+        yield {"text": text, "label": label, **({} if pairs is None else {"pair": pairs[row]})}
 
 
 def plain(value: Any) -> Any:

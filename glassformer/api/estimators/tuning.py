@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from glassformer.api.load import load
@@ -58,7 +57,7 @@ _LENGTH = 128
 
 @dataclass(eq=False, repr=False)
 class Tuned:
-    """They are fitted once they have classes, and are loaded from the folder that `save` wrote."""
+    """They are fitted once they have a model, and are loaded from the folder that `save` wrote."""
 
     model: str | Path | Model | None = "english"
     _: KW_ONLY
@@ -73,7 +72,6 @@ class Tuned:
     out: str | Path | None = None
     verbose: bool = False
     model_: Model = field(init=False)
-    classes_: npt.NDArray[Any] = field(init=False)
     # Parameters that are written next to a saved model: those that are plain numbers and words.
     _kept: ClassVar[tuple[str, ...]] = ("epochs", "learning_rate", "batch", "length", "validation", "seed", "device")
 
@@ -115,18 +113,20 @@ class Tuned:
             return model
 
     def save(self, directory: str | Path) -> Path:
-        """Write the model and its labels to a folder, without pickle; every command reads it."""
+        """Write the model, and its labels if it has any, to a folder, without pickle; every command reads it."""
         check_is_fitted(self)
         given = {name: getattr(self, name) for name in self._kept}
-        return save_estimator(directory, type(self).__name__, self.model_, given, {"classes": self.classes_.tolist()})
+        learned = {"classes": self.classes_.tolist()} if hasattr(self, "classes_") else {}
+        return save_estimator(directory, type(self).__name__, self.model_, given, learned)
 
     @classmethod
     def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
         """A fitted one from its folder; raises CheckpointError for another folder."""
         model, given, learned = load_estimator(directory, cls.__name__, device)
         found = cls(str(directory), **given)
-        found.model_, found.classes_ = model, np.array(learned["classes"])
+        classes = {"classes_": np.array(learned["classes"])} if "classes" in learned else {}
+        vars(found).update(model_=model, **classes)
         return found
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "classes_")
+        return hasattr(self, "model_")

@@ -117,9 +117,12 @@ def fill(
     bad: Skipped | None,
     *,
     total: int | None,
+    before: int = 0,
     spread: Spread | None = None,
 ) -> Blank:
-    """Write the missing vectors, made here or by `spread`; records that cannot be used go to `bad`."""
+    """Write the missing vectors, made here or by `spread`, after those of `before` texts of another index; records that
+    cannot be used go to `bad`.
+    """
     blank, long = Blank(), Few()
     with counted(out, file.texts, what="texts", total=total) as advance:
         if spread is not None:
@@ -132,7 +135,7 @@ def fill(
                 advance(count)
 
             return Blank(write_blocks(spread, model, file.texts, bad, write))
-        for found in missing(model, maker, _chunks(texts), file.texts, advance, bad):
+        for found in missing(model, maker, _chunks(texts), file.texts - before, advance, bad):
             for one, each in found:
                 own = dict(one.kept)
                 file.put(each, own.pop("id", None), own)

@@ -5,12 +5,13 @@ N texts · W numbers of a vector
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 import numpy as np
 from pydantic import Field
@@ -73,6 +74,13 @@ class IndexFacts(Settings):
     checksums: dict[Held, Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]] = Field(min_length=3)
 
 
+class Extended(Protocol):
+    """An opened index whose texts another one begins with."""
+
+    path: Path
+    facts: IndexFacts
+
+
 @dataclass(frozen=True)
 class Building:
     """An index that is being built: its file, and what makes the vectors."""
@@ -90,6 +98,7 @@ def building(
     strategy: str | Mix = "last",
     pooling: str = "mean",
     per: Per | None = None,
+    extends: Extended | None = None,
     named: str = "",
     request: Mapping[str, Any] | None = None,
     resume: bool = False,
@@ -97,9 +106,10 @@ def building(
 ) -> Iterator[Building]:
     """Inside, put the texts' vectors into `file`; at the end the index is in a new directory. `named` is where the
     model is found again: by default the folder it was opened from, or its bundled name. Vectors are those of sentences
-    or of texts (`per`; by default of sentences where the pooling takes all of their tokens). `request` and `resume` are
-    those of `vectors_file`; `counting` shows how many texts' words are counted, after the vectors. Raises DataError for
-    an existing directory, for no text, and where none has a token.
+    or of texts (`per`; by default of sentences where the pooling takes all of their tokens). With an index that it
+    `extends`, whose texts and vectors are copied into the file first, they are made as in that one. `request` and
+    `resume` are those of `vectors_file`; `counting` shows how many texts' words are counted, after the vectors. Raises
+    DataError for an existing directory, for no text, and where none has a token.
     """
     check_path(path, DataError, utf8=True)
     path = Path(path)
@@ -107,6 +117,9 @@ def building(
         raise DataError(
             "an index is written to a new folder", got=f"{path}, which exists", do="delete it, or choose another --out"
         )
+    if extends is not None:
+        of = extends.facts
+        strategy, pooling, per = of.mix or of.strategy, of.pooling, of.per
     per = per_of(per, pooling)
     maker = maker_of(model, strategy, pooling, per)
     (feature,) = maker.features
@@ -129,7 +142,26 @@ def building(
     )
     words = per == "sentence"
     with vectors_file(path, [feature.name], maker.widths, request, words=words, resume=resume, format=format) as file:
+        if extends is not None and not file.texts:
+            _copy(extends, file)
         yield Building(file, model, maker)
+
+
+def _copy(extends: Extended, file: VectorsFile) -> None:
+    """Append the vectors, the texts and the sentences of an index as they are, and make them whole."""
+    facts, words = extends.facts, file.words
+    rows = facts.vectors if words else facts.texts
+    ((numbers, width),) = file.numbers.values()
+    held = {numbers.name: (VECTORS, rows * width * 4), streams.TEXTS: (TEXTS, None)}
+    held |= {streams.PLACES: (SENTENCES, rows * 3 * 8)} if words else {}
+    for name, (its, size) in held.items():
+        with (extends.path / its).open("rb") as raw:
+            if size is not None:
+                raw.seek(-size, os.SEEK_END)  # after the header of the array
+            while some := raw.read(1 << 22):
+                file.streams[name].write(some)
+    file.texts, file.rows = facts.texts, rows
+    file.commit()
 
 
 def files_of(per: Per, words: int) -> tuple[Held, ...]:

@@ -93,25 +93,20 @@ class SearchIndex:
         "sentence" or each "text"; by default each sentence where the pooling is mean or max. Raises DataError for no
         texts, for anything but texts, and for an existing directory; ConfigError for another pooling of sentences.
         """
-        if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable) or is_table(texts):
-            do = "give its records: df.to_dict('records')" if is_table(texts) else ""  # of one text, each letter
-            raise DataError("an index is made of a list of texts", got=repr(texts)[:60].partition("\n")[0], do=do)
         named = model if isinstance(model, str) and model.startswith(HUB) else ""
-        model = _opened(model)
-        given = (each if isinstance(each, Mapping) else {"text": each} for each in texts)
-        records = ({**each, "text": check_text(each.get("text"), f"text {n}")} for n, each in enumerate(given, 1))
+        model, records = _opened(model), _records(texts)
         with building.building(path, model, strategy=strategy, pooling=pooling, per=per, named=named) as begun:
-            while some := list(islice(records, building.TOGETHER)):
-                found = embed(model, begun.maker, (({"text": each["text"]}, "") for each in some))
-                for vectors, each in zip(found, some, strict=True):
-                    plain = {
-                        str(name): value.tolist() if hasattr(value, "tolist") else value for name, value in each.items()
-                    }
-                    missing = {name for name, value in plain.items() if value != value}  # NaN, as of a DataFrame
-                    kept = {name: in_json(of) for name, of in plain.items() if name not in {"text", *missing}}
-                    begun.file.put(vectors, kept.pop("id", None), kept)
-                begun.file.commit()
+            _fill(begun, records)
         return cls.open(path, model, backend=backend)
+
+    def extended(self, path: str | Path, texts: Iterable[str | Mapping[str, Any]]) -> SearchIndex:
+        """A new index, in a new directory, of the texts of this one and of more, whose rows come after them. The texts
+        are given as to `build`, and become vectors as in this index, whose own are copied. Raises DataError as `build`.
+        """
+        records = _records(texts)
+        with building.building(path, self.model, extends=self, named=self.facts.model) as begun:
+            _fill(begun, records)
+        return type(self).open(path, self.model)
 
     @classmethod
     def open(
@@ -313,6 +308,27 @@ class SearchIndex:
             return check_text(values.get("text"), f"text {row} of the index"), values.get("id"), kept
         except (ValueError, DataError) as error:
             raise reading.damaged(self.path, error) from None
+
+
+def _records(texts: Iterable[str | Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The records of texts that are given to an index; raises DataError for anything else."""
+    if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable) or is_table(texts):
+        do = "give its records: df.to_dict('records')" if is_table(texts) else ""  # of one text, each letter
+        raise DataError("an index is made of a list of texts", got=repr(texts)[:60].partition("\n")[0], do=do)
+    given = (each if isinstance(each, Mapping) else {"text": each} for each in texts)
+    return ({**each, "text": check_text(each.get("text"), f"text {n}")} for n, each in enumerate(given, 1))
+
+
+def _fill(begun: building.Building, records: Iterator[dict[str, Any]]) -> None:
+    """Put the vectors of records into the file of an index, with the id of each and what is kept with it."""
+    while some := list(islice(records, building.TOGETHER)):
+        found = embed(begun.model, begun.maker, (({"text": each["text"]}, "") for each in some))
+        for vectors, each in zip(found, some, strict=True):
+            plain = {str(name): value.tolist() if hasattr(value, "tolist") else value for name, value in each.items()}
+            missing = {name for name, value in plain.items() if value != value}  # NaN, as of a DataFrame
+            kept = {name: in_json(of) for name, of in plain.items() if name not in {"text", *missing}}
+            begun.file.put(vectors, kept.pop("id", None), kept)
+        begun.file.commit()
 
 
 def _in_order(hits: Sequence[Hit], ranked: Iterable[tuple[int, float]]) -> list[Hit]:
