@@ -200,7 +200,8 @@ def main() -> None:
     if asked.tried:
         print(json.dumps(found, indent=2))
         return
-    print(results.write("bench-language-model", "python -m bench.language_model", {**found, "load_before": load}))
+    row = {**found, "load_before": load}
+    print(results.write("bench-language-model", "python -m bench.language_model", row, of_width=True))
     (WORK / f"turns-{TURNS}-{STEPS}.json").unlink(missing_ok=True)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.engines import AVX2, LENGTHS
+from bench.engines import LENGTHS
 from experiments import results
 from experiments.page import NOT_YET, made_by, table
 
@@ -36,13 +36,8 @@ def summary() -> str:
     rows = [line for name in ENGINES for line in _engines(name)]
     rows += [line for name, what in _TRAINED.items() for line in _training(name, what)]
     rows += [*_start(), *_gpu()]
-    limits = [_limits(name, row) for name in ENGINES for row in _measured(name)]
+    limits = [_limits(name, row) for name in ENGINES for row in results.read_each(f"bench-engines-{name}")]
     return "\n\n".join([_TEXT, table(_HEAD, rows, numbers=False), *(["\n".join(limits)] if limits else [])])
-
-
-def _measured(name: str) -> list[dict[str, Any]]:
-    """With AVX-512, and without."""
-    return [row for of in ("", AVX2) if (row := results.read(f"bench-engines-{name}{of}")) is not None]
 
 
 def _widest(row: Mapping[str, Any]) -> str:
@@ -50,7 +45,7 @@ def _widest(row: Mapping[str, Any]) -> str:
 
 
 def _engines(name: str) -> Iterator[list[str]]:
-    rows = _measured(name)
+    rows = results.read_each(f"bench-engines-{name}")
     for row in rows:
         yield from _lines(row)
     if not rows:
@@ -90,16 +85,17 @@ def _limits(name: str, row: Mapping[str, Any]) -> str:
 
 
 def _training(name: str, what: str) -> Iterator[list[str]]:
-    row = results.read(f"bench-{name}")
-    if row is None:
+    rows = results.read_each(f"bench-{name}")
+    for row in rows:
+        ratios = row.get("ratios") or {each[6:]: row[each] for each in row if each.startswith("ratio_")}
+        of = {peer.removeprefix("ours over "): of for peer, of in ratios.items() if "ours compiled" not in peer}
+        speed = row["tokens_per_second"]
+        each = f"{speed['ours'] if isinstance(speed, dict) else speed:,.0f} tokens"
+        share = f"{row['share_of_matrix_rate']:.0%}" if "share_of_matrix_rate" in row else ""
+        times = ", ".join(f"{peer} **{ratio:.2f}**" for peer, ratio in of.items())
+        yield [what + _widest(row), "torch", times, each, share, ""]
+    if not rows:
         yield [what, "torch", NOT_YET, "", "", ""]
-        return
-    ratios = row.get("ratios") or {each[6:]: row[each] for each in row if each.startswith("ratio_")}
-    of = {peer.removeprefix("ours over "): of for peer, of in ratios.items() if not peer.startswith("ours compiled")}
-    speed = row["tokens_per_second"]
-    each = f"{speed['ours'] if isinstance(speed, dict) else speed:,.0f} tokens"
-    share = f"{row['share_of_matrix_rate']:.0%}" if "share_of_matrix_rate" in row else ""
-    yield [what, "torch", ", ".join(f"{peer} **{ratio:.2f}**" for peer, ratio in of.items()), each, share, ""]
 
 
 def _start() -> Iterator[list[str]]:
@@ -130,7 +126,7 @@ def section() -> str:
     """Each row with all its systems."""
     parts = []
     for name, title in ENGINES.items():
-        parts += [f"### {title}", *([_systems(row) for row in _measured(name)] or [NOT_YET])]
+        parts += [f"### {title}", *([_systems(row) for row in results.read_each(f"bench-engines-{name}")] or [NOT_YET])]
     return "\n\n".join([*parts, "### Lengths and numbers of texts", _lengths()])
 
 
@@ -148,7 +144,7 @@ def _lengths() -> str:
     rows, made = [], []
     for length in LENGTHS:
         name = f"lengths-{length}"
-        measured = _measured(name)
+        measured = results.read_each(f"bench-engines-{name}")
         made += [_limits(name, row) for row in measured]
         for row, case, of in ((each, *its) for each in measured for its in each["cases"].items()):
             peak, speed, times = of["peak_megabytes"], of["per_second"], of["times"]["ours, torch"]

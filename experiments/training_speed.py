@@ -53,9 +53,10 @@ def memory(row: dict[str, Any]) -> str:
 
 def writing() -> str:
     """Tokens a second of learning, and the memory."""
-    row = results.read("bench-language-model")
-    if row is None:
-        return NOT_YET
+    return "\n\n".join(map(_writing, results.read_each("bench-language-model"))) or NOT_YET
+
+
+def _writing(row: dict[str, Any]) -> str:
     return (
         f"text_books, GPT-2's shape: {row['size']}; {row['rows']} rows of {row['length']} tokens in a step, AdamW. The "
         "Trainer\nhas its defaults, the expert's loop is compiled and has fused AdamW. Memory is the most that the "

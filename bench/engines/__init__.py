@@ -2,5 +2,3 @@
 
 LENGTHS = (128, 256, 512, 1024, 2048, 4096)
 """Tokens of the texts in the rows of `lengths.py`."""
-AVX2 = "-avx2"
-"""What ends the names of rows that were measured on an x86 without AVX-512."""

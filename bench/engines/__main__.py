@@ -11,7 +11,7 @@ import argparse
 import json
 import os
 
-from bench.engines import AVX2, LENGTHS
+from bench.engines import LENGTHS
 from bench.engines.row import forget, measured
 from experiments import results
 
@@ -30,8 +30,7 @@ def main() -> None:
         print(json.dumps(found, indent=2))
         return
     name = f"engines-{asked.row}"
-    of = AVX2 if "(AVX2)" in results.processor() else ""
-    print(results.write(f"bench-{name}{of}", f"python -m bench {name}", {**found, "load_before": load}))
+    print(results.write(f"bench-{name}", f"python -m bench {name}", {**found, "load_before": load}, of_width=True))
     forget(asked.row)
 
 
