@@ -24,7 +24,10 @@ COMMANDS += [f"{verb} {part}" for verb, parts in PARTS.items() for part in parts
 PARAMETERS = {verb: dict(inspect.signature(_command(verb), eval_str=True).parameters) for verb in COMMANDS}
 WALK = [(verb, of.default) for verb in COMMANDS for of in outputs_of(PARAMETERS[verb]).values()]
 # Options and arguments of a path that is read, and those of a folder, which is made or refused as a whole.
-READ = {("explain", "probe"), ("explain", "index"), ("explore", "probe"), ("explore", "index"), ("search ask", "index")}
+READ = {(verb, name) for verb in ("explain", "explore") for name in ("probe", "index")} | {
+    ("search ask", "index"),
+    ("search build", "extend"),
+}
 FOLDERS = {(verb, "out") for verb in ("demo", "train", "distil", "import", "export", "search build")} | {
     ("claims", "runs_folder"),
     ("explore", "publish"),

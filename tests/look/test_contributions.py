@@ -143,9 +143,7 @@ def test_integrated_gradients_are_those_of_many_small_steps(name: str) -> None:
     for key, expected in shares.items():
         found_shares = result.of[found.statement.formulas[key].tokens][0].tolist()
         # The midpoints err by about a thousandth, the halved pieces by at most a hundredth of the difference.
-        assert found_shares == pytest.approx(
-            expected.tolist(), abs=0.012 * abs(result.value - result.baseline) + 1e-3
-        )
+        assert found_shares == pytest.approx(expected.tolist(), abs=0.012 * abs(result.value - result.baseline) + 1e-3)
 
 
 @pytest.mark.long

@@ -215,7 +215,7 @@ def test_each_table_of_numbers_is_read_as_it_is_written(tmp_path: Path) -> None:
         assert measured["mean_absolute_error"] == pytest.approx((1367.5 - 612.25) / 2, rel=0.1)
     chosen = tmp_path / "chosen"
     table.write_text("text,label\n" + "".join(f'text {number},"1,{number}"\n' for number in range(100, 160)))
-    with refused(DataError, wanted="line 2", do="data.decimal=','"):
+    with refused(DataError, wanted="line 2", do=("--decimal", "to ','")):
         train(chosen, [{"text": "a"}], {"name": "regress"}, **{"data.files": [str(table)]})
     decimal = {"data.files": [str(table)], "data.decimal": ","}
     found = train(chosen, [{"text": "a"}], {"name": "regress"}, **decimal).task

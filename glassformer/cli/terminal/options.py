@@ -114,6 +114,7 @@ COLUMNS = {
     "target": "Column with the translation.",
 }
 """The help of the option that names the column of a role, --ROLE-column."""
+DECIMAL = "What separates the decimals of numbers in tables."
 OF_TAGGED = {
     "words": "FORM (CoNLL-U), the first column (CoNLL) or words (JSON Lines)",
     "tags": "UPOS (CoNLL-U), the last column (CoNLL) or tags (JSON Lines)",
@@ -190,14 +191,17 @@ def signed(
 
 
 def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `columns` by --target-file and an option for each role, which names its tasks."""
+    """Replace the parameter `columns` by --target-file, --decimal and an option for each role, which names its tasks."""
     target_file = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  For translate.  [default: none]")
     options = [keyword(f"{role}_column", column_option(role, "as in training", _having(role))) for role in COLUMNS]
+    mark = typer.Option("--decimal", help=f"{DECIMAL}  For regress.  [default: found in each table]")
+    options.append(keyword("decimal", Annotated[Literal[".", ","] | None, mark]))
     options.append(keyword("target_file", Annotated[list[str] | None, target_file]))
     others = inspect.signature(command, eval_str=True).parameters.values()
 
     def gathered(**values: Any) -> None:
-        named = {role: values.pop(f"{role}_column") for role in COLUMNS} | {"target_files": values.pop("target_file")}
+        named = {role: values.pop(f"{role}_column") for role in COLUMNS}
+        named |= {"target_files": values.pop("target_file"), "decimal": values.pop("decimal")}
         given = {role: its for role, its in named.items() if its not in (None, [])}
         command(columns={role: its if isinstance(its, str) else tuple(its) for role, its in given.items()}, **values)
 

@@ -19,6 +19,7 @@ _NONE = {
     "model.start": "random weights",
     "train.learning_rate": "computed from the magnitude of the weights",
     "data.rejects": STOPS,
+    "data.decimal": "found in each table",
     **{f"data.{role}": value for role, value in OF_TAGGED.items()},
     **dict.fromkeys(ENDS, "no limit"),
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -117,6 +117,7 @@ _OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
         (f"{role}-column", list[str] if role == "choices" else str, f"data.{role}", line)
         for role, line in COLUMNS.items()
     ),
+    ("decimal", Literal[".", ","], "data.decimal", options.DECIMAL),
     ("target-file", list[str], "data.target_files", options.TARGET_FILES),
     ("rejects", Path, "data.rejects", REJECTS),
     ("validation", float, "data.validation", "Fraction of the documents or records to hold out."),

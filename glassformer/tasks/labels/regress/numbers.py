@@ -30,7 +30,7 @@ def number_of(value: object, where: str) -> float:
     raise DataError(
         located(where, "a number is needed"),
         got=repr(value)[:60],
-        do="check the column (--label-column), and what separates decimals (data.decimal)",
+        do="check the column (--label-column), and what separates decimals (--decimal)",
     )
 
 
@@ -102,5 +102,5 @@ def _unclear(where: str, text: str, count: int) -> DataError:
     return DataError(
         located(where, "it must be clear whether a mark separates decimals or thousands"),
         got=f"{text} ({count:,} like it)",
-        do=f"set data.decimal='{other}' if it is {whole}, data.decimal='{mark}' if it is {text.replace(',', '.')}",
+        do=f"set data.decimal (--decimal) to '{other}' if it is {whole}, to '{mark}' if it is {text.replace(',', '.')}",
     )
