@@ -31,7 +31,7 @@ _DOCUMENTS = "What ends a text of a plain file (.txt, .md): the end of a line, a
 
 _EXTEND = (
     "Index whose texts the new one begins with. Their vectors are copied; those of FILES are made in the same way, by "
-    "the same model.  [default: none]"
+    "the same model, which need not be named.  [default: none]"
 )
 
 
