@@ -12,7 +12,7 @@ from torch import Tensor
 
 from glassformer.answering.answers import Texts, answers, listed, numbered, options_for, records_for, texts_and_words
 from glassformer.api.writing import Writing
-from glassformer.base.errors import CheckpointError
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.html import page, table
 from glassformer.base.paths import refuse_no_path
 from glassformer.saved import store
@@ -84,8 +84,11 @@ class Model(Writing):
 
         Of a decoder, the probability of each token after those before it: a `ScoredText`. Of a model that translates,
         that of a given `target` for each text: a `ScoredPair`. Raises DataError for a text of only blanks and for a
-        missing target, ConfigError for a model that does neither.
+        missing target, ConfigError for a model that does neither, and for a target of a model with one stack.
         """
+        if target is not None and None in (self.config.encoder, self.config.decoder):
+            got = f"{self.config.family}, which has one stack"
+            raise ConfigError("a target is that of an encoder–decoder", got=got, do="leave it out")
         return self.ask("score", text, target=target)
 
     @overload

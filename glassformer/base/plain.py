@@ -1,5 +1,6 @@
 """Checks that values from a file or a command line have only types that settings have, before they are used."""
 
+import math
 import operator
 from typing import Any
 
@@ -19,6 +20,12 @@ def counted(number: Any, what: str) -> int:
     except TypeError:
         raise ConfigError(f"{what} must be a whole number, at least 1", got=repr(number)[:60]) from None
     return found
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is a missing one in a table: None, NaN, pandas' NA and NaT."""
+    nan = isinstance(value, float) and math.isnan(value)
+    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def refuse_strange(values: object, where: str) -> None:

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from glassformer.answering.engines.choice import AUTO, TORCH, engine_of, known_o
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.paths import refuse_no_path
 from glassformer.data.readers.files import files_for
-from glassformer.data.readers.rows import named
-from glassformer.data.readers.table_format import names_columns
+from glassformer.data.readers.rows import named, read_table
+from glassformer.data.readers.table_format import find_format, is_number, names_columns
 from glassformer.data.settings import CorpusSection, DataSection, RecordSection
 from glassformer.data.stores.corpus import fingerprint_of
 from glassformer.data.stores.split import Split
@@ -73,6 +74,8 @@ def evaluate(
         )
     split = split or "validation"
     data = _named_files(model, kind.Data(), files, columns or {}) if files else _own_text(model, split)
+    if files and _begins_with_a_record(model, data):
+        data = data.model_copy(update={"header": "no"})
     if files and (known := learned_from(model, files_for(data, data.files))):
         progress.note(
             f"{first_names(known)}: {_called(model)} was trained on this text, so these scores also measure what it "
@@ -203,6 +206,24 @@ def _named_files(
             **columns,
         }
     )
+
+
+def _begins_with_a_record(model: Artefact, data: DataSection) -> bool:
+    """Whether a table whose columns have numbers begins with a label that the model knows, and so has no header."""
+    label = getattr(data, "label", None)
+    if (
+        not isinstance(data, RecordSection)
+        or data.header != "auto"
+        or not isinstance(label, str)
+        or not is_number(label)
+    ):
+        return False
+    for path in files_for(data, data.files):
+        with suppress(DataError):  # which is reported where the table is read
+            first = next(read_table(path, [label], format=find_format(path, header=False)), None)
+            if first is not None and first.values[label] in model.labels:
+                return True
+    return False
 
 
 def _by_role(trained: DataSection, usual: DataSection, files: Sequence[str | Path]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.convert.heads import LabelUse
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
+from glassformer.convert.unlike import unlike_others
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
@@ -44,6 +45,7 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
         module, found.tokenizer, task=section_of(found.config, report.use), length=report.length,
         token_settings=report.token_settings, generation=report.generation, templates=found.templates, source=folder,
     )  # fmt: skip
+    saved.notes += tuple(unlike_others(folder, saved.search[1] if found.config.encoder is not None else {}))
     return saved, report
 
 

@@ -12,6 +12,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from glassformer.base.errors import MissingExtraError, TokenizerError
 from glassformer.base.json_text import read_json
+from glassformer.text.configured import WORD_PIECES, as_configured, switch
 from glassformer.text.library import refusing, with_template
 from glassformer.text.special import BERT, MARIAN, NONE, ROBERTA, SpecialTokens, roles_by_name, roles_from_files
 from glassformer.text.tokenizer import FILE, TARGET_FILE, Tokenizer
@@ -20,6 +21,7 @@ SOURCE, TARGET, TARGET_IDS = "source.spm", "target.spm", "target_vocab.json"
 # The files that are a tokenizer, alone or together, the first ones first.
 TOKENIZER_FILES = ((FILE,), ("vocab.txt",), ("vocab.json", "merges.txt"), (SOURCE, TARGET, "vocab.json"))
 _ROLE_FILES = ("tokenizer_config.json", "special_tokens_map.json")
+_SAVE_WHOLE = "save it by transformers with AutoTokenizer, which writes tokenizer.json"
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
@@ -50,22 +52,24 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
 
 
 def _from_json(path: Path) -> Tokenizer:
+    settings = _role_maps(path.parent)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = as_configured(path.read_text(encoding="utf-8"), settings)
         plain = Tokenizer(text, NONE)
     except (OSError, UnicodeDecodeError) as error:
         raise TokenizerError(f"{path} must be a readable UTF-8 file", got=str(error)) from None
     except TokenizerError as error:
         raise TokenizerError(f"{path}: {error.wanted}", got=error.got, do=error.do) from None
     special = {plain.token(id_) for id_ in plain.special_ids}
-    roles = roles_from_files(_role_maps(path.parent), roles_by_name(special), set(plain.vocabulary()) - {""})
+    roles = roles_from_files(settings, roles_by_name(special), set(plain.vocabulary()) - {""})
     return plain if roles == NONE else Tokenizer(text, roles)
 
 
 def _from_vocabulary(path: Path) -> Tokenizer:
     """BERT's own format: one token per line, its id the line's number (google-research/bert, tokenization.py)."""
     vocabulary: dict[str, int] = {}
-    for id_, token in enumerate(read_text(path).splitlines()):
+    for id_, token in enumerate(read_text(path).removesuffix("\n").split("\n")):
+        token = token.removesuffix("\r")
         if token in vocabulary:
             raise TokenizerError(
                 f"{path} must hold each token once", got=f"{token!r} on lines {vocabulary[token] + 1} and {id_ + 1}"
@@ -74,7 +78,22 @@ def _from_vocabulary(path: Path) -> Tokenizer:
     missing = [token for token in BERT if token not in vocabulary]
     if missing:
         raise TokenizerError(f"{path} must be a BERT vocabulary", got=f"a file without {', '.join(missing)}")
-    return _from_tokens(vocabulary, _role_maps(path.parent))
+    settings = _role_maps(path.parent)
+    added = {*read_object(path.with_name(_ADDED))} if path.with_name(_ADDED).is_file() else set()
+    added |= {str(of.get("content")) for of in _objects(settings.get("added_tokens_decoder"))}
+    if (kind := str(settings.get("tokenizer_class") or "")) and kind.removesuffix("Fast") not in WORD_PIECES:
+        raise TokenizerError(f"{path} alone is a tokenizer of BERT's class", got=kind[:80], do=_SAVE_WHOLE)
+    if more := sorted(added - vocabulary.keys()):
+        raise TokenizerError(
+            f"{path} must hold all tokens, as nothing else says how they are read",
+            got=f"the added token {more[0][:80]!r}",
+            do=_SAVE_WHOLE,
+        )
+    return _from_tokens(vocabulary, settings)
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    return [each for each in value.values() if isinstance(each, Mapping)] if isinstance(value, Mapping) else []
 
 
 class VocabularyFile(NamedTuple):
@@ -101,8 +120,8 @@ def as_vocabulary_file(tokenizer: Tokenizer) -> VocabularyFile | None:
 
 
 def _from_tokens(vocabulary: dict[str, int], settings: Mapping[str, Any]) -> Tokenizer:
-    lowercase, strip_accents = _switch(settings, "do_lower_case", True), _switch(settings, "strip_accents", None)
-    chinese = _switch(settings, "tokenize_chinese_chars", True)
+    lowercase, strip_accents = switch(settings, "do_lower_case", True), switch(settings, "strip_accents", None)
+    chinese = switch(settings, "tokenize_chinese_chars", True)
     backend = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=BERT.unknown, max_input_chars_per_word=100))
     backend.normalizer = normalizers.BertNormalizer(
         lowercase=bool(lowercase), strip_accents=strip_accents, handle_chinese_chars=bool(chinese)
@@ -111,13 +130,6 @@ def _from_tokens(vocabulary: dict[str, int], settings: Mapping[str, Any]) -> Tok
     backend.decoder = decoders.WordPiece(prefix="##")
     backend.add_special_tokens(list(BERT))
     return Tokenizer(with_template(backend, BERT, segments=True).to_str(), BERT)
-
-
-def _switch(settings: Mapping[str, Any], name: str, default: bool | None) -> bool | None:
-    value = settings.get(name, default)
-    if value is None or isinstance(value, bool):
-        return value
-    raise TokenizerError(f"{name} in tokenizer_config.json must be true, false or null", got=repr(value)[:80])
 
 
 def _role_maps(directory: Path) -> dict[str, Any]:

@@ -269,3 +269,21 @@ def test_what_cannot_be_learned_is_refused_by_its_row(folder: Path) -> None:
     for strategy in strategies:
         with refused(ConfigError, got=str(strategy)):
             gf.TextFeatures(folder, strategy=strategy).fit(TEXTS)
+
+
+def test_labels_and_tags_of_another_shape_are_refused(folder: Path, tmp_path: Path) -> None:
+    for estimator in (gf.TextClassifier(folder), gf.TextRegressor(folder)):
+        with refused(DataError, wanted="row 0"):
+            estimator.fit(TEXTS, np.zeros((24, 2)))
+    with refused(DataError, wanted="row 0"):
+        gf.TextRegressor(folder).fit(TEXTS, [10**400] * 24)
+    tagger = fitted("Tagger", folder)
+    for tags in ([["O", "O", "O"]], [["O"]]):
+        with refused(DataError, wanted="sentence 0", got="2 words"):
+            tagger.score([["Ann", "left"]], tags)
+    with refused(DataError, got="1 lists of tags for 2"):
+        tagger.score([["Ann"], ["Bob"]], [["O"]])
+    out = tmp_path / "run"
+    regressor = gf.TextRegressor(folder, settings=TINY, batch=4, out=out).fit(TEXTS, NUMBERS)
+    with refused(ConfigError, got="run", do="out"):
+        regressor.fit(TEXTS, NUMBERS)

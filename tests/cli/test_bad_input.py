@@ -242,7 +242,9 @@ def test_no_model_there(run: Run, tmp_path: Path) -> None:
 def test_a_run_is_not_written_over(run: Run, copy: Path, text_file: Path) -> None:
     before = (copy / "model.safetensors").read_bytes()
     refused(run("train", "masked-lm", text_file, "--out", copy), "which holds a run", "--resume")
+    assert run("train", "masked-lm", "--resume", "--out", copy).code == 0  # the task may be named again, without files
     assert (copy / "model.safetensors").read_bytes() == before
+    refused(run("train", "classify", "--resume", "--out", copy), "data to learn from", "no files")
 
 
 def test_a_tokenizer_of_ones_own_is_not_written_over(run: Run, text_file: Path, tmp_path: Path) -> None:

@@ -279,3 +279,20 @@ def test_the_limit_of_the_csv_module_is_given_back_between_rows(tmp_path: Path) 
     before = csv.field_size_limit()
     for _ in read_table(path, ["text"]):
         assert csv.field_size_limit() == before
+
+
+def test_a_first_row_with_a_label_of_its_own_is_a_record_where_its_text_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    rows = ["a good one\tg", "a bad one\tb", "bad bad\tb", "very bad day\tb", "how bad\tb"]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    assert not find_format(path, ["0", "1"]).header
+    for header in ("text\tkind", "mail\tlabel", "the words\tkind"):
+        path.write_text("\n".join([header, *rows[1:]]), encoding="utf-8")
+        assert find_format(path, ["0", "1"]).header
+
+
+def test_a_column_with_a_long_name_is_found_by_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text(f"{'word ' * 20}\tb\nc\td\n", encoding="utf-8")
+    with refused(MissingColumnError, got="…", do="number"):
+        next(read_table(path, ["text"]))

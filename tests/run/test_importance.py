@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from glassformer.api.load import load
 from glassformer.api.trace import Trace, trace
-from glassformer.base.errors import DataError, GlassformerError
+from glassformer.base.errors import ConfigError, DataError, GlassformerError
 from glassformer.bundled.texts import slides, slides_model
 from glassformer.look.texts.ablation import Asked, Ruler, ablate, heads_of_model
 from glassformer.look.texts.importance import differences, head_importance, plain_batches, rows_in_batches
@@ -21,6 +21,7 @@ from glassformer.look.trace.interventions import zero_head
 from glassformer.models.inputs import Inputs
 from tests.contracts.families import FAMILIES
 from tests.look.rows import ALL
+from tests.refusals import refused
 
 NAMES = [row.name for row in FAMILIES]
 
@@ -203,3 +204,25 @@ def test_a_long_text_is_read_in_windows() -> None:
     assert model.length is not None
     assert all(asked.inputs.shape[1] <= model.length for asked, _ in batches)
     assert sum(1 for _ in plain_batches(Reader.of(model), Given((text,)))) >= 1
+
+
+def test_tokens_that_are_hidden_are_those_of_each_text() -> None:
+    model, texts = load("english", engine="torch"), ["She likes the summer.", "He left."]
+    given = Given(tuple(texts))
+    reader = Reader.of(model)
+    lengths = [len(row.ids) for row, _ in reader.lines(given)[0]]
+    ((asked, owners),) = rows_in_batches(reader, given, [[3], [1]])
+    assert asked.labels is not None
+    ids = {number: [row.ids for row, _ in reader.lines(given)[0]][number] for number in owners}
+    assert asked.labels.tolist() == [ids[number][{0: 3, 1: 1}[number]] for number in owners]
+    assert head_importance(model, texts[1], hidden=[[1]]).scored == 1
+    wrong: list[Any] = [[[3], [lengths[1]]], [[3], [-1]], [[2]], [[2.5], [3]], [2, 3], [[2, 2], [3]], [], "ab", 3]
+    for hidden in wrong:
+        with refused(ConfigError, wanted="2 texts"):
+            head_importance(model, texts, hidden=hidden)
+    with refused(ConfigError, got="longer text"):
+        head_importance(model, ["word " * 600], hidden=[[3]])
+    with refused(ConfigError, wanted="masked words"):
+        head_importance(load("writer", engine="torch"), texts, hidden=[[3], [1]])
+    with refused(ConfigError, got="'a'"):
+        head_importance(model, texts, seed="a")  # type: ignore[arg-type]  # what is refused

@@ -223,6 +223,19 @@ def test_each_table_of_numbers_is_read_as_it_is_written(tmp_path: Path) -> None:
     assert found.mean == pytest.approx(1.13, abs=0.05)
 
 
+def test_a_table_that_begins_with_a_known_label_has_no_header(tmp_path: Path) -> None:
+    rows = [f"text {number}\t{'ab'[number % 2]}" for number in range(40)]
+    (tmp_path / "train.tsv").write_text("\n".join(rows), encoding="utf-8")
+    columns = {"data.text": "0", "data.label": "1"}
+    named = {"data.files": [str(tmp_path / "train.tsv")], **columns}
+    model = train(tmp_path, [{"text": "a"}], {"name": "classify"}, **named)
+    test = tmp_path / "test.tsv"
+    test.write_text("Hello\ta\n" + "a longer text\tb\n" * 4, encoding="utf-8")
+    assert model.evaluate(test)["targets"] == 5
+    test.write_text("text\tlabel\na longer text\ta\n" + "a longer text\tb\n" * 4, encoding="utf-8")
+    assert model.evaluate(test)["targets"] == 5
+
+
 def test_several_labels_from_a_table_to_an_answer(tmp_path: Path) -> None:
     words = ("red", "green", "blue")
     records = []

@@ -317,3 +317,12 @@ def test_word_vectors_may_be_given_and_frozen(tmp_path: Path) -> None:
     loss.backward()
     assert table.grad is None
     assert all(parameter.grad is not None for parameter in trained(prepared.module).values())
+
+
+def test_a_row_that_is_set_aside_has_all_its_columns(tmp_path: Path) -> None:
+    table, aside = tmp_path / "pairs.csv", tmp_path / "aside.jsonl"
+    rows = [f"{number},la mer {number},the sea {number},Ann" for number in range(60)]
+    table.write_text("\n".join(["id,fr,en,who", *rows, "60,,the stone,Bob"]), encoding="utf-8")
+    prepared_from(tmp_path, data__files=[str(table)], data__text="en", data__target="fr", data__rejects=str(aside))
+    (found,) = map(json.loads, aside.read_text(encoding="utf-8").splitlines())
+    assert found["row"] == {"id": "60", "fr": "", "en": "the stone", "who": "Bob"}

@@ -25,8 +25,8 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     `epochs`, `learning_rate`, `batch`, `length` (tokens of a row), None: as the recipe says, and no longer than the
     model reads; `validation`, the share of the texts that chooses the best step of the training and the temperature of
     the probabilities; `class_weight`, None, "balanced" or a factor by label; `seed`; `device`; `settings`, any others
-    by name, such as `{"task.pooling": "mean"}`; `out`, a folder for the run, which else is not kept; `verbose`, whether
-    its progress is shown.
+    by name, such as `{"task.pooling": "mean"}`; `out`, a new folder for the run of one `fit`, which else is not kept;
+    `verbose`, whether its progress is shown.
 
     Attributes after `fit`: `classes_`, and `model_`, which is saved and opened like any other.
     """

@@ -1,11 +1,11 @@
 """What scikit-learn gives to an estimator: texts, pairs of texts, sentences of words, and labels."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from glassformer.answering.answers import check_text, several
 from glassformer.base.errors import DataError
+from glassformer.base.plain import is_missing
 
 _NEEDED = "a list or an array of {} is needed"
 
@@ -84,13 +84,7 @@ def labelled(texts: Sequence[str], pairs: Sequence[str] | None, labels: Sequence
 
 def plain(value: Any) -> Any:
     """A number of numpy as Python's own."""
-    return value.item() if hasattr(value, "item") else value
-
-
-def is_missing(value: object) -> bool:
-    """Whether a value is a missing one in a table: None, NaN, pandas' NA and NaT."""
-    nan = isinstance(value, float) and math.isnan(value)
-    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
 
 
 def check_words(texts: Sequence[str], pairs: Sequence[str] | None = None) -> None:

@@ -3,7 +3,7 @@
 N texts
 """
 
-import math
+import sys
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -31,7 +31,7 @@ class TextRegressor(Tuned, RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_words(texts, pairs)
         numbers = labels_of(y, len(texts))
         for row, number in enumerate(numbers):
-            if isinstance(number, str | bool) or not math.isfinite(number):
+            if isinstance(number, str | bool) or not abs(number) <= sys.float_info.max:  # which NaN is not
                 raise DataError(f"the label of row {row} must be a finite number", got=repr(number)[:60])
         own = {"data.pair": None if pairs is None else "pair"}
         self.model_ = self._tuned("regress", labelled(texts, pairs, numbers), own)

@@ -28,14 +28,7 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
 
     def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for sentences without as many tags as words."""
-        sentences, tags = sentences_of(X), sentences_of(y, "tags")
-        if len(sentences) != len(tags):
-            raise DataError("each sentence needs its tags", got=f"{len(tags):,} lists of tags for {len(sentences):,}")
-        for number, (words, its) in enumerate(zip(sentences, tags, strict=True)):
-            if len(words) != len(its):
-                raise DataError(
-                    f"each word of sentence {number} must have a tag", got=f"{len(its)} tags for {len(words)} words"
-                )
+        sentences, tags = _tagged(X, y)
         records = ({"words": words, "tags": its} for words, its in zip(sentences, tags, strict=True) if words)
         self.model_ = self._tuned("tag", records, {"task.crf": self.crf})
         self.classes_ = np.array(self.model_.labels)
@@ -49,8 +42,11 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
         return [list(next(found).tags) if words else [] for words in sentences]
 
     def score(self, X: object, y: object) -> float:
-        """The F1 of spans where the tags mark spans (BIO), as seqeval counts it; else the share of right tags."""
-        right, found = sentences_of(y, "tags"), self.predict(X)
+        """The F1 of spans where the tags mark spans (BIO), as seqeval counts it; else the share of right tags. Raises
+        DataError for sentences without as many tags as words.
+        """
+        sentences, right = _tagged(X, y)
+        found = self.predict(sentences)
         if not is_scheme(self.classes_):
             words = sum(map(len, right))
             equal = sum(
@@ -68,3 +64,16 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def _tagged(X: object, y: object) -> tuple[list[list[str]], list[list[str]]]:
+    """Sentences and their tags; raises DataError unless each word has one."""
+    sentences, tags = sentences_of(X), sentences_of(y, "tags")
+    if len(sentences) != len(tags):
+        raise DataError("each sentence needs its tags", got=f"{len(tags):,} lists of tags for {len(sentences):,}")
+    for number, (words, its) in enumerate(zip(sentences, tags, strict=True)):
+        if len(words) != len(its):
+            raise DataError(
+                f"each word of sentence {number} must have a tag", got=f"{len(its)} tags for {len(words)} words"
+            )
+    return sentences, tags

@@ -14,8 +14,9 @@ from glassformer.api.load import load
 from glassformer.api.model import Model
 from glassformer.api.train import train
 from glassformer.base.atomic import atomic_write
-from glassformer.base.errors import CheckpointError
+from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.json_text import read_sealed_json, sealed_json
+from glassformer.saved.recipe import RECIPE
 from glassformer.training.progress import ConsoleProgress, NoProgress
 
 FILE = "estimator.json"
@@ -92,6 +93,11 @@ class Tuned:
             **(self.settings or {}),
         }
         start, out = self.model, self.out
+        if out is not None and (Path(out) / RECIPE).exists():
+            do = "choose another folder for each fit, or leave out out: then no run is kept"
+            raise ConfigError(
+                "the run of an estimator needs a new folder", got=f"out = {str(out)!r}, which has a run", do=do
+            )
         with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
             file = Path(folder) / "records.jsonl"
             with file.open("w", encoding="utf-8") as handle:

@@ -191,7 +191,7 @@ def signed(
 
 
 def with_column_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `columns` by --target-file, --decimal and an option for each role, which names its tasks."""
+    """Replace the parameter `columns` by --target-file, --decimal and an option for each role, with its tasks."""
     target_file = typer.Option("--target-file", metavar="FILE", help=f"{TARGET_FILES}  For translate.  [default: none]")
     options = [keyword(f"{role}_column", column_option(role, "as in training", _having(role))) for role in COLUMNS]
     mark = typer.Option("--decimal", help=f"{DECIMAL}  For regress.  [default: found in each table]")

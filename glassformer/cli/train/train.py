@@ -53,6 +53,9 @@ def train(
             wanted, do = f"there is nothing to resume in {out}", "name a recipe (.toml) or a task too"
             raise ConfigError(wanted, got=f"no {RECIPE} there", do=do)
         what = str(out / RECIPE)
+    elif resume and not files and out is not None and os.path.isfile(out / RECIPE):
+        said, recipe_file = what, str(out / RECIPE)  # a task that is named again, without its files
+        what = recipe_file if read_saved_recipe(out).task.name == said else said
     folder = folder_of(what, out, resume=resume)
     if (processes or 1) > 1 and not is_one_of_several():
         from glassformer.cli.train.processes import in_processes

@@ -41,6 +41,7 @@ COLUMN_OPTIONS = (
 """The options that name columns, of all verbs that read tables."""
 # What to do where a table has no column of the name that is looked for.
 NAME_IT = f"name the column with {COLUMN_OPTIONS[0]} (where a command reads more: {', '.join(COLUMN_OPTIONS[1:])})"
+_OR_NUMBER = " or give its number, counted from 0"
 
 
 class Row(NamedTuple):
@@ -177,11 +178,13 @@ def _in_python(batch: RecordBatch, path: Path) -> list[dict[str, object]]:
         ) from None
 
 
-def no_column(where: str, column: str, known: Collection[str]) -> MissingColumnError:
-    named = [name[:_LONGEST_NAME] for name in islice(known, _MOST_COLUMNS)]
+def no_column(where: str, column: str, known: Collection[str], *, numbered: bool = False) -> MissingColumnError:
+    """The error of a table without a column; `numbered`: its columns have numbers too."""
+    names = list(islice(known, _MOST_COLUMNS))
+    named = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…" for name in names]
     more = f" and {len(known) - len(named):,} more" if len(known) > len(named) else ""
     return MissingColumnError(
         f"{where} must have a column {column[:_LONGEST_NAME]!r}",
         got=f"columns {', '.join(named)}{more}",
-        do="; ".join(filter(None, (did_you_mean(column, named), NAME_IT))),
+        do="; ".join(filter(None, (did_you_mean(column, names), NAME_IT + (_OR_NUMBER if numbered else "")))),
     )

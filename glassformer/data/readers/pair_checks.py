@@ -168,7 +168,7 @@ class PairReport:
             lines.append(f"  {removed:,} removed, {kept:,} kept")
         elif any(flags.any() for flags in self.flags.values()):
             names = ", ".join(f'"{problem}"' for problem in PROBLEMS if self.count(problem))
-            lines.append(_cut(f"  all kept; to remove some: data.remove = [{names}]"))
+            lines.append(_cut(f"  all kept; to remove some: --set 'data.remove=[{names}]'"))
         return "\n".join(lines)
 
     def examples(self, problem: Problem) -> list[str]:

@@ -180,7 +180,7 @@ def _column_index(column: str, names: list[str], where: str, header: bool) -> in
     if header and not is_number(column) and column in names:
         return names.index(column)
     if not is_number(column):
-        raise no_column(where, column, names)
+        raise no_column(where, column, names, numbered=True)
     if int(column) >= len(names):
         raise MissingColumnError(
             f"{where} must have a column {column}",

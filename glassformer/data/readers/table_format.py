@@ -248,6 +248,9 @@ def _heads(name: str, cells: list[str]) -> bool | None:
         return name not in labels
     if name in labels:
         return False
+    # Of sentences, one of several words that is no shorter than most of them is itself a sentence.
+    if len(name.split()) > 2 and len(name) >= sorted(map(len, cells))[len(cells) // 2]:
+        return False
     # The name of a column of sentences is one word, shorter than any of them.
     shorter = len(cells) >= _FEW_ROWS and all(len(name) < len(cell) for cell in cells)
     return True if shorter and _NAME.fullmatch(name) else None

@@ -16,7 +16,7 @@ import numpy as np
 from glassformer.answering.answers import Texts, check_text, is_table, listed
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, ShapeError
 from glassformer.base.json_text import in_json, parse_json
-from glassformer.base.plain import counted
+from glassformer.base.plain import counted, is_missing
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.search import building, reading
 from glassformer.features.search.nearest import Backend, Floats, Integers, Reals, nearest, ordered
@@ -99,14 +99,19 @@ class SearchIndex:
             _fill(begun, records)
         return cls.open(path, model, backend=backend)
 
-    def extended(self, path: str | Path, texts: Iterable[str | Mapping[str, Any]]) -> SearchIndex:
+    def extended(
+        self, path: str | Path, texts: Iterable[str | Mapping[str, Any]], *, backend: Backend = "auto"
+    ) -> SearchIndex:
         """A new index, in a new directory, of the texts of this one and of more, whose rows come after them. The texts
-        are given as to `build`, and become vectors as in this index, whose own are copied. Raises DataError as `build`.
+        are given as to `build`, and become vectors as in this index, whose own are copied. Raises DataError as `build`,
+        and CheckpointError where the files of this index have changed since it was opened.
         """
         records = _records(texts)
+        if reading.read_facts(self.path) != self.facts:
+            raise reading.damaged(self.path, ValueError("another index than the one that was opened"))
         with building.building(path, self.model, extends=self, named=self.facts.model) as begun:
             _fill(begun, records)
-        return type(self).open(path, self.model)
+        return type(self).open(path, self.model, backend=backend)
 
     @classmethod
     def open(
@@ -295,10 +300,10 @@ class SearchIndex:
     def _text(self, row: int) -> tuple[str, Any, dict[str, Any]]:
         """A text of the index, its id, and what is kept with it."""
         begin, end = int(self._places[row]), int(self._places[row + 1])
-        with (self.path / building.TEXTS).open("rb") as file:
-            file.seek(begin)
-            line = file.read(end - begin)
         try:
+            with (self.path / building.TEXTS).open("rb") as file:
+                file.seek(begin)
+                line = file.read(end - begin)
             values = parse_json(line)
             if not isinstance(values, dict):
                 raise ValueError("a text that is no object")
@@ -306,7 +311,7 @@ class SearchIndex:
             if not isinstance(kept, dict):
                 raise ValueError("kept columns that are no object")
             return check_text(values.get("text"), f"text {row} of the index"), values.get("id"), kept
-        except (ValueError, DataError) as error:
+        except (OSError, ValueError, DataError) as error:
             raise reading.damaged(self.path, error) from None
 
 
@@ -325,8 +330,10 @@ def _fill(begun: building.Building, records: Iterator[dict[str, Any]]) -> None:
         found = embed(begun.model, begun.maker, (({"text": each["text"]}, "") for each in some))
         for vectors, each in zip(found, some, strict=True):
             plain = {str(name): value.tolist() if hasattr(value, "tolist") else value for name, value in each.items()}
-            missing = {name for name, value in plain.items() if value != value}  # NaN, as of a DataFrame
-            kept = {name: in_json(of) for name, of in plain.items() if name not in {"text", *missing}}
+            there = {
+                name: of for name, of in plain.items() if of is None or not is_missing(of)
+            }  # not as of a DataFrame
+            kept = {name: in_json(of) for name, of in there.items() if name != "text"}
             begun.file.put(vectors, kept.pop("id", None), kept)
         begun.file.commit()
 

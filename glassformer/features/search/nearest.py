@@ -5,12 +5,12 @@ N vectors · W their numbers · Q questions · K how many are asked for
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from glassformer.base.errors import MissingExtraError
+from glassformer.base.errors import ConfigError, MissingExtraError
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -134,8 +134,10 @@ def _stacked(found: Sequence[tuple[Floats, Integers]], top: int) -> tuple[Floats
 
 def nearest(vectors: Floats, backend: Backend = "auto", *, empty: Sequence[int] = ()) -> Exact | Faiss:
     """What finds them: with `auto` faiss where it is installed, else `Exact`; or as asked for. Never the rows that are
-    `empty`. Raises MissingExtraError where faiss is asked for and not there.
+    `empty`. Raises MissingExtraError where faiss is asked for and not there, ConfigError for another name.
     """
+    if backend not in get_args(Backend):
+        raise ConfigError(f"a backend is {', '.join(get_args(Backend))}", got=repr(backend)[:60])
     spec = importlib.util.find_spec("faiss")
     there = spec is not None and spec.origin is not None  # a folder `faiss` in the working directory has none
     if backend == "faiss" and not there:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.answering.answers import answers, predictor_for
-from glassformer.base.errors import ConfigError, did_you_mean
+from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.saved.artefact import Artefact
 from glassformer.tasks import task_named
 from glassformer.tasks.labels.choose.answers import Choice
@@ -74,7 +74,11 @@ class Reranker:
         return [each.probabilities[self.label] if isinstance(each, Labels) else float(each.number) for each in found]
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[tuple[int, float]]]:
-        """For each question the places of its texts, the best first, each with its score; equal ones stay in order."""
+        """For each question the places of its texts, the best first, each with its score; equal ones stay in order.
+        Raises DataError unless each question has its list of texts.
+        """
+        if isinstance(questions, str) or len(questions) != len(texts) or any(isinstance(its, str) for its in texts):
+            raise DataError("a list of questions, and for each its list of texts, are needed", got=repr(texts)[:60])
         asked: list[Mapping[str, object]] = []
         ends = []
         for question, its in zip(questions, texts, strict=True):

@@ -51,8 +51,9 @@ def integrated_gradients(trace: Tensors, goal: str | None = None, *, steps: int 
 
     No words: each token has the mean of all rows of the word table, and its own position and segment. The gradients on
     the way are summed piece by piece (Gauss and Legendre's eight points). The worst piece is halved until no share is
-    likely to be wrong by more than 1 % of the largest, or `steps` gradients were made. The difference between a piece
-    and its halves, token by token, estimates its error: the error of the sum does not, as errors of tokens cancel.
+    likely to be wrong by more than 1 % of the largest one or of the whole difference, or `steps` gradients were made.
+    The difference between a piece and its halves, token by token, estimates its error: the error of the sum does not,
+    as errors of tokens cancel.
     `goal` as in `attributions`. Raises ConfigError and UnknownNameError as that does, and where `steps` is not 8 to
     4,096.
     """

@@ -1,5 +1,6 @@
 """How much a model loses without each of its attention heads, on held-out texts: measured, never read off attention."""
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -80,19 +81,21 @@ def head_importance(
     that is off gives 0, as with `gf.zero_head`; all others stay.
 
     A difference above 0 means that the model is worse without the head on these texts. Heads can stand in for each
-    other: what is lost without two of them is not the sum. Raises DataError for no text and for one of only blanks.
+    other: what is lost without two of them is not the sum. Raises DataError for no text and for one of only blanks,
+    ConfigError for `hidden` that are not different tokens of each text, or of a model that predicts no masked words.
     """
-    if seed < 0:
-        raise ConfigError("a seed must be 0 or more", got=str(seed))
+    if not isinstance(seed, int) or seed < 0:
+        raise ConfigError("a seed must be a whole number, 0 or more", got=repr(seed)[:60])
     given = listed(texts)
     seconds = None if pairs is None else listed(pairs, "second text")
     module = model.module
     two_stacks = module.encoder is not None and module.decoder is not None
     reader, asked_texts = Reader.of(model), Given(tuple(given), None if seconds is None else tuple(seconds))
     predicted = module.head is not None
-    batches = list(
-        rows_in_batches(reader, asked_texts, hidden or seed) if predicted else plain_batches(reader, asked_texts)
-    )
+    if hidden is not None and (not predicted or module.decoder is not None):
+        raise ConfigError("tokens are hidden from a model of masked words", got=reader.config.family, do="leave it out")
+    hides = seed if hidden is None else _hides(reader, asked_texts, hidden)
+    batches = list(rows_in_batches(reader, asked_texts, hides) if predicted else plain_batches(reader, asked_texts))
     heads = heads_of_model(module)
     if not heads:
         raise ConfigError("importance is that of attention heads", got="a model without any")
@@ -121,6 +124,26 @@ def head_importance(
             for head, difference in zip(heads, differences(sums, counts), strict=True)
         ),
     )
+
+
+def _hides(reader: Reader, given: Given, hidden: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
+    """The tokens to mask of each text; raises ConfigError unless they are different tokens of it."""
+    rows, _, owners, _ = windows_of(reader, given)
+    if len(rows) != len(given.texts) or owners != list(range(len(rows))):
+        raise ConfigError("tokens are hidden in texts that the model reads at once", got="a longer text")
+    try:
+        found = [[operator.index(token) for token in its] for its in hidden]
+    except TypeError:
+        found = []
+    lengths = [len(row.ids) for row in rows]
+    fits = len(found) == len(rows) and all(
+        len(set(its)) == len(its) and all(0 <= token < length for token in its)
+        for its, length in zip(found, lengths, strict=False)
+    )
+    if not fits:
+        wanted = f"hidden is a list of different tokens of each of {len(rows)} texts, which have {lengths[:5]} tokens"
+        raise ConfigError(wanted, got=repr(hidden)[:60])
+    return found
 
 
 def named(config: ModelConfig, *, predicts: bool, answers: bool, own: bool) -> str:

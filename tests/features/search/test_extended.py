@@ -1,6 +1,7 @@
 """An index that begins with the texts of another: their vectors are copied, and it is the index of all texts."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,39 @@ def test_what_would_make_other_vectors_is_refused(model: Model, tmp_path: Path) 
     assert not new.exists()
     search_build([saved, more], out=new, extend=old, pooling=["mean"])
     assert len(SearchIndex.open(new)) == len(TEXTS) + 1
+
+
+def test_a_damaged_index_is_not_extended(model: Model, tmp_path: Path) -> None:
+    index = SearchIndex.build(tmp_path / "old", TEXTS, model)
+    texts = index.path / building.TEXTS
+    whole = texts.read_bytes()
+    texts.write_bytes(whole.replace(b"the", b"teh"))
+    with refused(CheckpointError, wanted="old", got="checksum"):
+        index.extended(tmp_path / "new", ["more"])
+    shutil.rmtree(index.path)
+    SearchIndex.build(index.path, TEXTS[:3], model)  # another index in its place
+    with refused(CheckpointError, wanted="old", got="another index"):
+        index.extended(tmp_path / "new", ["more"])
+    shutil.rmtree(index.path)
+    with refused(CheckpointError, wanted="old"):
+        index.ask(TEXTS[0])
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_missing_value_of_a_table_is_not_kept(model: Model, tmp_path: Path) -> None:
+    class NAType:  # as pandas' NA: it has no truth value
+        def __ne__(self, other: object) -> Any:
+            return self
+
+        def __bool__(self) -> bool:
+            raise TypeError
+
+        __hash__ = object.__hash__
+
+    records = [{"text": TEXTS[0], "title": NAType(), "year": float("nan")}, {"text": TEXTS[1], "title": "second"}]
+    index = SearchIndex.build(tmp_path / "index", records, model)
+    assert {hit.row: hit.kept for hit in index.ask(TEXTS[0], top=2)} == {0: {}, 1: {"title": "second"}}
+    backend: Any
+    for backend in ("zz", "Faiss", None, 3):
+        with refused(ConfigError, got=repr(backend)):
+            SearchIndex.open(index.path, model, backend=backend)

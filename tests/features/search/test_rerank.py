@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from glassformer.api.model import Model
-from glassformer.base.errors import ConfigError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.__main__ import main
 from glassformer.features.search.index import SearchIndex
 from glassformer.features.search.rerank import Reranker, judge_of
@@ -108,6 +108,10 @@ def test_models_that_do_not_read_pairs_are_refused(index: SearchIndex, judges: d
     assert judge_of(one) is None  # nothing says that it reads pairs
     with refused(ConfigError, wanted="first", got="0"):
         index.ask("Berlin", rerank=one, first=0)
+    judge, wrong = Reranker(one), (("a", [["b"]]), (["a"], [["b"], ["c"]]), (["a"], ["b"]))
+    for questions, texts in wrong:
+        with refused(DataError):
+            judge.rank(questions, texts)  # type: ignore[arg-type]  # what is refused
 
 
 def test_the_command_prints_the_new_order(

@@ -63,7 +63,8 @@ def read_pairs(
             try:
                 pair_of(record.values, record.where)
             except DataError as error:
-                bad(error.about(record.where, dict(record.values)))
+                own = dict(record.values) if record.own is None else record.own
+                bad(error.about(record.where, own))
                 continue
         into = found.setdefault(split, TextPairs(Texts(), Texts()))
         into.sources.append(str(record.values["text"]))

@@ -1,0 +1,36 @@
+"""What other programs do with a folder of Hugging Face that glassformer does not do."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+# What sentence-transformers calls a pooling, and what it is called here.
+_POOLINGS = {"cls": "first", "mean": "mean", "max": "max", "lasttoken": "last-token"}
+_POOLINGS |= {"cls_token": "first", "mean_tokens": "mean", "max_tokens": "max"}
+
+
+def unlike_others(folder: Path, of_search: Mapping[str, str]) -> Iterator[str]:
+    """What other programs do with a folder that is not done here: settings of generation, modules of
+    sentence-transformers, an adapter.
+    """
+    for name, reason in of_search.items():
+        yield f"{name} in generation_config.json is not applied: {reason}; transformers may write other texts"
+    if (folder / "adapter_config.json").is_file():
+        yield "the adapter of adapter_config.json is not applied: merge it into the weights first"
+    if not (path := folder / "modules.json").is_file():
+        return
+    try:
+        modules = json.loads(path.read_text(encoding="utf-8"))
+        kinds = {str(each["type"]).rpartition(".")[2]: folder / str(each["path"]) for each in modules}
+        pooling = kinds.get("Pooling")
+        said = {} if pooling is None else json.loads((pooling / "config.json").read_text(encoding="utf-8"))
+        modes = [name for name, is_on in said.items() if name.startswith("pooling_mode_") and is_on is True]
+        asked = said.get("pooling_mode") or " and ".join(name.removeprefix("pooling_mode_") for name in modes)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        yield "modules.json of sentence-transformers cannot be read: vectors are pooled by their mean"
+        return
+    if asked and (ours := _POOLINGS.get(str(asked))) != "mean":
+        do = f"name it: --pooling {ours}, in Python pooling={ours!r}" if ours else "there is no such pooling here"
+        yield f"sentence-transformers pools the vectors of this model by {asked}, here the default is the mean; {do}"
+    if more := sorted(kinds.keys() - {"Transformer", "Pooling", "Normalize"}):
+        yield f"modules of sentence-transformers are not applied to vectors: {', '.join(more)}"
