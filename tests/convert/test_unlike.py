@@ -42,13 +42,14 @@ def test_another_pooling_and_other_modules_are_named(folder: Path) -> None:
     assert "Dense" in dense
     first = model.embed("the stone", pooling="first")
     assert np.abs(first - model.embed("the stone")).max() > 1e-3  # so that the note matters
-    for said, named in (
+    cases: tuple[tuple[dict[str, object], str], ...] = (
         ({"pooling_mode_mean_tokens": True}, ""),
         ({"pooling_mode": "mean"}, ""),
         ({"pooling_mode": "lasttoken"}, "'last-token'"),
         ({"pooling_mode_cls_token": True, "pooling_mode_max_tokens": True}, "no such pooling"),
         ({"pooling_mode": "weightedmean"}, "no such pooling"),
-    ):
+    )
+    for said, named in cases:
         modules(folder, said, "Normalize")
         found = gf.load(folder).notes
         assert len(found) == bool(named)

@@ -54,8 +54,10 @@ def train(
             raise ConfigError(wanted, got=f"no {RECIPE} there", do=do)
         what = str(out / RECIPE)
     elif resume and not files and out is not None and os.path.isfile(out / RECIPE):
-        said, recipe_file = what, str(out / RECIPE)  # a task that is named again, without its files
-        what = recipe_file if read_saved_recipe(out).task.name == said else said
+        known = read_saved_recipe(out)
+        what = (
+            str(out / RECIPE) if known is not None and known.task.name == what else what
+        )  # a task that is named again
     folder = folder_of(what, out, resume=resume)
     if (processes or 1) > 1 and not is_one_of_several():
         from glassformer.cli.train.processes import in_processes

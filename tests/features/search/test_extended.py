@@ -130,7 +130,10 @@ def test_a_missing_value_of_a_table_is_not_kept(model: Model, tmp_path: Path) ->
 
         __hash__ = object.__hash__
 
-    records = [{"text": TEXTS[0], "title": NAType(), "year": float("nan")}, {"text": TEXTS[1], "title": "second"}]
+    records: list[dict[str, Any]] = [
+        {"text": TEXTS[0], "title": NAType(), "year": float("nan")},
+        {"text": TEXTS[1], "title": "second"},
+    ]
     index = SearchIndex.build(tmp_path / "index", records, model)
     assert {hit.row: hit.kept for hit in index.ask(TEXTS[0], top=2)} == {0: {}, 1: {"title": "second"}}
     backend: Any

@@ -111,7 +111,7 @@ def test_models_that_do_not_read_pairs_are_refused(index: SearchIndex, judges: d
     judge, wrong = Reranker(one), (("a", [["b"]]), (["a"], [["b"], ["c"]]), (["a"], ["b"]))
     for questions, texts in wrong:
         with refused(DataError):
-            judge.rank(questions, texts)  # type: ignore[arg-type]  # what is refused
+            judge.rank(questions, texts)
 
 
 def test_the_command_prints_the_new_order(
