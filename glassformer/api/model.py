@@ -73,7 +73,7 @@ class Model(Writing):
         text longer than the model's `max_text_tokens` is read in windows. Raises DataError for a text without [MASK],
         ConfigError for a model that cannot fill.
         """
-        return self.ask("fill", text, options={"top": top, "expect": expect})
+        return self.ask("fill", text, options={"top": top, "expect": [expect] if isinstance(expect, str) else expect})
 
     @overload
     def score(self, text: str, target: str | None = None) -> Any: ...

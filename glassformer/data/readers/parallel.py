@@ -60,7 +60,8 @@ def unread_note(columns: Mapping[str, Columns], format: TableFormat) -> str:
     which = ("columns " if several else "column ") if all(map(is_number, read)) else ""
     which = "the first two columns, " if [*asked] == [*_NUMBERS.values()] else which
     roles = " and ".join(USUAL[role] for role in columns)
-    return f"{roles} {'are' if several else 'is'} {which}{' and '.join(read)}; {unread}"
+    header = "" if format.header else "no header; "
+    return f"{header}{roles} {'are' if several else 'is'} {which}{' and '.join(read)}; {unread}"
 
 
 _BLOCK = 1 << 20

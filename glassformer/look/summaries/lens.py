@@ -4,6 +4,7 @@ after a block. The stack's last norm and the vocabulary head, which read the las
 N places · V vocabulary · L states, one more than blocks · K guesses
 """
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError
+from glassformer.base.plain import counted
 from glassformer.look.trace.tensors import states_of
 from glassformer.look.trace.trace import Trace
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS
@@ -35,6 +37,14 @@ class Lens:
     entropy: Tensor
 
 
+def _numbers(places: Sequence[int]) -> list[int]:
+    """The places as whole numbers; raises ConfigError for anything else."""
+    try:
+        return [operator.index(place) for place in places]
+    except TypeError:
+        raise ConfigError("places are a list of whole numbers", got=repr(places)[:60]) from None
+
+
 def logit_lens(trace: Trace, *, top: int = 5, places: Sequence[int] | None = None) -> Lens:
     """What the vocabulary head would answer from the embedding and from the state after each block. `places` are flat
     indices into sentence times token (of the decoder's text where there are two stacks); by default the places where
@@ -48,7 +58,8 @@ def logit_lens(trace: Trace, *, top: int = 5, places: Sequence[int] | None = Non
         raise ConfigError("the logit lens runs the model's head again", do=WITHOUT_WEIGHTS)
     trace.refuse_changed_weights()
     states = read_states(trace)
-    chosen = chosen_places(trace) if places is None else list(places)
+    top = counted(top, "top")
+    chosen = chosen_places(trace) if places is None else _numbers(places)
     batch, tokens = trace.facts[f"{side_of(trace)}.positions"].shape
     batch = max(batch, trace.tensor(states[0]).shape[0])
     wrong = [place for place in chosen if not 0 <= place < batch * tokens]
