@@ -57,8 +57,11 @@ class Model(Writing):
         ConfigError for an unknown verb, for what the verb does not read, and for a model that does not answer it;
         DataError for a text that cannot be used.
         """
-        roles = {"pair": pair, "target": target, "choices": choices}
-        found = answers(self, verb, records_for(verb, text, roles), options_for(verb, options or {}))
+        records = records_for(verb, text, {"pair": pair, "target": target, "choices": choices})
+        if target is not None and None in (self.config.encoder, self.config.decoder):
+            got = f"{self.config.family}, which has one stack"
+            raise ConfigError("a target is that of an encoder–decoder", got=got, do="leave it out")
+        found = answers(self, verb, records, options_for(verb, options or {}))
         return found[0] if isinstance(text, str) else found
 
     @overload
@@ -86,9 +89,6 @@ class Model(Writing):
         that of a given `target` for each text: a `ScoredPair`. Raises DataError for a text of only blanks and for a
         missing target, ConfigError for a model that does neither, and for a target of a model with one stack.
         """
-        if target is not None and None in (self.config.encoder, self.config.decoder):
-            got = f"{self.config.family}, which has one stack"
-            raise ConfigError("a target is that of an encoder–decoder", got=got, do="leave it out")
         return self.ask("score", text, target=target)
 
     @overload

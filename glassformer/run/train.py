@@ -165,8 +165,8 @@ def train(
 
 def _of_task(recipe: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object]) -> Any:
     """The name of a task's recipe, which depends on whether a model is started from; anything else as it is."""
-    if not isinstance(recipe, str) or recipe not in TASKS:
-        return recipe
+    if not isinstance(recipe, str) or recipe not in TASKS or not isinstance(changes, Mapping):
+        return recipe  # other changes than a mapping are refused by `resolve`
     starts = "model.start" in changes or ("distil.teacher" in changes and not changes.get("distil.vectors"))
     return TASKS[recipe].tuning if starts else TASKS[recipe].recipe
 

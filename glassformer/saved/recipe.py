@@ -135,6 +135,8 @@ def resolve(given: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str
     `{"train.steps": 100}`. Paths in them and in a mapping are relative to the current folder. Raises ConfigError in one
     sentence, also for a change that another setting makes ineffective.
     """
+    if not isinstance(changes, Mapping | None):
+        raise ConfigError("changes are a mapping of settings to values", got=repr(changes)[:60])
     where, folder, values = "the recipe", Path.cwd(), {}
     if isinstance(given, Recipe):
         values = given.model_dump(mode="json")

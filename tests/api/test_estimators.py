@@ -283,6 +283,14 @@ def test_labels_and_tags_of_another_shape_are_refused(folder: Path, tmp_path: Pa
             tagger.score([["Ann", "left"]], tags)
     with refused(DataError, got="1 lists of tags for 2"):
         tagger.score([["Ann"], ["Bob"]], [["O"]])
+    wrong: Any
+    for wrong in ({"settings": "a"}, {"validation": "a"}, {"validation": None}, {"validation": True}):
+        with refused(ConfigError, got=repr(next(iter(wrong.values())))):
+            gf.TextRegressor(folder, **wrong).fit(TEXTS, NUMBERS)
+    with refused(ConfigError, got="3"):
+        gf.train("classify", set=3, out=tmp_path / "none")  # type: ignore[arg-type]  # what is refused
+    with refused(ConfigError, got="'english'"):
+        gf.heads("english")  # type: ignore[arg-type]  # what is refused
     out = tmp_path / "run"
     regressor = gf.TextRegressor(folder, settings=TINY, batch=4, out=out).fit(TEXTS, NUMBERS)
     with refused(ConfigError, got="run", do="out"):

@@ -60,6 +60,8 @@ def test_what_belongs_to_a_text_is_one_or_several(model: Model) -> None:
         model.tag(words=several)
     with refused(DataError, wanted="second text", got="3"):
         model.trace("She", several)
+    with refused(ConfigError, wanted="target", got="bert"):
+        model.score("She", "Elle")
 
 
 @pytest.mark.parametrize("of", [tuple, iter, lambda texts: (each for each in texts)])

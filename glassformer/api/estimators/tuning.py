@@ -81,6 +81,10 @@ class Tuned:
         `own` ones; None leaves the recipe's. With a `model` a pre-trained encoder is fine-tuned, else everything is
         learned from the records. Raises as `gf.train` does.
         """
+        if not isinstance(self.settings, Mapping | None):
+            raise ConfigError("settings are a mapping of names to values", got=repr(self.settings)[:60])
+        if isinstance(self.validation, bool) or not isinstance(self.validation, int | float | np.number):
+            raise ConfigError("validation is a share of the texts, 0 to below 1", got=repr(self.validation)[:60])
         asked = {
             "train.epochs": self.epochs,
             "train.learning_rate": self.learning_rate,

@@ -50,7 +50,7 @@ def answer_records(job: Job) -> None:
                 continue
             note_windows(each.values.get("text", ""), its.windows, opened.row_tokens, long)
             for sentence in getattr(its, "notes", ()):
-                remarks(sentence)
+                remarks(f"{each.where}: {sentence}" if each.where else sentence)
             empty += bool(getattr(its, "empty", 0))
             if job.json:
                 record(with_kept(each, its.to_dict()), out.handle)

@@ -208,7 +208,7 @@ def stream_words(job: Job) -> None:
             continue
         note_windows(text.values.get("text", ""), found.windows, opened.row_tokens, long)
         for sentence in found.notes:
-            remarks(sentence)
+            remarks(f"{text.where}: {sentence}" if text.where else sentence)
     remarks.rest()
     long.rest()
 

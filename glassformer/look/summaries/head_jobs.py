@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from glassformer.base.errors import ConfigError
 from glassformer.look.summaries.head_measures import MEASURES, measure_trace
 from glassformer.look.trace.tensors import Tensors
 
@@ -60,7 +61,10 @@ def job_of(measures: Mapping[str, float]) -> tuple[str, float]:
 def heads(trace: Tensors) -> tuple[Head, ...]:
     """Every head of a run by what it does over all its texts (`head_jobs.RULE`): the groups in the order of JOBS, the
     clearest head first. Other texts give other numbers; how much the model needs a head says `gf.head_importance`.
+    Raises ConfigError for anything but a trace.
     """
+    if not isinstance(trace, Tensors):
+        raise ConfigError("heads are those of a trace", got=repr(trace)[:60], do="gf.load(MODEL).trace(TEXT) makes one")
     return in_groups(listed(measure_trace(trace)))
 
 
