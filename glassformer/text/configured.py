@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from glassformer.base.errors import TokenizerError
+from glassformer.base.json_text import parse_json
 
 # The classes of transformers whose `vocab.txt` is read here, and those for which tokenizer_config.json has priority.
 WORD_PIECES = (
@@ -28,9 +29,9 @@ def as_configured(text: str, settings: Mapping[str, Any]) -> str:
     if kind not in _CONFIGURED:
         return text
     try:
-        stated = json.loads(text)
+        stated = parse_json(text)
         parts = [part if isinstance(part := stated[name], dict) else {} for name in ("normalizer", "pre_tokenizer")]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return text  # no tokenizer: its reader says why
     (normalizer, before), asked = parts, dict[str, bool | None]()
     if kind in WORD_PIECES and normalizer.get("type") == "BertNormalizer":
