@@ -23,7 +23,7 @@ def data_directory() -> Path:
 
 
 def write(name: str, command: str, values: Mapping[str, Any], *, of_width: bool = False) -> Path:
-    """Write one row, whole or not at all; with `of_width` on an x86 without AVX-512 to a name of its own."""
+    """Write one row, whole or not at all; `of_width`: its name says so where an x86 has no AVX-512."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     name += _AVX2 if of_width and "(AVX2)" in processor() else ""
     path = RESULTS / f"{name}.json"

@@ -98,7 +98,7 @@ class Tuned:
         }
         start, out = self.model, self.out
         if out is not None and (Path(out) / RECIPE).exists():
-            do = "choose another folder for each fit, or leave out out: then no run is kept"
+            do = "choose another folder for each fit, or out=None: then no run is kept"
             raise ConfigError(
                 "the run of an estimator needs a new folder", got=f"out = {str(out)!r}, which has a run", do=do
             )

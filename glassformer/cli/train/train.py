@@ -55,9 +55,8 @@ def train(
         what = str(out / RECIPE)
     elif resume and not files and out is not None and os.path.isfile(out / RECIPE):
         known = read_saved_recipe(out)
-        what = (
-            str(out / RECIPE) if known is not None and known.task.name == what else what
-        )  # a task that is named again
+        if known is not None and known.task.name == what:  # its task may be named again
+            what = str(out / RECIPE)
     folder = folder_of(what, out, resume=resume)
     if (processes or 1) > 1 and not is_one_of_several():
         from glassformer.cli.train.processes import in_processes
