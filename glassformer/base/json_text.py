@@ -6,6 +6,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -128,11 +129,17 @@ def read_json(path: Path) -> Any:
 
 
 def in_json(value: Any) -> Any:
-    """The value with what JSON does not know as strings: infinity and NaN, and dates and decimals of Parquet."""
+    """The value with what JSON does not know as strings: infinity and NaN, and dates and decimals of Parquet. A
+    dataclass becomes an object of its fields.
+    """
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(value)
     if isinstance(value, Mapping):
         return {key: in_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [in_json(inner) for inner in value]
-    return value if isinstance(value, str | int | float | None) else str(value)
+    if isinstance(value, str | int | float | None):
+        return value
+    if is_dataclass(value):
+        return {each.name: in_json(getattr(value, each.name)) for each in fields(value)}
+    return str(value)

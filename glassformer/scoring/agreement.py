@@ -7,10 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glassformer.scoring.score import Counts, Integers, Measure, Reals
+from glassformer.scoring.score import Measure, Reals
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 # Labels up to which F1 and Matthews' correlation have intervals: those need 3 L numbers of each bootstrap sample.
 MOST_LABELS = 1000
@@ -106,10 +110,11 @@ def ranks(values: Reals) -> Reals:
 def bounded(measure: Measure, labels: int) -> Measure:
     """The measure, without the scores that need counts of each label where these are too many for the bootstrap."""
     statistics = measure.statistics
-    if labels <= MOST_LABELS or not isinstance(statistics, Counts):
+    if labels <= MOST_LABELS or isinstance(statistics, np.ndarray):
         return measure
     return Measure(
-        statistics.dense, lambda sums: {"loss": sums[..., 1] / sums[..., 0], "accuracy": sums[..., 2] / sums[..., 0]}
+        statistics[:, :3].toarray(),
+        lambda sums: {"loss": sums[..., 1] / sums[..., 0], "accuracy": sums[..., 2] / sums[..., 0]},
     )
 
 
@@ -120,18 +125,22 @@ def _measure(
     labels: int,
     scores: Callable[[Reals], Mapping[str, Reals]],
 ) -> Measure:
+    from scipy.sparse import hstack
+
     right = [set(one) == set(other) for one, other in zip(true, guessed, strict=True)]
     both = [sorted(set(one) & set(other)) for one, other in zip(true, guessed, strict=True)]
-    ones = [_ones(sets, place * labels) for place, sets in enumerate((both, guessed, true))]
+    ones = [_ones(sets, labels) for sets in (both, guessed, true)]  # each [E, L]
     dense = np.stack([np.ones(len(right)), np.array(losses, np.float64), np.array(right, np.float64)], axis=1)  # [E, 3]
-    examples, columns = (np.concatenate([each[side] for each in ones]) for side in (0, 1))  # [N]
-    return Measure(Counts(dense, examples, columns, 3 + 3 * labels), scores)
+    return Measure(hstack([dense, *ones], "csr"), scores)  # [E, 3 + 3 L]
 
 
-def _ones(sets: Sequence[Sequence[int]], offset: int) -> tuple[Integers, Integers]:
-    """The examples and columns of a one for each label of each example."""
-    examples = np.repeat(np.arange(len(sets)), [len(each) for each in sets])
-    return examples, np.fromiter(chain.from_iterable(sets), np.int64) + offset
+def _ones(sets: Sequence[Sequence[int]], labels: int) -> "csr_matrix":
+    """A one for each label of each example: [E, L]."""
+    from scipy.sparse import csr_matrix
+
+    ends = np.cumsum([0, *(len(each) for each in sets)])
+    columns = np.fromiter(chain.from_iterable(sets), np.int64)
+    return csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(sets), labels))
 
 
 def _parts(sums: Reals, labels: int) -> tuple[Reals, ...]:

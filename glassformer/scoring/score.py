@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from glassformer.base.errors import ShapeError
 from glassformer.data.batches.batch import Flags
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
     from torch import Tensor
 
 
@@ -50,34 +51,15 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Counts:
-    """Statistics [E, K] of which few are not zero: D dense numbers of each example, then K − D that are 1 at
-    (`examples` [N], `columns` [N]) and 0 elsewhere, such as one of each label.
-    """
-
-    dense: Reals
-    examples: Integers
-    columns: Integers
-    width: int
-    __array_ufunc__: ClassVar[None] = None  # `weights @ counts` is ours
-
-    def __len__(self) -> int:
-        return len(self.dense)
-
-    def __rmatmul__(self, weights: Reals | Integers) -> Reals:
-        ones = np.bincount(self.columns, weights[self.examples], self.width - self.dense.shape[1])  # [K - D]
-        return np.concatenate([weights @ self.dense, ones])  # [K]
-
-
-@dataclass(frozen=True)
 class Measure:
     """What was counted for each example, and the scores that follow from the sums. `statistics` [E, K] are counts or
-    sums of each example; `scores` gives from sums [..., K] each score [...] by its name. A share has (right, 1), F1 has
-    (true positives, false positives, false negatives). `asked` [E], where known, are equal for examples that ask the
-    same, such as the same masked words of a row. `counts`: of how many examples a score is that is not of all.
+    sums of each example, a sparse matrix where most are 0; `scores` gives from sums [..., K] each score [...] by its
+    name. A share has (right, 1), F1 has (true positives, false positives, false negatives). `asked` [E], where known,
+    are equal for examples that ask the same, such as the same masked words of a row. `counts`: of how many examples a
+    score is that is not of all.
     """
 
-    statistics: Reals | Counts
+    statistics: Reals | csr_matrix
     scores: Callable[[Reals], Mapping[str, Reals]]
     asked: Integers | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -93,7 +75,7 @@ class Measure:
         return cls(statistics[order], scores, asked[order])
 
     def __len__(self) -> int:
-        return len(self.statistics)
+        return int(self.statistics.shape[0])
 
     def asks_the_same(self, other: Measure) -> bool:
         """Whether both were measured on the same examples, as far as they know these."""
@@ -170,20 +152,17 @@ def tail(count: int) -> float:
     return NormalDist().cdf(float(stdtrit(count - 1, 0.025)) * math.sqrt(count / (count - 1)))
 
 
-def resampled(statistics: Reals | Counts, samples: int, seed: int) -> Reals:
+def resampled(statistics: Reals | csr_matrix, samples: int, seed: int) -> Reals:
     """The sums [R, K] over samples of the examples, with replacement; the same examples for the same seed."""
     generator = np.random.default_rng(seed)
-    count = len(statistics)
+    count = int(statistics.shape[0])
     together = max(1, _DRAWN // count)  # samples that are computed at once
     sums = []
     for first in range(0, samples, together):
         rows = np.arange(min(together, samples - first))[:, None]  # [R', 1]
         places = generator.integers(count, size=(len(rows), count)) + rows * count
         drawn = np.bincount(places.ravel(), minlength=len(rows) * count).reshape(len(rows), count)  # [R', E]
-        if isinstance(statistics, Counts):
-            sums.append(np.stack([sample @ statistics for sample in drawn]))
-        else:
-            sums.append(drawn.astype(statistics.dtype) @ statistics)  # [R', K]
+        sums.append(drawn.astype(np.float64) @ statistics)  # [R', K]
     return np.concatenate(sums)  # [R, K]
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from glassformer.scoring import agreement
-from glassformer.scoring.score import Counts, Measure, resampled, share_of
+from glassformer.scoring.score import Measure, resampled, share_of
 
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is the reference of these scores")
 stats = pytest.importorskip("scipy.stats", reason="SciPy is the reference of these scores")
+sparse = pytest.importorskip("scipy.sparse", reason="statistics of labels are sparse matrices")
 # Float64 sums of a few hundred numbers, in another order.
 ORDER = 1e-12
 
@@ -129,12 +130,10 @@ def test_the_f1_of_a_label_that_occurs_nowhere_is_0() -> None:
 
 def test_sparse_statistics_are_the_dense_ones() -> None:
     rng = np.random.default_rng(3)
-    dense = rng.random((20, 2))
-    ones = rng.random((20, 6)) < 0.2
-    examples, columns = np.nonzero(ones)
-    sparse = Counts(dense, examples, columns, 8)
-    weights = rng.integers(4, size=20)
-    assert (weights @ sparse).tolist() == pytest.approx((weights @ np.hstack([dense, ones])).tolist(), abs=ORDER)
+    dense = rng.random((20, 8)) * (rng.random((20, 8)) < 0.2)  # [E, K]
+    sums = resampled(sparse.csr_matrix(dense), 50, 1)  # [R, K]
+    assert sums.shape == (50, 8)
+    assert sums.tolist() == [pytest.approx(each, abs=ORDER) for each in resampled(dense, 50, 1).tolist()]
 
 
 def test_ten_thousand_labels_need_little_memory_and_time() -> None:

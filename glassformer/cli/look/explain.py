@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -213,7 +213,7 @@ def _walk(
             written["attributions"] = {"label": label, "score": found.value, "input_times_gradient": products}
         for step in steps:
             cells = {"cells": [_record(cell, terms) for cell in step.cells]}
-            record(asdict(replace(step, cells=())) | cells | written, sys.stdout)
+            record(vars(step) | cells | written, sys.stdout)
             written = {}
     else:
         if owed is not None:
@@ -248,8 +248,7 @@ def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:
 def _record(explanation: Explanation, terms: int | None) -> dict[str, Any]:
     """A number as JSON, with its largest terms; where others are left out, their number and sum."""
     kept, left, rest = explanation.largest(terms or _TERMS)
-    found = asdict(replace(explanation, terms=kept))
-    return found | ({"terms_left_out": left, "sum_left_out": rest} if left else {})
+    return vars(replace(explanation, terms=kept)) | ({"terms_left_out": left, "sum_left_out": rest} if left else {})
 
 
 def _follow(trace: Trace, cell: str, terms: int | None, *, json: bool) -> None:

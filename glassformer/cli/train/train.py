@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Mapping
@@ -127,6 +128,9 @@ def folder_of(what: str, out: Path | None, *, resume: bool) -> Path:
     if is_one_of_several():
         raise ConfigError("a training on several processes needs a folder", got="none", do="name one with --out")
     first = Path("runs") / Path(what).stem
-    taken = [first, *(first.with_name(f"{first.name}-{number}") for number in range(2, 10_000))]
-    free = next(place for place, folder in enumerate(taken) if not folder.exists())
-    return taken[max(free - 1, 0)] if resume else taken[free]
+    last, folder = first, first
+    for number in itertools.count(2):
+        if not folder.exists():
+            break
+        last, folder = folder, first.with_name(f"{first.name}-{number}")
+    return last if resume else folder

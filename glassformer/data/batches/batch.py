@@ -173,8 +173,8 @@ def shuffled(places: Integers, size: int, *, key: int, epoch: int | Integers = 0
     outside = np.ones(places.shape, np.bool_)
     while outside.any():
         left, right = result[outside] >> half, result[outside] & low
-        for turn in range(_ROUNDS):
-            left, right = right, left ^ (mixed(rounds[outside, turn] ^ right) & low)
+        for key_of_round in rounds[outside].T:
+            left, right = right, left ^ (mixed(key_of_round ^ right) & low)
         result[outside] = (left << half) | right
         outside = result >= size
     return result.astype(np.int64)
