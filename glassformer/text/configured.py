@@ -13,6 +13,8 @@ WORD_PIECES = (
     *("ConvBertTokenizer", "LayoutLMTokenizer", "RetriBertTokenizer", "SqueezeBertTokenizer", "PreTrainedTokenizer"),
 )
 _CONFIGURED = (*WORD_PIECES[:-1], "RobertaTokenizer")
+# The class that transformers takes where no file names one, by the `model_type` of `config.json`.
+_OF_MODELS = {name.removesuffix("Tokenizer").lower(): name for name in _CONFIGURED}
 # Of BERT's normalizer: the name in `tokenizer.json`, that in `tokenizer_config.json`, and its default there.
 _NORMALIZING = (
     ("lowercase", "do_lower_case", True),
@@ -41,6 +43,12 @@ def as_configured(text: str, settings: Mapping[str, Any]) -> str:
         asked = {"add_prefix_space": switch(settings, "add_prefix_space", False)}
         before |= asked
     return json.dumps(stated, ensure_ascii=False) if asked else text
+
+
+def class_for(config: Mapping[str, Any]) -> dict[str, str]:
+    """The class of the tokenizer next to a `config.json`, where `tokenizer_config.json` does not name it."""
+    kind = config.get("tokenizer_class") or _OF_MODELS.get(str(config.get("model_type")))
+    return {"tokenizer_class": str(kind)} if kind else {}
 
 
 def switch(settings: Mapping[str, Any], name: str, default: bool | None) -> bool | None:

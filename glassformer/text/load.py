@@ -12,7 +12,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from glassformer.base.errors import MissingExtraError, TokenizerError
 from glassformer.base.json_text import read_json
-from glassformer.text.configured import WORD_PIECES, as_configured, switch
+from glassformer.text.configured import WORD_PIECES, as_configured, class_for, switch
 from glassformer.text.library import refusing, with_template
 from glassformer.text.special import BERT, MARIAN, NONE, ROBERTA, SpecialTokens, roles_by_name, roles_from_files
 from glassformer.text.tokenizer import FILE, TARGET_FILE, Tokenizer
@@ -134,7 +134,8 @@ def _from_tokens(vocabulary: dict[str, int], settings: Mapping[str, Any]) -> Tok
 
 def _role_maps(directory: Path) -> dict[str, Any]:
     """The roles and the normalising settings in the files next to it; later files have priority."""
-    found: dict[str, Any] = {}
+    config = directory / "config.json"
+    found: dict[str, Any] = {**class_for(read_object(config))} if config.is_file() else {}
     for name in _ROLE_FILES:
         path = directory / name
         if path.is_file():

@@ -60,6 +60,20 @@ def test_words_are_normalized_as_transformers_does(
     assert load_tokenizer(folder).ids(TEXT) == theirs
 
 
+@pytest.mark.parametrize("config", [{"model_type": "distilbert"}, {"tokenizer_class": "BertTokenizer"}, {}])
+@pytest.mark.parametrize("said", [{}, {"do_lower_case": False}])
+def test_the_class_of_a_tokenizer_is_that_of_its_model(
+    tmp_path: Path, pieces: Tokenizer, config: dict[str, str], said: dict[str, Any]
+) -> None:
+    from transformers import AutoTokenizer
+
+    for normalized in (True, False):
+        folder = written(tmp_path / "said", pieces, said, normalizer={"lowercase": normalized})
+        (folder / "config.json").write_text(json.dumps({"model_type": "bert", **config}))
+        theirs = AutoTokenizer.from_pretrained(folder)(TEXT, add_special_tokens=False)["input_ids"]
+        assert load_tokenizer(folder).ids(TEXT) == theirs
+
+
 @pytest.mark.parametrize("prefixed", [True, False, None])
 def test_a_space_before_a_text_of_roberta(tmp_path: Path, prefixed: bool | None) -> None:
     from transformers import AutoTokenizer
