@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 import socket
 import time
@@ -247,11 +248,10 @@ def test_a_stream_that_takes_too_long_ends_with_the_reason(first: float) -> None
 
 
 def test_the_numbers_and_the_log_know_requests_and_no_texts(
-    bundled: dict[str, Model], caplog: pytest.LogCaptureFixture
+    bundled: dict[str, Model], logged: list[logging.LogRecord]
 ) -> None:
     metrics, limits = Metrics(), Limits()
     served = Served("english", bundled["english"], limits, metrics.taken("english"))
-    caplog.set_level("INFO", "glassformer.serving")
     with TestClient(application(Models([served], limits), None, metrics), base_url=LOCAL) as client:
         secret = "Zanzibar [MASK]"
         answer = client.post("/v1/english/fill", json={"texts": [secret, secret]}, headers={"X-Request-Id": "abc-1"})
@@ -262,12 +262,12 @@ def test_the_numbers_and_the_log_know_requests_and_no_texts(
         client.post("/v1/embeddings", json={"model": "english", "input": "Zanzibar", "dimensions": 8})
         client.get("/health")
         text = client.get("/metrics").text
-    (line,) = [record.facts for record in caplog.records if getattr(record, "facts", {}).get("id") == "abc-1"]  # type: ignore[attr-defined]
+    (line,) = [record.facts for record in logged if getattr(record, "facts", {}).get("id") == "abc-1"]  # type: ignore[attr-defined]
     assert {key: line[key] for key in ("route", "status", "model", "records")} == {
         "route": "/v1/{model}/fill", "status": 200, "model": "english", "records": 2,
     }  # fmt: skip
     assert line["tokens"] > 4
-    assert all("Zanzibar" not in str(vars(record)) for record in caplog.records)
+    assert all("Zanzibar" not in str(vars(record)) for record in logged)
     assert "Zanzibar" not in text
     assert 'glassformer_requests_total{model="english",route="/v1/{model}/fill",status="200"} 1.0' in text
     assert 'glassformer_requests_total{model="",route="/v1/{model}/fill",status="404"} 1.0' in text
