@@ -107,22 +107,23 @@ def test_the_probability_of_a_span_is_that_of_all_sequences_that_have_it(
     monkeypatch.setattr(chains, "STRETCH", 2)  # sums are made stretch by stretch: a span begins one, too
     rng, count = np.random.default_rng(len(labels)), 5
     words = tuple((2 * place, 2 * place + 1) for place in range(count))
+    sequences = list(itertools.product(range(len(labels)), repeat=count))
+    spans = [spans_of([labels[number] for number in numbers]) for numbers in sequences]
     for seed in range(20):
         logits = rng.normal(size=(count, len(labels))) * (1 + seed % 4)
         chain = legal_steps(labels, begun=begun)
         found = decoded(Sentence("a b c d e", words), labels, logits, chain, 1)
-        weights: dict[tuple[str, ...], float] = {}
-        for numbers in itertools.product(range(len(labels)), repeat=count):
+        weights: list[float] = []  # of each sequence
+        for numbers in sequences:
             scores = [logits[place, number] for place, number in enumerate(numbers)]
             steps = [chain.steps[one, other] for one, other in itertools.pairwise(numbers)]
             total = sum(scores) + sum(steps) + chain.first[numbers[0]] + chain.last[numbers[-1]]
-            weights[tuple(labels[number] for number in numbers)] = float(np.exp(total))
+            weights.append(float(np.exp(total)))
         for span in found.spans:
             first, end = span.start // 2, span.end // 2 + 1
-            having = sum(
-                weight for tags, weight in weights.items() if TagSpan(span.label, first, end) in spans_of(tags)
-            )
-            assert span.probability == pytest.approx(having / sum(weights.values()), rel=1e-9)
+            tagged = TagSpan(span.label, first, end)
+            having = sum(weight for weight, there in zip(weights, spans, strict=True) if tagged in there)
+            assert span.probability == pytest.approx(having / sum(weights), rel=1e-9)
 
 
 def test_a_scheme_that_closes_its_spans_is_held_to_it() -> None:
