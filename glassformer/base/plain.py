@@ -2,6 +2,7 @@
 
 import math
 import operator
+from pathlib import PurePath
 from typing import Any
 
 from glassformer.base.errors import ConfigError
@@ -22,6 +23,13 @@ def counted(number: Any, what: str) -> int:
     return found
 
 
+def plain(value: Any) -> Any:
+    """A number of NumPy as Python's own, and a path as a string; any other value as it is."""
+    if isinstance(value, PurePath):
+        return str(value)
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
+
+
 def is_missing(value: object) -> bool:
     """Whether a value is a missing one in a table: None, NaN, pandas' NA and NaT."""
     nan = isinstance(value, float) and math.isnan(value)
@@ -35,6 +43,7 @@ def refuse_strange(values: object, where: str) -> None:
     waiting: list[tuple[object, tuple[str | int, ...]]] = [(values, ())]
     while waiting:
         value, path = waiting.pop()
+        value = plain(value)
         if len(path) > DEEPEST:
             first = _shown(path[: DEEPEST // 10])
             raise ConfigError(f"{where} must hold at most {DEEPEST} nested groups or lists", got=f"{first} ...")

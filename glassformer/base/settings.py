@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.base.paths import check_path, refuse_endless
-from glassformer.base.plain import DEEPEST, refuse_strange
+from glassformer.base.plain import DEEPEST, plain, refuse_strange
 
 # What torch, numpy and TOML all take.
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -63,7 +63,7 @@ def read_settings(
     """Check a mapping against a group of settings; raises ConfigError. `called`: names of options that were typed."""
     refuse_strange(values, where)
     try:
-        return kind.model_validate_json(json.dumps(values), context={CALLED: called})
+        return kind.model_validate_json(json.dumps(values, default=plain), context={CALLED: called})
     except ValidationError as error:
         raise _readable(error, kind, where, called) from None
 
@@ -103,7 +103,9 @@ def toml_of(settings: Settings) -> str:
 
 
 def _readable(error: ValidationError, kind: type[Settings], where: str, called: Mapping[str, str]) -> ConfigError:
-    first = error.errors()[0]
+    found = error.errors()
+    none = (each for each in found if each["type"] == "too_short" and not each["input"])
+    first = next(none, found[0])  # of a union the first is a guess
     path = [str(step) for step in first["loc"]]
     spoken = ".".join(path)
     if where == REQUEST:
@@ -115,6 +117,7 @@ def _readable(error: ValidationError, kind: type[Settings], where: str, called: 
     if first["type"] == "missing":
         return ConfigError(f"{place} is needed", got="nothing")
     if first["type"] == "too_short" and first["ctx"]["min_length"] == 1:
+        place = place.partition(".tuple[")[0]
         return ConfigError(f"{place} must hold at least one", got="none")
     message = str(first["msg"]).removeprefix("Value error, ")
     given = first.get("input")

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from glassformer.base.errors import ConfigError
+from glassformer.base.plain import plain
 from glassformer.base.settings import read_settings
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import USUAL, DecodeSettings
@@ -75,7 +76,8 @@ def reply_search(options: WritingOptions) -> DecodeSettings:
 
 
 def _asked(options: WritingOptions) -> dict[str, Any]:
-    return {name: value for name in _ASKED if (value := getattr(options, name)) not in (None, ())}
+    values = ((name, plain(getattr(options, name))) for name in _ASKED)
+    return {name: value for name, value in values if value is not None and value != ()}
 
 
 def _count(asked: Mapping[str, Any], name: str) -> int:

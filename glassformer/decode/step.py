@@ -4,7 +4,7 @@ R rows, one for each sentence · B hypotheses of a row · T tokens
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TypeVar
 
@@ -59,6 +59,14 @@ class Wanted:
     spelled: Spelled | None = field(default=None, repr=False)
     forced: bool = field(default=False, repr=False)
     recorder: Recorder | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> str:
+        """The same for searches that differ in numbers alone, such as lengths and penalties."""
+        usual = DecodeSettings.model_fields
+        changed = [(name, value) for name, value in self.settings if value != usual[name].default]
+        named = [(name, value if isinstance(value, str) else None) for name, value in changed]
+        return repr((named, replace(self, settings=DecodeSettings())))
 
 
 # What a tokenizer gives for bytes that are no whole character yet.

@@ -115,7 +115,7 @@ def holds_a_run(out: Path) -> ConfigError:
     return ConfigError(
         "a new run needs a folder without a run",
         got=f"{out}, which holds a run",
-        do="add --resume to continue it, or choose another --out",
+        do="add --resume (in Python resume=True) to continue it, or choose another --out",
     )
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
+
 from glassformer.base.errors import ConfigError, NotFiniteError
 from glassformer.base.machine import is_one_of_several
 from glassformer.base.paths import check_path
@@ -160,7 +162,8 @@ def train(
         progress = progress if processes.first else NoProgress()
         if processes.restarted:
             progress.note("a process was lost, and all were begun again: the run continues from its newest checkpoint")
-        return train_each(resolved, out, progress, processes, resume=resume or processes.restarted)
+        with torch.enable_grad():
+            return train_each(resolved, out, progress, processes, resume=resume or processes.restarted)
 
 
 def _of_task(recipe: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[str, object]) -> Any:

@@ -156,7 +156,8 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             if signal_number := int(processes.highest(stop_request.signal_number or 0)[0]):
                 run.save()
                 raise Interrupted(
-                    f"stopped after step {progress.step:,}; everything is saved in {run.out}: continue with --resume",
+                    f"stopped after step {progress.step:,}; everything is saved in {run.out}: continue with "
+                    "--resume, in Python resume=True",
                     signal_number=signal_number,
                 )
     run.save()

@@ -332,7 +332,7 @@ def _newest(checkpoints: Checkpoints, *, resume: bool) -> Checkpoint | None:
         raise CheckpointError(
             "a new run needs its own folder",
             got=f"{checkpoints.folder}, which holds another run's checkpoints",
-            do="continue with --resume, choose another folder, or delete it",
+            do="continue with --resume (in Python resume=True), choose another folder, or delete it",
         )
     return None
 

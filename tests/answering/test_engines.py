@@ -430,16 +430,18 @@ def test_rows_are_compared_once_for_a_machine_and_what_is_asked(
 
     monkeypatch.setattr(choice.Trial, "_compared", counted)
 
-    def asked(rows: int = 32, most: int = 2) -> str:
+    def asked(rows: int = 32, most: int = 2, beams: int = 1) -> str:
         model, said = opened(translator, "ctranslate2")
-        model.translate(SENTENCES[:rows], beams=1, max_tokens=most)
+        model.translate(SENTENCES[:rows], beams=beams, max_tokens=most)
         return said[0]
 
     asked(31)  # too few to be kept
     assert ": 32 rows" in asked()
     assert " 32 rows" in asked(31)
     assert len(compared) == 2
-    asked(most=3)
+    asked(most=3)  # another number is no other question
+    assert len(compared) == 2
+    asked(beams=2)
     assert len(compared) == 3
     monkeypatch.setattr(choice, "processor", lambda: "another machine")
     asked()
@@ -505,6 +507,36 @@ def test_pages_are_joined_once_for_many_tokens(monkeypatch: pytest.MonkeyPatch) 
         model.embed(some)
         counts.append(len(joined))
     assert counts == [0, 1, 1]
+
+
+def test_who_asks_for_one_text_does_not_wait_for_many(
+    translator: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "MOST_SECONDS", 0.0)
+    model, said = opened(translator, "ctranslate2")
+    for sentence in SENTENCES[:3]:
+        model.translate(sentence, beams=1, max_tokens=2)
+    (found,) = said
+    assert ": 1 row as torch does" in found
+    assert not list(cache.rglob("compared.json"))  # one row proves too little for the next time
+
+
+def test_a_comparison_that_is_stopped_is_not_begun_again(
+    translator: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = list[str]()
+
+    def stopped(trial: choice.Trial, stand_in: Any) -> Any:
+        begun.append(trial.engine.name)
+        raise ConnectionAbortedError
+
+    monkeypatch.setattr(choice.Trial, "_compared", stopped)
+    monkeypatch.setattr(choice, "MOST_SECONDS", 0.0)
+    model, _ = opened(translator, "ctranslate2")
+    with pytest.raises(ConnectionAbortedError):
+        model.translate(SENTENCES[0], beams=1, max_tokens=2)
+    assert model.translate(SENTENCES[0], beams=1, max_tokens=2).translation
+    assert len(begun) == 1
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ import inspect
 from dataclasses import FrozenInstanceError, fields
 from typing import Any, get_type_hints
 
+import numpy as np
 import pytest
 
 import glassformer as gf
@@ -112,3 +113,10 @@ def test_what_no_search_checks_is_checked_here(name: str, value: object) -> None
     wrong: dict[str, Any] = {name: value}
     with refused(ConfigError, wanted=name, got=repr(value)):
         WritingOptions(**wrong)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    given: dict[str, Any] = {"temperature": np.float32(0.5), "top_k": np.int64(4), "seed": np.int64(3)}
+    assert search_settings(WritingOptions(**given)) == search_settings(WritingOptions(temperature=0.5, top_k=4, seed=3))
+    beams: Any = np.int64(3)
+    assert search_settings(WritingOptions(beams=beams)).beams == 3

@@ -80,16 +80,24 @@ def vector_of(run: Trace) -> Any:
     return run[run.statement.entering["states"]].numpy()[0].mean(axis=0)
 
 
-@pytest.mark.parametrize("name", ["distilbert, classifier", "bert, a pair", "bert, words"])
+@pytest.mark.parametrize("name", ["distilbert, classifier", "bert, a pair", "bert, words", "bert, several labels"])
 def test_a_classifier_is_measured_by_its_answers(name: str) -> None:
+    """By probabilities as it answers with them: of scores that a temperature divides."""
     row = next(row for row in ALL if row.name == name)
     model = row.model()
     inputs, _ = row.batch()
-    measured, counts = ablate(model, Asked(inputs))
+    measured, counts = ablate(model, Asked(inputs, temperature=1.5))
     run = trace(model, inputs)
-    whole = run["sentence_head.probabilities"].numpy()
+
+    def answered(run: Trace) -> Any:
+        scores = run["sentence_head.logits"].double() / 1.5
+        if name != "bert, several labels":
+            return scores.softmax(-1).numpy()
+        return np.concatenate([scores.sigmoid().numpy(), 1 - scores.sigmoid().numpy()], axis=-1)
+
+    whole = answered(run)
     for place, head in enumerate(heads_of_model(model)):
-        without = run.intervene(zero_head(*head))["sentence_head.probabilities"].numpy()
+        without = answered(run.intervene(zero_head(*head)))
         expected = (whole * np.log(whole / without)).sum(axis=-1)
         assert measured[:, place + 1].numpy() == pytest.approx(expected, abs=1e-9)
     assert measured[:, 0].abs().max() < 1e-12

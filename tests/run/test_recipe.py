@@ -1,6 +1,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import glassformer
@@ -206,3 +207,9 @@ def test_numbers_beyond_all_bounds_are_refused_where_they_mean_nothing() -> None
         assert f"train.{name}" in caught.value.wanted
     assert read_settings(TrainSection, {"seed": 2**63 - 1}).seed == 2**63 - 1
     assert read_settings(FillConfig, {"value": -math.inf}).value == -math.inf
+
+
+def test_numbers_of_numpy_and_paths_are_settings() -> None:
+    given = {"data.files": [Path("a.txt")], "train.steps": np.int64(3), "train.learning_rate": np.float64(1e-3)}
+    found = resolve("masked-lm-mini", given)
+    assert (found.data.files, found.train.steps, found.train.learning_rate) == (("a.txt",), 3, 1e-3)

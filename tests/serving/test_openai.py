@@ -148,12 +148,13 @@ UNSUPPORTED: list[tuple[str, dict[str, Any], str]] = [
     ("chat.completions", {**CHAT, "messages": [{"role": "assistant", "content": "x"}]}, "in turn"),
     ("chat.completions", {**CHAT, "extra_body": {"temprature": 1}}, "temperature"),
     ("completions", {"model": "writer", "prompt": "a", "best_of": 3}, "best_of"),
+    ("completions", {"model": "writer", "prompt": "a", "logprobs": 0}, "logprobs"),
     ("completions", {"model": "writer", "prompt": "a", "logit_bias": {"5": 1}}, "logit_bias"),
     ("completions", {"model": "writer", "prompt": ["a", "b"], "stream": True}, "one prompt"),
     ("completions", {"model": "writer", "prompt": [10**6]}, "a number from 0 to"),
     ("embeddings", {"model": "sentences", "input": "a", "dimensions": 8}, "dimensions"),
     ("embeddings", {"model": "sentences", "input": [-1]}, "a number from 0 to"),
-    ("embeddings", {"model": "sentences", "input": []}, "input"),
+    ("embeddings", {"model": "sentences", "input": []}, "at least one"),
     ("embeddings", {"model": "sentences", "input": ["a", [1]]}, "input"),
 ]  # fmt: skip
 
@@ -182,6 +183,9 @@ def test_models_are_listed_and_others_are_not_found(api: openai.OpenAI) -> None:
     import openai
 
     assert [model.id for model in api.models.list()] == ["sentences", "writer", "chat", "talker"]
+    assert api.models.retrieve("writer").id == "writer"
+    with pytest.raises(openai.NotFoundError):
+        api.models.retrieve("gpt")
     with pytest.raises(openai.NotFoundError):
         api.embeddings.create(model="gpt", input="a")
     with pytest.raises(openai.AuthenticationError):

@@ -13,7 +13,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from glassformer.base.errors import ConfigError
+from glassformer.run.serving.listening import bound
 from tests.cli.conftest import Run, run  # noqa: F401  # the fixture
+from tests.refusals import refused
 from tests.serving.servers import answered_while_stopped
 
 SERVE = [sys.executable, "-m", "glassformer", "serve"]
@@ -60,6 +63,12 @@ def test_a_port_in_use_is_refused_before_a_model_is_opened(run: Run) -> None:  #
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
+def test_a_host_that_is_not_this_machine_is_refused(host: str) -> None:
+    with refused(ConfigError, wanted=host, do="--host"):
+        bound(0, host)
+
+
 @pytest.mark.parametrize(
     ("words", "word"),
     [
@@ -68,7 +77,7 @@ def test_a_port_in_use_is_refused_before_a_model_is_opened(run: Run) -> None:  #
         (("english", "--token", " "), "token"),
         (("english", "english"), "name"),
         (("englsh",), "english"),
-        (("english", "--host", "nowhere.invalid", "--token", "x"), "free"),
+        (("english", "--host", "nowhere.invalid", "--token", "x"), "--host"),
         (("english", "--engine", "fast"), "engine"),
         (("english", "--seconds", "0"), "seconds"),
         ((), "MODEL"),

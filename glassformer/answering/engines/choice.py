@@ -33,6 +33,8 @@ COMPARED = 32
 _MANY = 4 * COMPARED
 # Tokens from which on it pays to put the memory of torch into large pages (0.1 s).
 _LONG = 1 << 14
+# A comparison of rows that come one by one ends with the first row after so many seconds.
+MOST_SECONDS = 5.0
 _SLOW = "it is not faster"
 
 
@@ -199,7 +201,13 @@ class Trial:
             stand_in = self._opened(plan, chosen)
             if stand_in == "":
                 return None
-            reason = stand_in if isinstance(stand_in, str) else self._proved(stand_in, plan)
+            begun = time.monotonic()
+            try:
+                reason = stand_in if isinstance(stand_in, str) else self._proved(stand_in, plan)
+            except Exception:
+                if time.monotonic() - begun > MOST_SECONDS:  # stopped, as nobody waits any more: not once again
+                    chosen.models[key] = None
+                raise
             chosen.models[key] = None if isinstance(stand_in, str) or reason else stand_in
             if reason and (self.asked or reason != _SLOW):
                 self._torch(reason)
@@ -284,22 +292,25 @@ class Trial:
         rows = self.rows if len(self.rows) >= COMPARED else [*last]
         some = [rows[place] for place in spread([len(row.ids) for row in rows])]
         before, ours, theirs, times = stand_in.used, list[Any](), list[Any](), list[float]()
+        begun = time.monotonic()
         if self.alone:  # the first answer of each sets up a part of it
             self._answered(stand_in, some[:1])
             self._answered(None, some[:1])
         for asked in [[row] for row in some] if self.alone else [some]:
+            if times and time.monotonic() - begun > MOST_SECONDS:  # somebody waits for one text
+                break
             mine, torch_seconds = timed(partial(self._answered, None, asked))
             its, seconds = timed(partial(self._answered, stand_in, asked))
             ours, theirs = ours + mine, theirs + its
             times.append(torch_seconds / max(seconds, 1e-9))
-        right = sum(map(equal, ours, theirs))
+        right, count = sum(map(equal, ours, theirs)), len(ours)
         stand_in.computes = Scores.NONE  # what was compared was read here
         if stand_in.used == before:
             return "it answers nothing of what is asked"
-        if self.engine.exact and right < len(some):
-            return f"it answers {len(some) - right} of {len(some)} rows otherwise than torch"
-        shown = f"{len(some)} rows as torch does" if self.engine.exact else agreement(ours, theirs)
-        return len(some), median(times), shown
+        if self.engine.exact and right < count:
+            return f"it answers {count - right} of {count} rows otherwise than torch"
+        shown = f"{count} row{'s' * (count > 1)} as torch does" if self.engine.exact else agreement(ours, theirs)
+        return count, median(times), shown
 
     def _answered(self, stand_in: StandIn | None, rows: Sequence[Row]) -> list[Any]:
         """The answers to rows, in their order."""

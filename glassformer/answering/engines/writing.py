@@ -81,7 +81,7 @@ class CTranslate2:
             json.dumps([wanted.ids.begin, wanted.ids.end, wanted.ids.never]),
             convert=lambda folder: write_ctranslate(folder, model, wanted.ids),
             opened=lambda folder: CTranslated(model, folder, self.numbers),
-            asked=repr(wanted),
+            asked=wanted.kind,
         )
 
 

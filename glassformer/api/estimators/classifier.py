@@ -12,9 +12,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from glassformer.api.estimators.given import check_words, labelled, labels_of, plain, texts_or_pairs
+from glassformer.api.estimators.given import check_words, labelled, labels_of, texts_or_pairs
 from glassformer.api.estimators.tuning import Tuned
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.base.plain import plain
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

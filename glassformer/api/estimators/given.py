@@ -5,7 +5,7 @@ from typing import Any
 
 from glassformer.answering.answers import check_text, several
 from glassformer.base.errors import DataError
-from glassformer.base.plain import is_missing
+from glassformer.base.plain import is_missing, plain
 
 _NEEDED = "a list or an array of {} is needed"
 
@@ -80,11 +80,6 @@ def labelled(texts: Sequence[str], pairs: Sequence[str] | None, labels: Sequence
     """The records of a table with these texts, or pairs of texts, and their labels."""
     for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
         yield {"text": text, "label": label, **({} if pairs is None else {"pair": pairs[row]})}
-
-
-def plain(value: Any) -> Any:
-    """A number of numpy as Python's own."""
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
 
 
 def check_words(texts: Sequence[str], pairs: Sequence[str] | None = None) -> None:

@@ -101,7 +101,8 @@ def attribute(trace: Tensors, cells: Sequence[tuple[str, Mapping[str, int]]]) ->
     seen = refuse_goals(trace, cells).with_graph(dict.fromkeys([*embedded, *(name for name, _ in cells)]))
     found = []
     for name, cell in cells:
-        goal = seen[name][tuple(cell.values())]
+        with torch.enable_grad():
+            goal = seen[name][tuple(cell.values())]
         if not goal.requires_grad:
             raise ConfigError("gradients are those of a number that is computed", got=name)
         slopes = torch.autograd.grad(goal, [seen[name] for name in embedded], retain_graph=True, allow_unused=True)

@@ -141,7 +141,8 @@ class _Way:
         shares = {name: torch.zeros(way.shape[:-1], dtype=torch.float64) for name, (_, way) in self.ends.items()}
         for point, weight in zip(*np.polynomial.legendre.leggauss(POINTS), strict=True):
             seen = self.at(start + (end - start) * (point + 1) / 2).with_graph([self.goal, *self.ends])
-            goal = seen[self.goal][self.cell]
+            with torch.enable_grad():
+                goal = seen[self.goal][self.cell]
             if not goal.requires_grad:
                 raise ConfigError("gradients are those of a number that is computed", got=self.goal)
             slopes = torch.autograd.grad(goal, [seen[name] for name in self.ends], allow_unused=True)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from glassformer.look.trace.watch import watch
 from glassformer.models.inputs import Inputs
@@ -30,12 +31,15 @@ class HeadOf(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """A batch; `labels` [N] are the right tokens at `scored_at` [N], flat indices into the head's B·S, if any."""
+    """A batch; `labels` [N] are the right tokens at `scored_at` [N], flat indices into the head's B·S, if any. Scores
+    of labels of texts are divided by `temperature`.
+    """
 
     inputs: Inputs
     decoder_inputs: Inputs | None = None
     scored_at: Tensor | None = None
     labels: Tensor | None = None
+    temperature: float = 1.0
 
 
 def heads_of_model(model: Transformer) -> list[HeadOf]:
@@ -130,9 +134,12 @@ class Ruler:
             return self.losses(states)
         if self.answers:
             # Kullback-Leibler divergence of the labels' probabilities from those of the whole model, in nats.
-            head = self.model.sentence_head
+            head, config = self.model.sentence_head, self.model.config.sentence_head
             assert head is not None
-            logs = head(states, replace(self.answering, dropout_key=None)).double().log_softmax(-1).cpu()  # [B, L]
+            assert config is not None
+            scores = head(states, replace(self.answering, dropout_key=None)).double().cpu() / self.asked.temperature
+            both = logsigmoid(torch.cat([scores, -scores], -1))  # [B, 2 L]: each of several labels is there or not
+            logs = both if config.several else scores.log_softmax(-1)  # [B, 2 L] or [B, L]
             if self.whole is None:
                 self.whole = logs
             return (self.whole.exp() * (self.whole - logs)).sum(-1)
@@ -146,9 +153,9 @@ class Ruler:
 
     @property
     def answers(self) -> bool:
-        """Whether the model answers with one of several labels of a text."""
+        """Whether the model answers with labels of a text."""
         head = self.model.config.sentence_head
-        return head is not None and head.probabilities == "softmax"
+        return head is not None and head.probabilities is not None
 
     @property
     def counts(self) -> Tensor:

@@ -76,9 +76,10 @@ def head_importance(
     A model of masked words is measured by the loss of words that are masked for it (a seventh of each text at a time,
     chosen by `seed`, or the tokens `hidden`, counted from 0 in each text), a decoder by that of the next tokens, an
     encoder-decoder by that of its targets' tokens (`pairs`; without them of its own translations); all in nats. A model
-    that predicts no words and classifies texts is measured by how far the probabilities of its labels move
-    (Kullback-Leibler divergence, nats); any other by how far the mean of a text's states turns (1 − cosine). A head
-    that is off gives 0, as with `gf.zero_head`; all others stay.
+    that predicts no words and classifies texts is measured by how far the probabilities of its labels move, calibrated
+    as in its answers (Kullback-Leibler divergence, nats; of several labels the sum of those of each); any other by how
+    far the mean of a text's states turns (1 − cosine). A head that is off gives 0, as with `gf.zero_head`; all others
+    stay.
 
     A difference above 0 means that the model is worse without the head on these texts. Heads can stand in for each
     other: what is lost without two of them is not the sum. Raises DataError for no text and for one of only blanks,
@@ -102,10 +103,11 @@ def head_importance(
     progress = NoProgress() if progress is None else progress
     count = max((int(number) for _, owners in batches for number in owners), default=0) + 1
     sums, counts = np.zeros((count, 1 + len(heads))), np.zeros(count)
+    temperature = 1.0 if model.task is None else model.task.head_outputs.temperature
     title = f"switching off {len(heads)} heads, one after the other, on {count} {'text' if count == 1 else 'texts'}"
     with progress.reading(title, len(heads) * len(batches)) as advance:
         for asked, owners in batches:
-            found, own = ablate(module, asked, advance)
+            found, own = ablate(module, replace(asked, temperature=temperature), advance)
             np.add.at(sums, owners, found.numpy())
             np.add.at(counts, owners, own.numpy())
     if not counts.sum():

@@ -9,6 +9,7 @@ import torch
 
 from glassformer.answering.answers import listed
 from glassformer.base.errors import DataError
+from glassformer.base.plain import plain
 from glassformer.bundled.travelling import travelling
 from glassformer.config import ModelConfig
 from glassformer.look.texts.reader import Given, Reader
@@ -108,8 +109,11 @@ def given_of(
 
 def rows_of_ids(target_ids: TargetIds) -> list[list[int]]:
     """The tokens of each target; those of the only one may be given alone."""
-    several = [list(each) for each in target_ids if not isinstance(each, int)]
-    return several or [[each for each in target_ids if isinstance(each, int)]]
+    given = [plain(each) for each in target_ids]
+    alone = [isinstance(each, int) for each in given]
+    if any(alone) and not all(alone):
+        raise DataError("target ids are the tokens of one text, or a list of them for each", got=repr(given)[:60])
+    return [given] if any(alone) or not given else [list(map(plain, each)) for each in given]
 
 
 MOST_WORDS = 2000  # In a larger vocabulary it is not looked whether each entry is read as one word

@@ -105,6 +105,9 @@ class SearchTree:
             "nodes": [asdict(node) for node in self.nodes],
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return "\n".join(tree_lines(self))
 

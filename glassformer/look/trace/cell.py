@@ -119,8 +119,15 @@ def as_shown(token: str) -> str:
     return f"{BLANK}{token[1:]}" if token.startswith(BLANKS) else token
 
 
-def find_cell(axes: Axes, asked: Mapping[str, str | int], words: Words) -> dict[str, int]:
-    """The index along each axis. An axis of size 1 may be left out. Raises UnknownNameError."""
+def find_cell(axes: Axes, asked: Mapping[str, str | int] | tuple[str | int, ...], words: Words) -> dict[str, int]:
+    """The index along each axis, also from one for each axis in order. An axis of size 1 may be left out by name.
+    Raises UnknownNameError.
+    """
+    if not isinstance(asked, Mapping):
+        if not isinstance(asked, tuple) or len(asked) != len(axes.names):
+            do = f"its axes: {', '.join(axes.names)}"
+            raise UnknownNameError(f"a cell of {axes.name} has an index for each axis", got=repr(asked)[:60], do=do)
+        asked = dict(zip(axes.names, asked, strict=True))
     for axis in asked:
         if axis not in axes.names:
             raise UnknownNameError(f"{axes.name} has no axis {axis!r}", do=did_you_mean(axis, axes.names))

@@ -88,7 +88,7 @@ def run_of(original: Transformer, inputs: Inputs, decoder_inputs: Inputs | None,
     check_sides(original, inputs, decoder_inputs, candidates=options.candidates)
     dtype = options.dtype or (original.dtype if original.dtype in LIMITS else torch.float32)
     if dtype not in LIMITS:
-        raise ConfigError("a trace runs in float32 or float64", got=str(dtype))
+        raise ConfigError("a trace runs in torch.float32 or torch.float64", got=repr(options.dtype)[:60])
     if inputs.vectors is not None:
         inputs = replace(inputs, vectors=inputs.vectors.to(dtype))
     places, labels = choose_scored_at(original, inputs, decoder_inputs, options.scored_at, options.labels)
@@ -219,7 +219,8 @@ class Run:
         name = found.full_name(name)
         if name not in stored:
             raise UnknownNameError(f"gradients of {name} need it stored", do="give keep='*'")
-        goal = stored[name][tuple(found.cell(name, cell).values())]
+        with torch.enable_grad():
+            goal = stored[name][tuple(found.cell(name, cell).values())]
         if not goal.requires_grad:
             raise ConfigError("gradients are those of a number that is computed", got=name)
         floats = {name: tensor for name, tensor in stored.items() if tensor.requires_grad}

@@ -25,7 +25,7 @@ from glassformer.models.names import parameter_names
 OWN_AXES = {"labels": ("place",), "candidates": ("candidate",)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tensors(Mapping[str, Tensor]):
     """Every tensor of one run by name. `replay` computes again what is not stored; None where there is no model."""
 
@@ -40,11 +40,19 @@ class Tensors(Mapping[str, Tensor]):
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Tensor:
+        if name in self.facts or name in self.parameters:
+            return self.tensor(name)
         whole = full_name(name, self.statement.formulas)
         return self.fetch([whole])[whole]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self.statement.formulas
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.statement.formulas)

@@ -55,7 +55,7 @@ class Origin:
 REPEATED = 12  # How many words of a text fit into the line that describes a trace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trace(NeverPickled, Tensors):
     """Every tensor of one run by name. `kept(name)` is False for what is computed again when it is asked for.
     `original` is the model as it was given, `run_again` makes the same run with other interventions, and
@@ -88,9 +88,10 @@ class Trace(NeverPickled, Tensors):
         changed = f", {count} change{'s' * (count > 1)} by hand" if count else ""
         return f"Trace({self.config.family}, {' → '.join(texts)}, {len(self)} tensors, {kept}{changed})"
 
-    def explain(self, name: str, cell: str | Mapping[str, str | int] = "") -> Explanation:
+    def explain(self, name: str, cell: str | Mapping[str, str | int] | tuple[str | int, ...] = "") -> Explanation:
         """One number: its formula in words and MathML, its operands and terms, and the number computed again. The cell
-        may be part of the name: `explain("logits[place=0,vocabulary=the]")`. Raises UnknownNameError.
+        may be part of the name, `explain("logits[place=0,vocabulary=the]")`, or an index for each axis. Raises
+        UnknownNameError.
         """
         if "[" in name:
             name, cell = split_name(name)

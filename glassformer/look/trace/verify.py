@@ -60,6 +60,9 @@ class Verification:
         """Whether every tensor that was not set by hand was checked and agrees with its formula."""
         return not self.unchecked and all(check.error <= self.limit_of(check) for check in self.checks)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         parts = [self.verdict] if self.checks or not self.unchecked else []
         if self.unchecked:

@@ -65,11 +65,17 @@ def about_routes(models: Models, metrics: Metrics, others: Sequence[Route]) -> l
     def numbers() -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
+    async def one_of(request: Request) -> Response:
+        name = request.path_params["model"]
+        models[name]  # refused where there is none
+        return answered(next(each for each in listed if each["id"] == name))
+
     listed = [{"id": name, "object": "model", "created": 0, "owned_by": "glassformer"} for name in models.served]
     routes = [
         about("/health", "whether the server works", lambda: answered({"status": "ok"})),
         about("/ready", "whether it takes requests", ready),
         about("/v1/models", "the models, as OpenAI lists them", lambda: answered({"object": "list", "data": listed})),
+        Route(path="/v1/models/{model}", summary="one of them", handle=one_of),
         about("/info", "the models, their verbs and sizes, and the limits", lambda: answered(facts)),
         Route(path="/tokenize", summary="the tokens of texts", handle=tokenize, body=TokenizeRequest),
         about("/metrics", "numbers for Prometheus", numbers),

@@ -1,5 +1,6 @@
 """Where a server listens, and whether its packages are installed."""
 
+import errno
 import socket
 
 from glassformer.base.errors import ConfigError, MissingExtraError
@@ -24,6 +25,11 @@ def bound(port: int, host: str = "127.0.0.1", backlog: int = 256) -> socket.sock
         )
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or str(error)
+        number = getattr(error, "errno", None) or 0  # below 0: a name that is not known
+        if number < 0 or number == errno.EADDRNOTAVAIL:
+            raise ConfigError(
+                f"{host} must be an address of this machine", got=why, do="choose another --host"
+            ) from None
         raise ConfigError(
             f"port {port} of this machine must be free", got=why, do="choose another --port: 0 takes a free one"
         ) from None

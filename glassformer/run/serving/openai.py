@@ -163,7 +163,8 @@ class Api:
             elif name in _UNREAD:
                 del values[name]
             elif name in _NEUTRAL:
-                if values[name] not in _NEUTRAL[name]:
+                given = values[name], isinstance(values[name], bool)
+                if given not in [(each, isinstance(each, bool)) for each in _NEUTRAL[name]]:  # 0 is not False
                     raise ConfigError(f"{name} is not supported here", got=repr(values[name])[:60], do="leave it out")
                 del values[name]
         return read_settings(kind, values, where=REQUEST)
