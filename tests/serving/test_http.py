@@ -17,12 +17,13 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
 
 import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.run.serving.app import Guard, application
 from glassformer.run.serving.limits import Limits
-from glassformer.run.serving.observed import Metrics
+from glassformer.run.serving.observed import Metrics, Observed
 from glassformer.run.serving.routes import in_events
 from glassformer.run.serving.served import Models, Served
 from tests.page.serving import run
@@ -275,3 +276,21 @@ def test_the_numbers_and_the_log_know_requests_and_no_texts(
         assert re.search(rf'requests_total{{model="english",route="{route}",status="400"}} [12]', text)
     assert 'glassformer_batch_records_count{model="english"} 1.0' in text
     assert 'glassformer_waiting_records{model="english"} 0.0' in text
+
+
+def test_who_is_not_answered_before_the_server_ends_is_refused() -> None:
+    async def cancelled(scope: Scope, receive: Receive, send: Send) -> None:
+        raise asyncio.CancelledError
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    scope: Scope = {"type": "http", "method": "GET", "path": "/health", "headers": []}
+    asyncio.run(Observed(cancelled, Metrics())(scope, receive, send))
+    assert sent[0]["status"] == 503
+    assert json.loads(sent[1]["body"])["error"]["code"] == "unavailable"

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,26 @@ def test_what_was_taken_is_finished_when_the_server_is_stopped(server: tuple[str
     assert [line["status"] for line in requests] == [200, 200]
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(f"{address}/health")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="a console of its own would be needed")
+def test_a_second_ctrl_c_ends_it_at_once(server: tuple[str, subprocess.Popen[str]]) -> None:
+    """While a text is streamed: a thread is inside torch."""
+    address, process = server
+    body = {"texts": ["Zanzibar was"], "beams": 1, "max_tokens": 200, "min_tokens": 199, "stream": True}
+    with (
+        httpx2.Client(base_url=address, timeout=60) as client,
+        client.stream("POST", "/v1/writer/generate", json=body) as parts,
+    ):
+        lines = parts.iter_lines()  # kept: its end would close the connection
+        next(lines)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        _, log = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "terminate" not in log
 
 
 def test_a_port_in_use_is_refused_before_a_model_is_opened(run: Run) -> None:  # noqa: F811

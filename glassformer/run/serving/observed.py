@@ -1,5 +1,6 @@
 """What is known of requests: numbers for Prometheus, and a line of the log for each, without texts."""
 
+import asyncio
 import json
 import logging
 import random
@@ -16,7 +17,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from glassformer.run.serving.batching import LOG, Worker
-from glassformer.run.serving.routes import OPEN
+from glassformer.run.serving.refusals import BusyError
+from glassformer.run.serving.routes import OPEN, problem
 
 _ID = re.compile(r"[\w.-]{1,64}")
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -93,6 +95,11 @@ class Observed:
         scope["facts"] = facts
         try:
             await self.app(scope, receive, sent)
+        except asyncio.CancelledError:  # its time to end is over
+            if status:
+                raise
+            stopped = BusyError("this server is being stopped, and its time to end is over", do="ask another one")
+            await problem(stopped)(scope, receive, sent)
         finally:
             seconds = time.perf_counter() - started
             route, model = str(facts.pop("route", "")), str(facts.get("model", ""))

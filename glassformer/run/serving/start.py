@@ -1,7 +1,9 @@
 """Start a server, say where it is, and end when it is stopped, after all that it has taken is answered."""
 
 import gc
+import os
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -53,8 +55,12 @@ def serve(
             app, http=impatient(limits.seconds_to_read, MOST_SILENT, limits.seconds_to_take), log_level="critical",
             access_log=False, server_header=False, timeout_graceful_shutdown=limits.grace,
         )  # fmt: skip
+        server = uvicorn.Server(config)
         with log_lines(), suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listening])
+            server.run(sockets=[listening])
+        if server.force_exit:  # a thread may be inside torch, which Python cannot take down
+            sys.stderr.flush()
+            os._exit(130)
 
 
 def _allow_connections() -> None:
