@@ -294,3 +294,19 @@ def test_who_is_not_answered_before_the_server_ends_is_refused() -> None:
     asyncio.run(Observed(cancelled, Metrics())(scope, receive, send))
     assert sent[0]["status"] == 503
     assert json.loads(sent[1]["body"])["error"]["code"] == "unavailable"
+
+
+def test_a_text_that_is_streamed_is_counted(bundled: dict[str, Model], logged: list[logging.LogRecord]) -> None:
+    metrics, limits = Metrics(), Limits()
+    served = Served("writer", bundled["writer"], limits, metrics.taken("writer"))
+    with TestClient(application(Models([served], limits), None, metrics), base_url=LOCAL) as client:
+        body = {"model": "writer", "prompt": "The sea was", "max_tokens": 2, "stream": True}
+        assert client.post("/v1/completions", json=body).text.endswith("data: [DONE]\n\n")
+        text = client.get("/metrics").text
+    read = 1 + len(bundled["writer"].tokenizer.ids("The sea was"))  # and the token that begins a text
+    found = [getattr(record, "facts", {}) for record in logged]
+    (line,) = [facts for facts in found if facts.get("route") == "/v1/completions"]
+    assert line["tokens"] == read
+    assert f'glassformer_tokens_total{{model="writer"}} {float(read)}' in text
+    assert 'glassformer_batch_records_count{model="writer"} 1.0' in text
+    assert 'glassformer_batch_seconds_sum{model="writer"} 0.0' not in text

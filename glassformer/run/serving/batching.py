@@ -61,16 +61,20 @@ class Item:
 
 
 class Written:
-    """A text that is written word by word: `parts` come as they are decided, then the answer, or an error."""
+    """A text that is written word by word: `parts` come as they are decided, then the answer, or an error. `tokens` of
+    its prompt, and the `seconds` that its steps have taken.
+    """
 
-    def __init__(self, writer: Writer[Any, Any], example: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self.writer, self.example, self.loop = writer, example, loop
+    def __init__(self, writer: Writer[Any, Any], example: Any, tokens: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.writer, self.example, self.tokens, self.loop = writer, example, tokens, loop
+        self.seconds = 0.0
         self.parts: asyncio.Queue[tuple[object, Any]] = asyncio.Queue()
         self.words: Generator[str, None, Any] | None = None
         self.wanted = True
 
     def step(self, model: Artefact) -> bool:
         """Decide some more characters; returns whether there may be more."""
+        started = time.perf_counter()
         try:
             if not self.wanted:
                 if self.words is not None:
@@ -87,6 +91,8 @@ class Written:
             self.give(broken(error), None)
         else:
             return True
+        finally:
+            self.seconds += time.perf_counter() - started
         return False
 
     def give(self, kind: object, value: Any) -> None:
@@ -213,6 +219,8 @@ class Worker:
                 self._answer(batch)
                 seconds, tokens = time.perf_counter() - started, sum(item.tokens for item in batch)
                 ended = [each for each in streams if not each.step(self.model)]
+                for each in ended:
+                    self.taken(1, each.tokens, each.seconds)
                 with self.changed:
                     self.streams = [each for each in self.streams if each not in ended]
                     if batch:

@@ -280,14 +280,13 @@ class Api:
         if not asked.stream:
             found, tokens = await self._answers(request, asked.model, verb, records, options)
             usage = usage_of(tokens, sum(len(each.tokens) for each in found))
-            note(request, tokens=usage["total_tokens"])
             choices = [choice(index, each.wrote, reason_of(each)) for index, each in enumerate(found)]
             return answered({**head, "object": kind, "choices": choices, "usage": usage})
         if len(records) > 1:
             raise ConfigError("one prompt is streamed", got=f"{len(records):,}", do="leave stream out")
         served = self.models[asked.model]
-        note(request, records=1)
         written, item = await self.models.write(served, served.form(verb), records[0], options)
+        note(request, records=1, tokens=item.tokens)
         head["object"] = kind if kind == "text_completion" else f"{kind}.chunk"
         usage_too = asked.stream_options is not None and asked.stream_options.include_usage
         parts = chunks(written, head, chunk, item.tokens if usage_too else None)

@@ -192,7 +192,9 @@ class Models:
     ) -> tuple[Written, Item]:
         """A text that is written word by word. Raises as `answers` does."""
         (item,) = await self.read(served, form, [record], options)
-        written = Written(cast("Writer[Any, Any]", item.predictor), item.example, asyncio.get_running_loop())
+        written = Written(
+            cast("Writer[Any, Any]", item.predictor), item.example, item.tokens, asyncio.get_running_loop()
+        )
         served.worker.write(written)
         return written, item
 
