@@ -270,9 +270,10 @@ class Model(Writing):
     def save(self, directory: str | Path) -> Path:
         """Write the model to a directory, atomically: a new one, or one with a model of glassformer, which is replaced.
 
-        Raises CheckpointError when that is impossible.
+        Raises CheckpointError when that is impossible, and where the directory has the run of another model.
         """
         refuse_no_path(directory, CheckpointError)
+        store.refuse_a_run(Path(directory), self.source)
         if not store.is_ours(directory):
             store.refuse_a_model(directory, "a saved model")
         return store.write(directory, self)

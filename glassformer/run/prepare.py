@@ -18,7 +18,6 @@ from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
 from glassformer.run.first_weights import LABEL_ROWS, adapt, check_pair, student_of, teacher_of, use_vectors
 from glassformer.run.learned import note_learned, note_unknown
-from glassformer.run.probe import FILE as PROBE
 from glassformer.run.probe import Probe, probe
 from glassformer.run.vocabulary import body_config, check_length, check_memory, check_tokens, learn_tokenizer, sizes_of
 from glassformer.runtime.device import choose_machine
@@ -27,6 +26,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe
 from glassformer.saved.sections import ModelSection
+from glassformer.saved.store import PROBE
 from glassformer.tasks import TASKS, task_named, task_of
 from glassformer.tasks.feed import TaskFeed, TaughtFeed, Teaching
 from glassformer.tasks.records import sources_of

@@ -32,6 +32,7 @@ from glassformer.runtime.device import Log, choose_machine
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
 from glassformer.saved.recipe import Recipe
+from glassformer.saved.store import PROBE
 from glassformer.scoring.score import Scores
 from glassformer.scoring.verdict import FROZEN
 from glassformer.tasks.feed import TaskFeed
@@ -40,8 +41,8 @@ from glassformer.tasks.task import Source, Task
 from glassformer.training.budget import FEW
 from glassformer.training.settings import TrainSection
 
-FILE = "linear-probe.safetensors"
-"""The last layer that a run began with, in its folder: `weight` [L, F] and `bias` [L]."""
+# What follows where its file is deleted.
+_AGAIN = "a training makes it again, an evaluation leaves frozen features out"
 
 # Rows to learn from and to measure on, the seconds to read the former, and their share of the minutes: of 5,573
 # sentences with 60 labels and 4 minutes, the probe of 3,366 has held-out accuracy of 78.3 %, that of all 81.1 %, and
@@ -82,7 +83,7 @@ class Probe:
         layer = output_of(module)
         if (self.weight.shape, self.bias.shape) != (layer.weight.shape, layer.bias.shape):
             wanted, got = f"a linear probe must have shape {list(layer.weight.shape)}", str(list(self.weight.shape))
-            raise CheckpointError(wanted, got=got, do=f"delete {FILE} of the run: it is made again")
+            raise CheckpointError(wanted, got=got, do=f"delete {PROBE} of the run: {_AGAIN}")
         with torch.no_grad():
             layer.weight.copy_(self.weight)
             layer.bias.copy_(self.bias)
@@ -107,7 +108,7 @@ class Probe:
         facts = sealed_line(
             {"chosen": self.task.section.chosen, "start": self.start, "scale": self.scale, "layer": layer}
         )
-        with atomic_write(folder / FILE) as draft:
+        with atomic_write(folder / PROBE) as draft:
             save_file({"weight": self.weight, "bias": self.bias}, draft, {"facts": facts})
             draft.chmod(0o644)  # the library makes the file private, but a saved run may be read by others
 
@@ -115,7 +116,7 @@ class Probe:
     def read(cls, folder: Path, task: Task) -> Probe:
         """The one that was saved in a folder, for a task as it is before it. Raises CheckpointError."""
         try:
-            with safe_open(folder / FILE, "pt") as file:
+            with safe_open(folder / PROBE, "pt") as file:
                 facts = read_sealed_line(file.metadata()["facts"])
                 weight, bias = file.get_tensor("weight"), file.get_tensor("bias")
             chosen, start, scale = facts["chosen"], facts["start"], float(facts.get("scale", 1))
@@ -123,7 +124,7 @@ class Probe:
                 raise ValueError("other numbers than those that were saved")
             section = type(task.section).model_validate(task.section.model_dump() | chosen)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-            wanted, do = "a run needs the linear probe that it began with", f"delete {folder / FILE}: it is made again"
+            wanted, do = "a run needs the linear probe that it began with", f"delete {folder / PROBE}: {_AGAIN}"
             raise CheckpointError(wanted, got="a damaged one", do=do) from None
         return cls(task.with_settings(**section.chosen), weight, bias, start=start, scale=scale)
 
@@ -243,7 +244,7 @@ def with_frozen_probe(
     """The scores with those of the linear probe that the run in a folder began with, on the same examples; unchanged
     where there is none, and with a note where the model to start from cannot be opened any more.
     """
-    if run is None or recipe is None or recipe.model.start is None or not (run / FILE).exists():
+    if run is None or recipe is None or recipe.model.start is None or not (run / PROBE).exists():
         return scores
     try:
         found = Probe.read(run, task.with_settings(**dict(recipe.task)))

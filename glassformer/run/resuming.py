@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glassformer.base.errors import ConfigError, GlassformerError, TrainingError
-from glassformer.run.probe import FILE as PROBE
 from glassformer.runtime.device import Log
 from glassformer.saved import store
 from glassformer.saved.recipe import RECIPE, Recipe, read_saved_recipe, tokenizer_of_run
+from glassformer.saved.store import CHECKPOINTS, PROBE
 from glassformer.tasks import task_named
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.checkpoint import Checkpoints
@@ -21,7 +21,6 @@ from glassformer.training.trackers import MLFLOW_DATABASE, MLFLOW_RUN, TENSORBOA
 _FIXED = ("task", "data", "tokenizer", "model", "tune", "distil")
 # Shares that are raised when there are few documents, and what identifies the teacher.
 _RESOLVED_BY_THE_RUN = (("data", "validation"), ("data", "test"), ("data", "end"), ("distil", "fingerprint"))
-CHECKPOINTS = "checkpoints"
 _WRITTEN_BEFORE_TRAINING = (
     "tokens",
     *store.TOKENIZERS,

@@ -20,13 +20,14 @@ from glassformer.run.card import write_card
 from glassformer.run.first_weights import taught_by
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import with_frozen_probe
-from glassformer.run.resuming import CHECKPOINTS, begin, holds_a_run, recorded, remove_files_if_refused, would_replace
+from glassformer.run.resuming import begin, holds_a_run, recorded, remove_files_if_refused, would_replace
 from glassformer.runtime.device import Log, choose_device
 from glassformer.runtime.processes import Processes, Several, joined
 from glassformer.runtime.sharing import Sharing
 from glassformer.saved import store
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import Recipe, read_saved_recipe, resolve, write_recipe
+from glassformer.saved.store import CHECKPOINTS
 from glassformer.scoring.score import not_above_a_baseline
 from glassformer.scoring.verdict import intervals_by_flat_name, verdict
 from glassformer.tasks import TASKS, task_named

@@ -52,9 +52,11 @@ from glassformer.text.tokenizer import FILE, TARGET_FILE
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["CARD", "FILES", "FORMAT", "METRICS", "SETTINGS", "TOKENIZERS", "WEIGHTS"]
+__all__ = ["CARD", "CHECKPOINTS", "FILES", "FORMAT", "METRICS", "PROBE", "SETTINGS", "TOKENIZERS", "WEIGHTS"]
 
 _CHECKED = (WEIGHTS, METRICS, CARD, RECIPE)
+# What the training of a model leaves next to it.
+CHECKPOINTS, PROBE = "checkpoints", "linear-probe.safetensors"
 FILES = (SETTINGS, WEIGHTS, FILE, RECIPE, METRICS, CARD)
 """Of a model with one vocabulary; and TARGET_FILE where translations have their own."""
 # Files that identify a folder with a model, of ours or of others, in one file or in shards; and those that saving one
@@ -82,6 +84,17 @@ def read(directory: str | Path, kind: type[Kind]) -> Kind:
 
 def is_ours(directory: str | Path) -> bool:
     return os.path.isfile(current(Path(directory)) / SETTINGS)
+
+
+def refuse_a_run(directory: Path, source: Path | None) -> None:
+    """Raise CheckpointError where a directory has what belongs to the training of another model than that of `source`:
+    its checkpoints, its linear probe.
+    """
+    if source is not None and directory.resolve() == source.resolve():
+        return
+    if held := next((name for name in (CHECKPOINTS, PROBE) if (directory / name).exists()), None):
+        wanted, got = "a saved model needs a folder without a run", f"{directory}, which holds {held}"
+        raise CheckpointError(wanted, got=got, do="choose another folder")
 
 
 def changed_files(directory: str | Path) -> tuple[str, ...]:

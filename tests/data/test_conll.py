@@ -90,8 +90,13 @@ def test_columns_by_number(tmp_path: Path) -> None:
     assert f"{path}, line 1" in raised.value.wanted
 
 
-@pytest.mark.parametrize("line", ["Bonn", " \tO"])
-def test_a_line_without_a_cell_is_named_and_its_sentence_set_aside(line: str, tmp_path: Path) -> None:
+def test_the_first_word_says_how_many_columns_there_are(tmp_path: Path) -> None:
+    (row,) = conll_rows(write(tmp_path, "a.conll", "-DOCSTART-\n\nHerr\tB-PER\nMay\tI-PER\t\n"))
+    assert row.values["tags"] == ["B-PER", "I-PER"]
+
+
+@pytest.mark.parametrize("line", ["Bonn", " \tO", "Bonn\tNN\tO"])
+def test_a_line_without_a_cell_or_with_more_is_named_and_its_sentence_set_aside(line: str, tmp_path: Path) -> None:
     path = write(tmp_path, "a.conll", f"EU\tO\n\nIn\tO\n{line}\nnow\tO\n\n.\tO\n")
     with pytest.raises(DataError) as raised:
         list(conll_rows(path))

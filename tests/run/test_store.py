@@ -186,3 +186,15 @@ def test_a_place_that_cannot_be_written_to(model: Model, tmp_path: Path) -> None
     (tmp_path / "file").write_text("in the way")
     with refused(CheckpointError, wanted=str(tmp_path / "file" / "model"), got="File exists"):
         model.save(tmp_path / "file" / "model")
+
+
+@pytest.mark.parametrize("held", [store.CHECKPOINTS, store.PROBE])
+def test_a_model_is_not_saved_over_the_run_of_another(model: Model, tmp_path: Path, held: str) -> None:
+    again = load(model.save(tmp_path / "own"))
+    for folder in ("own", "other"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / held).touch()
+    assert again.save(tmp_path / "own") == tmp_path / "own"
+    with refused(CheckpointError, got=held):
+        again.save(tmp_path / "other")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == [held]

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,12 @@ def test_labels_that_look_like_lists_say_what_to_set(labels: list[str], several:
 def test_what_is_no_number_is_refused_with_its_line(bad: object) -> None:
     with refused(DataError, wanted="line 4"):
         number_of(bad, "t.jsonl, line 4")
+
+
+def test_a_decimal_of_parquet_is_a_number() -> None:
+    assert number_of(Decimal("1.50"), "t.parquet, row 1") == 1.5
+    with refused(DataError, wanted="row 2"):
+        number_of(Decimal("NaN"), "t.parquet, row 2")
 
 
 def numbers(cells: Sequence[str]) -> list[float | None]:

@@ -274,6 +274,11 @@ def test_a_line_of_column_names_is_no_tag(tmp_path: Path) -> None:
         trained(tmp_path, f"Wort\tTag\n{SENTENCES}")
 
 
+def test_slips_do_not_make_parts_of_speech_of_spans(tmp_path: Path) -> None:
+    with refused(DataError, wanted="a.conll, line", got="'0', one of 2"):
+        trained(tmp_path, SENTENCES * 60 + "lol\t0\nlol\t0\n")
+
+
 def test_one_label_and_a_table_of_sentences_are_refused(tmp_path: Path) -> None:
     with refused(DataError, got="'O'"):
         trained(tmp_path, "EU\tO\n\nrejects\tO\n\nall\tO\n")

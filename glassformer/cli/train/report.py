@@ -116,8 +116,9 @@ def _other(name: str, value: object, screen: Console, report: Mapping[str, Any])
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
         _title(screen, f"{title[0].upper()}{title[1:]}")
         columns = list(value[0])[:_COLUMNS]
-        rows = [[_cut(_value(row.get(column)), _COLUMN) for column in columns] for row in value[:_ROWS]]
-        print_table(screen, [_cut(column, _COLUMN) for column in columns], rows)
+        width = max(_COLUMN, screen.width // len(columns) - 2)
+        rows = [[_cut(_value(row.get(column)), width) for column in columns] for row in value[:_ROWS]]
+        print_table(screen, [_cut(column, width) for column in columns], rows)
         if len(value) > _ROWS:
             screen.print(f"{len(value) - _ROWS:,} more: --json")
     elif isinstance(value, str | int | float) and name != "quotes":

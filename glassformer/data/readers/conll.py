@@ -79,15 +79,20 @@ def conll_rows(
             continue
         if not sentence and _is_comment(text, layout):
             continue
+        if text.split()[0] == _DOCUMENT:
+            continue
         if not layout.count:
             _begin(path, text, line.number, layout, columns)
         cells = text.split("\t") if layout.tabs else text.split()
-        if cells[0] == _DOCUMENT:
-            continue
         sentence.append(_Cells(cells, line.number))
-        if len(cells) < layout.count or not cells[layout.asked[WORDS]].strip():
+        more = any(cell.strip() for cell in cells[layout.count :])
+        if more or len(cells) < layout.count or not cells[layout.asked[WORDS]].strip():
             where = f"{path}, line {line.number}"
-            got = "a blank word" if len(cells) >= layout.count else f"{len(cells)} of them: {text.strip()[:40]!r}"
+            got = (
+                "a blank word"
+                if len(cells) >= layout.count and not more
+                else f"{len(cells)} of them: {text.strip()[:40]!r}"
+            )
             broken(DataError(f"{where} must have {layout.count} columns with a word", got=got).about(where, None))
     yield from ended()
 

@@ -1,5 +1,6 @@
 """Numbers in tables, as spreadsheets of several countries write them: 1367.48, 1,367.48, 1.367,48, 1 367,48."""
 
+import decimal
 import math
 import re
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ _MANY, _RARE, _FEW = 30, 0.01, 0.1
 def number_of(value: object, where: str) -> float:
     """A finite number, also as text with a decimal point; raises DataError for anything else."""
     with suppress(ValueError, OverflowError):
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
+        if isinstance(value, str | int | float | decimal.Decimal) and not isinstance(value, bool):
             number = float(value)
             if math.isfinite(number):
                 return number

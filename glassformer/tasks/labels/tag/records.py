@@ -59,7 +59,11 @@ def sentence_rows(rows: Iterable[Row], data: TagData, *, bad: OnBad, tagged: boo
             bad(no_column(row.where, names["text"], row.values).about(row.where, row.own))
         elif tagged and ("tags" if "words" in values else "spans") not in values:
             missing = names["tags" if "words" in values else "spans"]
-            bad(no_column(row.where, missing, row.values).about(row.where, row.own))
+            fault = no_column(row.where, missing, row.values)
+            if missing == names["spans"]:
+                do = f'give "{missing}": [] for a text without any; --set data.spans=NAME names another column'
+                fault = MissingColumnError(fault.wanted, got=fault.got, do=do)
+            bad(fault.about(row.where, row.own))
         else:
             yield Row({**_with_text(values), **own}, row.where, row.own)
 

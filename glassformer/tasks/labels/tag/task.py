@@ -49,6 +49,8 @@ Found = tuple[npt.NDArray[Any], Chain | None]
 
 # Labels that a note names.
 _SHOWN = 10
+# Tags that break a scheme, up to this share of all, are slips.
+_ODD = 0.01
 
 
 class Tagged(NamedTuple):
@@ -182,7 +184,7 @@ class Tag(RecordTask[Tagged, Tagging]):
         kept = [(where, sentence.tags or ()) for where, sentence in _sentences(held_out)]
         marked = is_scheme(section.labels or {tag for tags in (*raw, *(tags for _, tags in kept)) for tag in tags})
         if not marked and not section.labels:
-            _refuse_one_odd([*_sentences(records), *_sentences(held_out)])
+            _refuse_odd([*_sentences(records), *_sentences(held_out)])
         bio = is_bio(section.labels) if section.labels else marked
         tagged = [tuple(_in_bio(tags)) for tags in raw] if bio else raw
         found = Counter(tag for tags in tagged for tag in tags)
@@ -266,15 +268,18 @@ def crf_of(model: Transformer) -> Crf | None:
     return None if model.token_head is None else model.token_head.crf
 
 
-def _refuse_one_odd(sentences: Sequence[tuple[str, Sentence]]) -> None:
-    """Raise DataError for a tag that occurs once and alone breaks a scheme, as a line of column names does."""
+def _refuse_odd(sentences: Sequence[tuple[str, Sentence]]) -> None:
+    """Raise DataError for rare tags that break a scheme, as a line of column names and a slip do: with them all tags
+    would be parts of speech.
+    """
     where = {tag: place for place, sentence in sentences for tag in sentence.tags or ()}
     found = Counter(tag for _, sentence in sentences for tag in sentence.tags or ())
-    odd = [tag for tag in where if is_scheme({*where} - {tag})]
-    if len(odd) == 1 and found[odd[0]] == 1 and len(where) > 3:
+    odd = [tag for tag in where if not is_scheme({tag, "B-x"})]
+    rare = sum(found[tag] for tag in odd)
+    if odd and is_scheme({*where} - {*odd}) and len(where) > 3 and (rare == 1 or rare <= _ODD * found.total()):
         raise DataError(
             located(where[odd[0]], "a tag must be O, or begin with B- or I- as the others do"),
-            got=repr(odd[0]),
+            got=repr(odd[0]) + (f", one of {rare:,} such tags" if rare > 1 else ""),
             do="correct it, or leave out a line of column names",
         )
 
