@@ -291,7 +291,7 @@ def test_who_is_not_answered_before_the_server_ends_is_refused() -> None:
         return {"type": "http.disconnect"}
 
     scope: Scope = {"type": "http", "method": "GET", "path": "/health", "headers": []}
-    asyncio.run(Observed(cancelled, Metrics())(scope, receive, send))
+    run(Observed(cancelled, Metrics())(scope, receive, send))
     assert sent[0]["status"] == 503
     assert json.loads(sent[1]["body"])["error"]["code"] == "unavailable"
 
