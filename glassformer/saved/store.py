@@ -90,9 +90,9 @@ def refuse_a_run(directory: Path, source: Path | None) -> None:
     """Raise CheckpointError where a directory has what belongs to the training of another model than that of `source`:
     its checkpoints, its linear probe.
     """
-    if source is not None and directory.resolve() == source.resolve():
+    if source is not None and os.path.realpath(directory) == os.path.realpath(source):
         return
-    if held := next((name for name in (CHECKPOINTS, PROBE) if (directory / name).exists()), None):
+    if held := next((name for name in (CHECKPOINTS, PROBE) if os.path.exists(directory / name)), None):
         wanted, got = "a saved model needs a folder without a run", f"{directory}, which holds {held}"
         raise CheckpointError(wanted, got=got, do="choose another folder")
 

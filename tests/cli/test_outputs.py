@@ -14,9 +14,8 @@ from glassformer.cli.terminal.outputs import outputs_of
 from glassformer.cli.verbs import PARTS, VERBS
 from glassformer.features.search.building import INDEX, VECTORS
 from glassformer.run.exports import FACTS, GRAPH
-from glassformer.run.resuming import CHECKPOINTS
 from glassformer.saved.recipe import RECIPE
-from glassformer.saved.store import SETTINGS
+from glassformer.saved.store import CHECKPOINTS, SETTINGS
 from tests.cli.conftest import Run
 
 COMMANDS = [verb for group in VERBS.values() for verb in group]

@@ -22,8 +22,9 @@ from glassformer.models.transformer import Transformer
 from glassformer.run import probe as module
 from glassformer.run.frozen_states import Read
 from glassformer.run.prepare import Prepared, prepare_run
-from glassformer.run.probe import FILE, STRENGTHS, Probe, output_of, scale_blocks
+from glassformer.run.probe import STRENGTHS, Probe, output_of, scale_blocks
 from glassformer.saved.recipe import resolve
+from glassformer.saved.store import PROBE
 from glassformer.tasks.records import RecordSource
 from glassformer.training.progress import NoProgress
 from tests.contracts.families import random_weights
@@ -115,19 +116,19 @@ def test_a_run_that_only_gets_worse_ends_with_the_layer_that_it_began_with(tmp_p
 @pytest.mark.usefixtures("briefly")
 def test_a_resumed_run_reads_its_layer_and_refuses_a_damaged_one(tmp_path: Path) -> None:
     gf.train(recipe(tmp_path), out=tmp_path / "run", progress=NoProgress())
-    before = (tmp_path / "run" / FILE).read_bytes()
+    before = (tmp_path / "run" / PROBE).read_bytes()
     gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 3}, progress=NoProgress())
-    assert (tmp_path / "run" / FILE).read_bytes() == before
-    path = tmp_path / "run" / FILE
+    assert (tmp_path / "run" / PROBE).read_bytes() == before
+    path = tmp_path / "run" / PROBE
     task = prepared(tmp_path / "again").task
     known = Probe.read(tmp_path / "run", task)
     (tmp_path / "cut").write_bytes(before[:50])
     save_file({"weight": known.weight, "bias": known.bias}, tmp_path / "without facts", {"chosen": "{}"})
     replace(known, weight=known.weight[:1], bias=known.bias[:1]).save(tmp_path)  # would be the same row for each label
-    (tmp_path / FILE).rename(tmp_path / "of one label")
+    (tmp_path / PROBE).rename(tmp_path / "of one label")
     for damaged in ("cut", "without facts", "of one label"):
         path.write_bytes((tmp_path / damaged).read_bytes())
-        with refused(CheckpointError, do=FILE):
+        with refused(CheckpointError, do=PROBE):
             gf.train(None, out=tmp_path / "run", resume=True, set={"train.steps": 4}, progress=NoProgress())
     for place in range(8, len(before), 11):  # a blank at the end of the header may differ
         path.write_bytes(bytes([*before[:place], before[place] ^ 1, *before[place + 1 :]]))
