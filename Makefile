@@ -14,7 +14,7 @@ demo: $(VENV)/.package  ## train the slides' sentences and a masked-word model, 
 	$(BIN)/glassformer demo
 
 # Compiled modules are kept whatever the environment says: the tests start the program some hundred times.
-test: $(VENV)/.tests  ## the suite, about nine minutes on two slow cores
+test: $(VENV)/.tests  ## the suite, five to eleven minutes on two cores
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q --junit-xml=runs/tests.xml
 
 test-long: $(VENV)/.tests  ## the longer proofs; their last result is docs/results/long-proofs.json

@@ -57,7 +57,7 @@ def test_what_was_taken_is_finished_when_the_server_is_stopped(server: tuple[str
 
 
 @pytest.mark.long
-@pytest.mark.skipif(os.name == "nt", reason="a console of its own would be needed")
+@pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to one process alone")
 def test_a_second_ctrl_c_ends_it_at_once(server: tuple[str, subprocess.Popen[str]]) -> None:
     """While a text is streamed: a thread is inside torch."""
     address, process = server

@@ -61,14 +61,14 @@ def test_words_are_normalized_as_transformers_does(
 
 
 @pytest.mark.parametrize("config", [{"model_type": "distilbert"}, {"tokenizer_class": "BertTokenizer"}, {}])
-@pytest.mark.parametrize("said", [{}, {"do_lower_case": False}])
+@pytest.mark.parametrize("settings", [{}, {"do_lower_case": False}])
 def test_the_class_of_a_tokenizer_is_that_of_its_model(
-    tmp_path: Path, pieces: Tokenizer, config: dict[str, str], said: dict[str, Any]
+    tmp_path: Path, pieces: Tokenizer, config: dict[str, str], settings: dict[str, Any]
 ) -> None:
     from transformers import AutoTokenizer
 
     for normalized in (True, False):
-        folder = written(tmp_path / "said", pieces, said, normalizer={"lowercase": normalized})
+        folder = written(tmp_path / "folder", pieces, settings, normalizer={"lowercase": normalized})
         (folder / "config.json").write_text(json.dumps({"model_type": "bert", **config}))
         theirs = AutoTokenizer.from_pretrained(folder)(TEXT, add_special_tokens=False)["input_ids"]
         assert load_tokenizer(folder).ids(TEXT) == theirs

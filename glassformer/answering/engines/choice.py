@@ -33,7 +33,7 @@ COMPARED = 32
 _MANY = 4 * COMPARED
 # Tokens from which on it pays to put the memory of torch into large pages (0.1 s).
 _LONG = 1 << 14
-# A comparison of rows that come one by one ends with the first row after so many seconds.
+# Seconds after which a comparison of rows that come one by one begins no further row.
 MOST_SECONDS = 5.0
 _SLOW = "it is not faster"
 

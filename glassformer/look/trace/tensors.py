@@ -40,8 +40,11 @@ class Tensors(Mapping[str, Tensor]):
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Tensor:
-        if name in self.facts or name in self.parameters:
-            return self.tensor(name)
+        if name in self.facts:
+            return self.facts[name]
+        if name in self.parameters:
+            self.refuse_changed_weights()
+            return self.parameters[name]
         whole = full_name(name, self.statement.formulas)
         return self.fetch([whole])[whole]
 
@@ -66,11 +69,6 @@ class Tensors(Mapping[str, Tensor]):
 
     def tensor(self, name: str) -> Tensor:
         """Any tensor by name: of the run, a weight (`parameters.*`), or a fact (`inputs.ids`)."""
-        if name in self.facts:
-            return self.facts[name]
-        if name in self.parameters:
-            self.refuse_changed_weights()
-            return self.parameters[name]
         return self[name]
 
     def full_name(self, name: str) -> str:
