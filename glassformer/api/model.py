@@ -194,7 +194,7 @@ class Model(Writing):
         text: str | Texts = (),
         *,
         strategy: str | Mix | Sequence[str | Mix] = "last",
-        pooling: str | Sequence[str] = "mean",
+        pooling: str | Sequence[str] | None = None,
         words: bool | Sequence[Sequence[str]] = False,
         fast: bool | None = None,
     ) -> Any:
@@ -203,7 +203,9 @@ class Model(Writing):
 
         With `words` a `Vectors` for each text: its words, their offsets, and the vectors [P, F] of each feature. Words
         are split at blanks and punctuation, unless sentences are given as `words`, each a list of words. The strategies
-        are those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`. With `fast`
+        are those of `glassformer.features.strategies`, the poolings `first`, `mean`, `max`, `last-token`; by
+        default that of the model for texts (`mean`, or as an imported model of sentence-transformers says), and `mean`
+        for words. With `fast`
         in bfloat16 where the machine is faster with it (`fast_told` says what that changes; None: as the model was
         opened). Raises ConfigError for a strategy that needs layers which the model does not have, DataError for
         anything but texts or words.
@@ -216,8 +218,9 @@ class Model(Writing):
         from glassformer.features.strategies import Mix
         from glassformer.features.strategies import listed as listed_features
 
-        several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str))
-        maker = vectors_of(self, listed_features(strategy), listed_features(pooling), words=words is not False)
+        several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str | None))
+        poolings = [] if pooling is None else listed_features(pooling)
+        maker = vectors_of(self, listed_features(strategy), poolings, words=words is not False)
         records = numbered(texts_and_words(text, () if isinstance(words, bool) else words))
         found = list(embed(self, maker, records, fast=fast))
         if maker.words:
@@ -246,7 +249,7 @@ class Model(Writing):
         to: str = "huggingface",
         *,
         features: bool = False,
-        pooling: str = "mean",
+        pooling: str | None = None,
         int8: bool = False,
         texts: str | Sequence[str] = (),
         data: str | Path | Sequence[str | Path] = (),
@@ -254,9 +257,9 @@ class Model(Writing):
         """Write the model to a folder for other programs: `huggingface` for transformers, `onnx` for onnxruntime.
 
         An export to ONNX has the heads of an encoder: its answers or, with `features`, its states and the vector of a
-        text by `pooling` (mean, first, max). It is compared with the model, on `texts` or on bundled ones, before it is
-        kept. `int8` adds a graph with matrices of 8 bits, and what they cost: on labelled `data` the scores of all with
-        intervals, else the share of answers that change.
+        text by `pooling` (mean, first, max; by default the model's own). It is compared with the model, on `texts` or
+        on bundled ones, before it is kept. `int8` adds a graph with matrices of 8 bits, and what they cost: on labelled
+        `data` the scores of all with intervals, else the share of answers that change.
 
         Raises ConfigError for a model that the format does not have, MissingExtraError without onnx and onnxruntime,
         CheckpointError where it cannot be written or does not give what the model gives.

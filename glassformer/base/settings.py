@@ -7,11 +7,13 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema
 
 from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.base.paths import check_path, refuse_endless
@@ -44,6 +46,17 @@ class PublicSettings(Settings):
 
     # By this pydantic knows that it may read the settings from JSON without calling this, as it does without it.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Says of a value that is of no type of a union what is `wanted`: pydantic would name the first type alone."""
+
+    wanted: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        more = {"custom_error_type": "one_of", "custom_error_message": self.wanted}
+        return {**handler(source), **more}  # keys of a union
 
 
 Kind = TypeVar("Kind", bound=Settings)
@@ -103,9 +116,7 @@ def toml_of(settings: Settings) -> str:
 
 
 def _readable(error: ValidationError, kind: type[Settings], where: str, called: Mapping[str, str]) -> ConfigError:
-    found = error.errors()
-    none = (each for each in found if each["type"] == "too_short" and not each["input"])
-    first = next(none, found[0])  # of a union the first is a guess
+    first = error.errors()[0]
     path = [str(step) for step in first["loc"]]
     spoken = ".".join(path)
     if where == REQUEST:
@@ -117,7 +128,6 @@ def _readable(error: ValidationError, kind: type[Settings], where: str, called: 
     if first["type"] == "missing":
         return ConfigError(f"{place} is needed", got="nothing")
     if first["type"] == "too_short" and first["ctx"]["min_length"] == 1:
-        place = place.partition(".tuple[")[0]
         return ConfigError(f"{place} must hold at least one", got="none")
     message = str(first["msg"]).removeprefix("Value error, ")
     given = first.get("input")

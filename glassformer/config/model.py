@@ -49,6 +49,10 @@ TEXTS = ("first_text", "second_text")
 NEIGHBOURS = (1_000_003, 7)
 
 
+Pooling = Literal["first", "mean", "max", "last-token"]
+"""How the states of a text's tokens become one vector."""
+
+
 class SentenceHeadConfig(Settings):
     """From one vector for the sentence to `labels` scores; without labels the vector itself is the output. `pooling`:
     `first` takes the state of the first token, `mean` the mean of the states, `max` the largest number of each channel;

@@ -27,15 +27,17 @@ from glassformer.text.words import Span, word_tokens
 def vectors_of(
     model: Artefact,
     strategies: Sequence[str | Mix],
-    poolings: Sequence[str],
+    poolings: Sequence[str] = (),
     *,
     words: bool = False,
     spans: Callable[[str], Sequence[Span]] | None = None,
 ) -> VectorsOf:
-    """What makes the vectors of a model: of texts, of their `words`, or of the parts that `spans` finds in them. Raises
-    ConfigError for an impossible strategy or pooling, TokenizerError for a model without a tokenizer.
+    """What makes the vectors of a model: of texts, their `words`, or the parts that `spans` finds in them. Without
+    `poolings`, texts and parts are pooled as the model's own vectors are, and words by the mean. Raises ConfigError for
+    an impossible strategy or pooling, TokenizerError for a model without a tokenizer.
     """
     tokenizer = model.tokenizer
+    poolings = poolings or ("mean" if words else model.pooling,)
     features = features_of(strategies, poolings, blocks_of(model.module))
     return VectorsOf(model.module, tokenizer, features, length=model.row_tokens, words=words, spans=spans)
 
@@ -146,7 +148,7 @@ def alone(model: Artefact, text: object, strategy: object, pooling: object, *, f
     can be.
     """
     given = text[0] if isinstance(text, list | tuple) and len(text) == 1 else text
-    if not (isinstance(given, str) and isinstance(strategy, str) and isinstance(pooling, str)):
+    if not (isinstance(given, str) and isinstance(strategy, str) and isinstance(pooling, str | None)):
         return None
     known = reading(model)
     if known is None:
@@ -154,7 +156,7 @@ def alone(model: Artefact, text: object, strategy: object, pooling: object, *, f
     key = strategy, pooling, model.length
     maker: VectorsOf | None = known.makers.get(key)
     if maker is None or maker.tokenizer is not model.tokenizer:
-        maker = known.makers[key] = vectors_of(model, [strategy], [pooling])
+        maker = known.makers[key] = vectors_of(model, [strategy], [] if pooling is None else [pooling])
     narrow = model.fast if fast is None else fast and model.can_be_fast
     engine = known.reading.get((VectorsOf, maker.asks, model.engine, True, narrow))
     if engine is None or engine.alone is None:

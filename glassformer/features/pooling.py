@@ -12,8 +12,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from glassformer.config.model import Pooling
 from glassformer.data.batches.corrupt import IGNORED
-from glassformer.features.strategies import Feature, Pooling
+from glassformer.features.strategies import Feature
 
 Reals = npt.NDArray[np.floating[Any]]
 

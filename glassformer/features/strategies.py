@@ -26,6 +26,7 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.base.json_text import read_json
 from glassformer.base.paths import check_path
+from glassformer.config.model import Pooling
 
 _MADE_FOR = "glassformer mix, format 1"
 # Steps of the fit, in which the weights of the layers and a logistic regression are learned together; the strength of
@@ -128,7 +129,6 @@ def read_mix(path: Path) -> Mix:
         ) from None
 
 
-Pooling = Literal["first", "mean", "max", "last-token"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 Join = Literal["sum", "mean", "concat", "mix"]

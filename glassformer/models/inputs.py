@@ -45,6 +45,8 @@ class Inputs:
         name, given, axes = ("vectors", self.vectors, "BSW") if self.ids is None else ("ids", self.ids, "BS")
         if given is None:
             raise ShapeError("a model needs ids or vectors", got="neither")
+        if not isinstance(given, Tensor):
+            raise ShapeError(f"inputs.{name} must be a tensor", got=type(given).__name__)
         if given.dim() != len(axes):
             do = f"one sentence is a batch of one: {name}[None]"
             raise ShapeError(f"inputs.{name} must be [{', '.join(axes)}]", got=str(list(given.shape)), do=do)

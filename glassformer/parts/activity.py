@@ -105,8 +105,9 @@ def activity_matrix(
     Raises ShapeError when `features` is no matrix or `masked_words` names a word that is not there, ConfigError for an
     unknown reading or rule and for a window below 1, a prefix or padding below 0.
     """
-    if features.dim() != 2:
-        raise ShapeError("features must be a matrix, one vector for each word", got=str(list(features.shape)))
+    if not isinstance(features, Tensor) or features.dim() != 2:
+        got = str(list(features.shape)) if isinstance(features, Tensor) else type(features).__name__
+        raise ShapeError("features must be a matrix (a tensor), one vector for each word", got=got)
     words = len(features)
     wrong = [place for place in masked_words if not 0 <= place < words]
     if wrong:

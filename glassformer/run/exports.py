@@ -169,12 +169,13 @@ GRAPH, INT8, FACTS, CARD = "model.onnx", "model_int8.onnx", "export.json", "READ
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What an export may have: `features`, the states and the vector of a text by `pooling`, in place of the answers of
-    the head; `int8`, a graph with matrices of 8 bits too; `texts` that are compared, labelled `data` to be scored on.
+    """What an export may have: `features`, the states and the vector of a text by `pooling` (None: the model's own), in
+    place of the answers of the head; `int8`, a graph with matrices of 8 bits too; `texts` that are compared, labelled
+    `data` to be scored on.
     """
 
     features: bool = False
-    pooling: str = "mean"
+    pooling: str | None = None
     int8: bool = False
     texts: Sequence[str] = ()
     data: Sequence[str | Path] = ()
@@ -207,7 +208,7 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
     numbers that agree with the model's, or absent. Raises MissingExtraError without onnx and onnxruntime, ConfigError
     for a decoder, CheckpointError for a folder that is not empty and a graph that does not give what the model gives.
     """
-    head = head_of(model.config, only_features=options.features, pooling=options.pooling)
+    head = head_of(model.config, only_features=options.features, pooling=options.pooling or model.pooling)
     needs_onnx()
     model.needs_weights("an export")
     refuse_full(directory)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from glassformer.base.errors import TokenizerError
 from glassformer.base.pickles import NeverPickled
 from glassformer.config import ModelConfig
+from glassformer.config.model import Pooling
 from glassformer.data.settings import DataSection
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.settings import SearchDefaults
@@ -33,10 +34,11 @@ class Described(NeverPickled):
     learned from, or that an imported one says it is for. `data`: its files, and how they were split and cut into rows.
     `token_settings`: Hugging Face's tokens with a role (decoder_start_token_id …), for decoding and export.
     `generation`: its settings of generation, by which it is searched, and for export. `templates`: how a decoder alone
-    writes the turns of a conversation. `notes`: files that could not be read and are not needed, a
-    sentence each. `source`: the folder it was read from. `fast`: predict in bfloat16; the weights, the traces and the
-    saved model keep their type. `engine`: the library that answers the verbs; `engines` is what is known of it, and
-    `tell` hears which one answers.
+    writes the turns of a conversation. `pooling`: how the states of a text's tokens become its vector, where it is not
+    asked for; an imported model of sentence-transformers says it. `notes`: files that could not be read and are not
+    needed, a sentence each. `source`: the folder it was read from. `fast`: predict in bfloat16; the weights, the traces
+    and the saved model keep their type. `engine`: the library that answers the verbs; `engines` is what is known of it,
+    and `tell` hears which one answers.
     """
 
     tell: Callable[[str], None] = staticmethod(lambda sentence: print(sentence, file=sys.stderr))
@@ -61,6 +63,7 @@ class Described(NeverPickled):
         token_settings: Mapping[str, Any] | None = None,
         generation: Mapping[str, Any] | None = None,
         templates: ChatTemplates | None = None,
+        pooling: Pooling = "mean",
         card: str = "",
         notes: tuple[str, ...] = (),
         fast: bool = False,
@@ -74,7 +77,7 @@ class Described(NeverPickled):
         self.metrics: Mapping[str, Any] = metrics or {}
         self.token_settings: Mapping[str, Any] = token_settings or {}
         self.generation: Mapping[str, Any] = generation or {}
-        self.templates = templates
+        self.templates, self.pooling = templates, pooling
         self.card, self.notes, self._fast, self.source = card, notes, fast, source
         self.engine = engine
         self.engines: object = None

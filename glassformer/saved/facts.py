@@ -15,6 +15,7 @@ from glassformer.base.json_text import check_seal, file_checksum, read_json
 from glassformer.base.pickles import refuse_pickles
 from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig
+from glassformer.config.model import Pooling
 from glassformer.data.settings import DataSection
 from glassformer.saved.described import Described
 from glassformer.tasks import data_of, section_of
@@ -65,6 +66,7 @@ class Facts(Settings):
     token_settings: dict[str, Any] = Field(default_factory=dict)
     generation: dict[str, Any] = Field(default_factory=dict)
     chat_templates: TemplateFacts | None = None
+    pooling: Pooling = "mean"
     checksums: dict[str, str] = Field(default_factory=dict)
 
 
@@ -103,6 +105,7 @@ def read_with(
         token_settings=facts.token_settings,
         generation=facts.generation,
         templates=None if said is None else ChatTemplates(said.texts, said.tokens),
+        pooling=facts.pooling,
         metrics=metrics,
         # Users may edit the card in any way: nothing in it must keep a model from being opened.
         card=card.read_text(encoding="utf-8", errors="replace") if card.is_file() else "",

@@ -12,7 +12,7 @@ from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
 from glassformer.convert.heads import LabelUse
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
-from glassformer.convert.unlike import unlike_others
+from glassformer.convert.unlike import pooling_of, unlike_others
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.recipe import HUB
@@ -40,12 +40,13 @@ def read_foreign(path: str | Path, kind: type[Kind]) -> tuple[Kind, Report]:
     with torch.device("meta"):  # without memory for weights: they come from the file
         module = Transformer(found.config)
     module.load_state_dict(found.state, assign=True)
-    report = found.report
+    report, (pooling, unlike) = found.report, pooling_of(folder)
     saved = kind(
         module, found.tokenizer, task=section_of(found.config, report.use), length=report.length,
-        token_settings=report.token_settings, generation=report.generation, templates=found.templates, source=folder,
+        token_settings=report.token_settings, generation=report.generation, templates=found.templates, pooling=pooling,
+        source=folder,
     )  # fmt: skip
-    saved.notes += tuple(unlike_others(folder, saved.search[1] if found.config.encoder is not None else {}))
+    saved.notes += (*unlike_others(folder, saved.search[1] if found.config.encoder is not None else {}), *unlike)
     return saved, report
 
 
@@ -89,7 +90,8 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     )
     of_two = () if tokenizer is None or len(tokenizer.sides) == 1 else (two,)
     last = () if model.task is None else model.task.not_exported
-    return (*left, *said.remarks, *of_two, *last)
+    pooled = f"its texts' vectors are pooled by {model.pooling}: sentence-transformers takes their mean unless told"
+    return (*left, *said.remarks, *of_two, *last, *((pooled,) if model.pooling != "mean" else ()))
 
 
 def beginning(tokenizer: Tokenizer) -> Tokenizer:

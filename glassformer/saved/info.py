@@ -29,6 +29,7 @@ def describe(model: Artefact) -> dict[str, Any]:
         "parameters": _parameters(model),
         "tokenizer": _tokenizer(model),
         "reads_at_once": model.max_text_tokens if model.has_tokenizer else model.length,
+        "pooling": model.pooling,
         "prediction": {"device": str(model.device), "precision": _precision(model), "saved_in": saved},
         "data": None if model.data is None else model.data.model_dump(mode="json", exclude_none=True),
         "scores": model.metrics.get("scores"),

@@ -147,6 +147,7 @@ def _write_files(directory: Path, saved: Artefact) -> None:
         chat_templates=None
         if saved.templates is None
         else TemplateFacts(texts=dict(saved.templates.texts), tokens=dict(saved.templates.tokens)),
+        pooling=saved.pooling,
         checksums={name: file_checksum(directory / name) for name in _CHECKED if (directory / name).is_file()},
     )
     (directory / SETTINGS).write_text(sealed_json(json.loads(facts.model_dump_json())), encoding="utf-8")

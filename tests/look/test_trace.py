@@ -3,23 +3,26 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from glassformer.api.load import load
-from glassformer.api.trace import Trace, trace
-from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError
+from glassformer.api.trace import Trace, load_trace, trace
+from glassformer.base.errors import CheckpointError, ConfigError, ShapeError, UnknownNameError
 from glassformer.bundled.texts import slides_model
 from glassformer.look.summaries.attributions import attributions
 from glassformer.look.summaries.integrated import integrated_gradients
 from glassformer.look.trace.cell import Words
-from glassformer.look.trace.interventions import Replace
+from glassformer.look.trace.interventions import Replace, patch
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import build
+from glassformer.parts.activity import activity_matrix
 from glassformer.parts.attention import Attention
 from tests.contracts.families import FAMILIES, Row
 from tests.look.rows import ATTENTION, bert_model, row_named, slides_trace
@@ -375,3 +378,17 @@ def test_gradients_where_torch_makes_none_by_default() -> None:
         assert torch.equal(attributions(run, name).of[0].product, expected.of[0].product)
         assert torch.equal(integrated_gradients(run, name).of["inputs"], shares)
         assert load(slides_model()).trace("She likes the [MASK]", gradients=name).gradients
+
+
+def test_what_is_no_input_of_a_model_is_refused(tmp_path: Path) -> None:
+    module = bert_model()
+    with refused(ConfigError, got="list", do="gf.Inputs"):
+        trace(module, [[3, 4]])  # type: ignore[arg-type]
+    with refused(ShapeError, wanted="inputs.ids", got="list"):
+        trace(module, Inputs(ids=[[3, 4]]))  # type: ignore[arg-type]
+    with refused(CheckpointError, got="None"):
+        load_trace(None)  # type: ignore[arg-type]
+    with refused(ConfigError, wanted="encoder.embed.word", got="ndarray"):
+        patch({"encoder.embed.word": np.zeros(3)}, "encoder.embed.word")  # type: ignore[dict-item]
+    with refused(ShapeError, got="list"):
+        activity_matrix([[1.0, 2.0]])  # type: ignore[arg-type]

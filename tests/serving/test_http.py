@@ -1,6 +1,7 @@
 """Who may ask, how much and for how long; overload, clients that leave or take nothing, and the end, over sockets."""
 
 import asyncio
+import gzip
 import json
 import logging
 import re
@@ -92,6 +93,16 @@ def test_a_body_of_100_mb_is_refused_and_not_kept(bundled: dict[str, Model]) -> 
         parts = (body[start : start + 1_000_000] for start in range(0, len(body), 1_000_000))
         assert client.post(f"{address}/v1/english/fill", content=parts).status_code == 413
         assert client.post(f"{address}/v1/english/fill", json=FILL).status_code == 200
+
+
+def test_a_health_check_by_http_1_0_and_a_compressed_body(bundled: dict[str, Model]) -> None:
+    with listening(served_by({"english": bundled["english"]})) as address:
+        with connected(address) as asking:
+            asking.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+            assert b" 200 " in asking.makefile("rb").readline()
+        packed = gzip.compress(json.dumps(FILL).encode())
+        answer = httpx2.post(f"{address}/v1/english/fill", content=packed, headers={"Content-Encoding": "gzip"})
+        assert (answer.status_code, answer.json()["error"]["got"]) == (400, "gzip")
 
 
 def test_answers_of_many_clients_are_those_of_each_alone(bundled: dict[str, Model]) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from glassformer.run.onnx_check import Int8Loss
 
 _FEATURES = "For onnx: output hidden states and text vectors instead of predictions."
-_POOLING = f"{POOLING}  Needs --features.  [default: mean]"
+_POOLING = f"{POOLING}  Needs --features.  [default: the model's own]"
 _TEXT = "For onnx: text on which the graph and the model are compared (repeatable).  [default: bundled texts]"
 _DATA = (
     f"For onnx: labelled file on which the graph and the model are scored (repeatable): {DATA_FILES}.  [default: none]"
@@ -46,7 +46,7 @@ def export(
         raise ConfigError("--pooling makes the vector of --features", got="no --features", do="add it, or leave it out")
     if len(pooling or ()) > 1:
         raise ConfigError("a graph has one pooling", got=", ".join(pooling or ()), do="choose one")
-    options = ExportOptions(features, (pooling or ["mean"])[0], int8, tuple(text or ()), tuple(data or ()))
+    options = ExportOptions(features, pooling[0] if pooling else None, int8, tuple(text or ()), tuple(data or ()))
     found = write(open_as_saved(model, Artefact), out, to, options, ConsoleProgress())
     if json:
         more = {} if found.onnx is None else found.onnx.to_dict()

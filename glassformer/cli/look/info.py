@@ -51,7 +51,11 @@ def _sections(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         sections.append(("tokenizer", {**sizes, "special": special or "none"}))
     if facts["labels"]:
         sections.append(("answers", {"labels": shown_labels(facts["labels"])}))
-    prediction = {**facts["prediction"], "reads at most": f"{facts['reads_at_once'] or 'any number of'} tokens"}
+    prediction = {
+        **facts["prediction"],
+        "reads at most": f"{facts['reads_at_once'] or 'any number of'} tokens",
+        "a text's vector": facts["pooling"],
+    }
     sections.append(("prediction", prediction))
     data = facts["data"]
     if data is not None and data["files"]:

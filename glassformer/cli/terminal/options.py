@@ -235,14 +235,17 @@ Strategies = Annotated[
 ]
 Poolings = Annotated[
     list[str] | None,
-    typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  Repeatable.  [default: mean]"),
+    typer.Option(
+        "--pooling", "-p", metavar="POOLING", help=f"{POOLING}  Repeatable.  [default: the model's own, else mean]"
+    ),
 ]
 # Of commands that take one and refuse several.
 OneStrategy = Annotated[
     list[str] | None, typer.Option("--strategy", "-s", metavar="STRATEGY", help=f"{LAYERS}  [default: last]")
 ]
 OnePooling = Annotated[
-    list[str] | None, typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  [default: mean]")
+    list[str] | None,
+    typer.Option("--pooling", "-p", metavar="POOLING", help=f"{POOLING}  [default: the model's own, else mean]"),
 ]
 
 

@@ -78,7 +78,7 @@ def embed(
     kind = SentenceReader if words and word is None else TableReader
     reader = kind({"text": text_column}, {}, blank=word is None)
     inputs = find_inputs(texts, file, reader)
-    note_poolings(opened, pooling or ("mean",))
+    note_poolings(opened, pooling or (opened.pooling,))
     if word is not None:
         with results(out) as handle:
             given = [str(each.values["text"]) for each in islice(records(inputs), COMPARED)]
@@ -87,7 +87,7 @@ def embed(
     from glassformer.features.embed import vectors_of
     from glassformer.features.store import vectors_file
 
-    maker = vectors_of(opened, strategy or ("last",), pooling or ("mean",), words=words)
+    maker = vectors_of(opened, strategy or ("last",), pooling or (), words=words)
     maker.streamed = words
     names = [feature.name for feature in maker.features]
     depends = {

@@ -61,7 +61,7 @@ def search_build(
     from glassformer.features.search.reading import read_facts
 
     facts = None if extend is None else read_facts(extend)
-    made = _made({"strategy": _one("strategy", strategy), "pooling": _one("pooling", pooling), "per": per}, facts)
+    asked = {"strategy": _one("strategy", strategy), "pooling": _one("pooling", pooling), "per": per}
     if facts is not None and model is None and files and Path(files[0]).is_file():
         model = _named(facts)
     which, paths = split_model(
@@ -71,6 +71,7 @@ def search_build(
         raise DataError("a file with texts is needed", got="none", do="glassformer search build --help")
     machine = Machine(device, threads, fast, engine=engine)
     opened = machine.open(which)
+    made = _made(asked, opened.pooling, facts)
     old = None if extend is None else SearchIndex.open(extend, opened)
     before = 0 if old is None else len(old)
     note_poolings(opened, (made.pooling,))
@@ -125,11 +126,13 @@ class _Made(NamedTuple):
     per: Literal["sentence", "text"]
 
 
-def _made(asked: Mapping[str, str | None], extends: "IndexFacts | None") -> _Made:
-    """As asked, by default as in the index that is extended; raises ConfigError where it was made in another way."""
+def _made(asked: Mapping[str, str | None], pooling: str, extends: "IndexFacts | None") -> _Made:
+    """As asked, by default with the `pooling` of the model, or as in the index that is extended; raises ConfigError
+    where that was made in another way.
+    """
     from glassformer.features.search.building import per_of
 
-    usual = {"strategy": "last", "pooling": "mean", "per": None}
+    usual = {"strategy": "last", "pooling": pooling, "per": None}
     if extends is not None:
         usual = {name: getattr(extends, name) for name in asked}
         for name, value in asked.items():

@@ -96,7 +96,7 @@ def building(
     model: Artefact,
     *,
     strategy: str | Mix = "last",
-    pooling: str = "mean",
+    pooling: str | None = None,
     per: Per | None = None,
     extends: Extended | None = None,
     named: str = "",
@@ -120,6 +120,7 @@ def building(
     if extends is not None:
         of = extends.facts
         strategy, pooling, per = of.mix or of.strategy, of.pooling, of.per
+    pooling = pooling or model.pooling
     per = per_of(per, pooling)
     maker = maker_of(model, strategy, pooling, per)
     (feature,) = maker.features

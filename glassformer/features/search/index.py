@@ -84,14 +84,15 @@ class SearchIndex:
         model: Artefact | str | Path,
         *,
         strategy: str | Mix = "last",
-        pooling: str = "mean",
+        pooling: str | None = None,
         per: building.Per | None = None,
         backend: Backend = "auto",
     ) -> SearchIndex:
         """Make an index of texts, by an opened model or one that is named, and write it to a new directory. A record
         has its `text`, perhaps an `id`, and more that each hit brings back as `kept`. `per`: what has a vector, each
-        "sentence" or each "text"; by default each sentence where the pooling is mean or max. Raises DataError for no
-        texts, for anything but texts, and for an existing directory; ConfigError for another pooling of sentences.
+        "sentence" or each "text"; by default each sentence where the pooling (by default the model's own) is
+        mean or max. Raises DataError for no texts, for anything but texts, and for an existing directory; ConfigError
+        for another pooling of sentences.
         """
         named = model if isinstance(model, str) and model.startswith(HUB) else ""
         model, records = _opened(model), _records(texts)
@@ -291,8 +292,8 @@ class SearchIndex:
         """The vector of a text, [W], of length 1; of zeros where the text has no token. Where each sentence has one,
         that of the sentence nearest to the vector `near` [W], by default of the first.
         """
-        if self._sentences is None:
-            return np.array(self._vectors[row])
+        if not 0 <= row < len(self):
+            raise DataError(f"a text of this index has a number from 0 to {len(self) - 1}", got=str(row))
         question = np.zeros(self.facts.width, np.float32) if near is None else np.asarray(near, np.float32)
         place = int(self._nearest_of(np.array([row]), question)[1][0])
         return np.array(self._vectors[place]) if place >= 0 else np.zeros(self.facts.width, np.float32)

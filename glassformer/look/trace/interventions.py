@@ -224,6 +224,8 @@ def patch(other: Mapping[str, Tensor], where: str, cell: Part = (), *, source: s
     if not isinstance(other, Mapping):
         raise ConfigError("patch takes a trace, or tensors by name", got=type(other).__name__)
     where = full_name(where, other.keys())
+    if not isinstance(other[where], Tensor):
+        raise ConfigError(f"a patch of {where} must be a tensor", got=type(other[where]).__name__)
     return Replace(where, "other", cell, other[where].detach().clone(), source)
 
 

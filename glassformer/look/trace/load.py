@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.paths import refuse_no_path
 from glassformer.look.formulas.stacks import state
 from glassformer.look.trace import saved
 from glassformer.look.trace.facts import GIVEN
@@ -26,6 +27,7 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
     tensors can be computed again and interventions are possible. Raises CheckpointError for another kind of file, or
     for another model than the traced one.
     """
+    refuse_no_path(path, CheckpointError)
     path = Path(path)
     header, tensors = saved.read(path)
     original = find_model(header, group(tensors, "weight."), model, path)

@@ -85,6 +85,12 @@ class Options:
 
 
 def run_of(original: Transformer, inputs: Inputs, decoder_inputs: Inputs | None, options: Options) -> Run:
+    if not isinstance(inputs, Inputs):
+        raise ConfigError(
+            "a trace needs the inputs of a model",
+            got=type(inputs).__name__,
+            do="gf.Inputs(ids=ids) holds them, model.trace(text) makes them",
+        )
     check_sides(original, inputs, decoder_inputs, candidates=options.candidates)
     dtype = options.dtype or (original.dtype if original.dtype in LIMITS else torch.float32)
     if dtype not in LIMITS:

@@ -113,13 +113,13 @@ def form_of(verb: str) -> Form:
 def embed_form() -> Form:
     options = {
         "strategy": (Annotated[Texts, Field(min_length=1, max_length=8)], ("last",)),
-        "pooling": (Annotated[Texts, Field(min_length=1, max_length=4)], ("mean",)),
+        "pooling": (Annotated[Texts, Field(min_length=1, max_length=4)] | None, None),
         "per_word": (bool, False),
     }
     roles = {"text": "text", "words": "words"}
 
     def predictor(model: Artefact, asked: Mapping[str, Any]) -> Predictor[Any, Any]:
-        return vectors_of(model, asked["strategy"], asked["pooling"], words=asked["per_word"])
+        return vectors_of(model, asked["strategy"], asked.get("pooling") or (), words=asked["per_word"])
 
     return Form(
         name="embed",

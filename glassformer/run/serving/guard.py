@@ -95,7 +95,10 @@ class Guard:
     async def body(self, scope: Scope, receive: Receive) -> bytes:
         """The body, read to its end; raises TooLargeError and TooSlowError."""
         large = TooLargeError(f"a request must have at most {self.most_bytes:,} bytes", got="more")
-        said = Headers(scope=scope).get("content-length", "0")
+        headers = Headers(scope=scope)
+        if (packed := headers.get("content-encoding", "identity")) != "identity":
+            raise RequestError("the body of a request must not be compressed", got=packed[:40])
+        said = headers.get("content-length", "0")
         most_read = max(self.most_bytes, self.most_unkept)
         if said.isascii() and said.isdigit() and (len(said) > 12 or int(said) > most_read):
             raise large
@@ -197,10 +200,13 @@ def hostname(host: str) -> str | None:
 
 
 def check_local(scope: Scope, do: str) -> None:
-    """Raise ForbiddenError, with this `do`, for a request from a page of another site, or for another machine."""
+    """Raise ForbiddenError, with this `do`, for a request from a page of another site, or for another machine. One that
+    names no machine comes from no browser: from a health check by HTTP/1.0.
+    """
     headers = Headers(scope=scope)
+    hosts = headers.getlist("host")
     host = headers.get("host", "")
-    if headers.getlist("host") != [host] or hostname(host) not in LOOPBACK:
+    if len(hosts) > 1 or (hosts and hostname(host) not in LOOPBACK):
         raise ForbiddenError(
             "this server accepts only requests addressed to this machine", got=f"a request for {host[:80]!r}", do=do
         )

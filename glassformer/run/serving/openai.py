@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from glassformer.base.errors import ConfigError
-from glassformer.base.settings import REQUEST, Seed, Settings, read_settings
+from glassformer.base.settings import REQUEST, OneOf, Seed, Settings, read_settings
 from glassformer.features.embed import cosine
 from glassformer.features.search.rerank import best_first, judge_of
 from glassformer.run.serving.batching import Written
@@ -26,9 +26,10 @@ from glassformer.run.serving.served import Models
 from glassformer.tasks import verb_where
 
 Ids = Annotated[tuple[int, ...], Field(min_length=1, fail_fast=True)]
-Input = (
-    str | Annotated[Texts, Field(min_length=1)] | Ids | Annotated[tuple[Ids, ...], Field(min_length=1, fail_fast=True)]
-)
+Input = Annotated[
+    str | Annotated[Texts, Field(min_length=1)] | Ids | Annotated[tuple[Ids, ...], Field(min_length=1, fail_fast=True)],
+    OneOf("a text, the tokens of one, or at least one of either in a list is needed"),
+]
 _NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "best_of": (None, 1), "dimensions": (None,), "echo": (None, False), "frequency_penalty": (None, 0),
     "function_call": (None, "none"), "functions": (None, []), "logit_bias": (None, {}), "logprobs": (None, False),
@@ -49,7 +50,7 @@ class EmbeddingsRequest(Settings):
     input: Input
     encoding_format: Literal["float", "base64"] = "float"
     strategy: str = "last"
-    pooling: str = "mean"
+    pooling: str | None = None
     normalize: bool = True
 
 
@@ -64,7 +65,7 @@ class RerankRequest(Settings):
     top_n: Annotated[int, Field(ge=1)] | None = None
     return_documents: bool = False
     strategy: str = "last"
-    pooling: str = "mean"
+    pooling: str | None = None
 
 
 class StreamOptions(Settings):
@@ -210,7 +211,11 @@ class Api:
     async def _vectors(
         self, request: Request, asked: EmbeddingsRequest | RerankRequest, records: list[dict[str, object]]
     ) -> tuple[list[Any], int]:
-        options = {"strategy": (asked.strategy,), "pooling": (asked.pooling,), "per_word": False}
+        options = {
+            "strategy": (asked.strategy,),
+            "pooling": None if asked.pooling is None else (asked.pooling,),
+            "per_word": False,
+        }
         found, tokens = await self._answers(request, asked.model, "embed", records, options)
         return [next(iter(each.vectors.values())) for each in found], tokens
 

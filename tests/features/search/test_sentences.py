@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from glassformer.api.model import Model
-from glassformer.base.errors import CheckpointError, ConfigError
+from glassformer.base.errors import CheckpointError, ConfigError, DataError
 from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.cli.__main__ import main
 from glassformer.cli.vectors.search_ask import called, shown_text
@@ -85,6 +85,9 @@ def test_the_vector_of_a_text_is_that_of_its_nearest_sentence(model: Model, tmp_
         vector = index.vector(hit.row, question)
         assert vector @ question / np.linalg.norm(question) == pytest.approx(hit.score, abs=1e-6)
     assert not index.vector(3).any()
+    for row in (-1, len(index)):
+        with refused(DataError, got=str(row)):
+            index.vector(row)
     assert np.linalg.norm(index.vector(4)) == pytest.approx(1, abs=1e-6)
 
 
