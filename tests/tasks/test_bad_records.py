@@ -231,3 +231,13 @@ def test_labels_without_a_held_out_record_are_named(tmp_path: Path) -> None:
 def test_a_column_of_no_labels_is_refused_by_its_first_value(tmp_path: Path) -> None:
     with refused(DataError, wanted="line 1", got="[1]"):
         prepared(table(tmp_path / "rows.jsonl", [(text, [1]) for text, _ in ROWS]))
+
+
+def test_copies_with_different_labels_are_named(tmp_path: Path) -> None:
+    text, label = ROWS[4]
+    assert not [note for note in prepared(table(tmp_path / "rows.jsonl", [*ROWS, ROWS[4]]))[2] if "different" in note]
+    other = {"yes": "no", "no": "yes"}[label]
+    notes = prepared(table(tmp_path / "rows.jsonl", [*ROWS, (text, other)]))[2]
+    (note,) = [note for note in notes if "different labels" in note]
+    for value in ("1 text", f"line 5 ({label})", f"line 41 ({other})"):
+        assert value in note

@@ -9,10 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from glassformer.base.counting import number_of
 from glassformer.base.errors import DataError
 from glassformer.base.settings import read_settings
 from glassformer.scoring.baselines import Lesson
@@ -119,15 +121,18 @@ class Classify(TextPairTask[Labelled, Any]):
         cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
         data, found, count = preparation.data, Counter[str](), 0
+        seen: dict[int, dict[frozenset[str], str]] = {}  # by hash of the text, where it first has these labels
         assert isinstance(data, ClassifyData)
         for record in records:
             with suppress(DataError):  # reported when the record becomes an example
-                found.update(_labels_in(record, section, data))
+                found.update(labels_there := _labels_in(record, section, data))
                 count += 1
+                seen.setdefault(hash(record.text), {}).setdefault(frozenset(labels_there), record.where)
         unlearned, measured = Unlearned(), set[str]()
         for record in held_out:
             with suppress(DataError):
                 labels_there = _labels_in(record, section, data)
+                seen.setdefault(hash(record.text), {}).setdefault(frozenset(labels_there), record.where)
                 measured |= labels_there
                 unlearned.add(labels_there - found.keys(), record.where)
         if records and not found:
@@ -149,6 +154,10 @@ class Classify(TextPairTask[Labelled, Any]):
             warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
             preparation.log(f"{len(labels):,} labels in the training records: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
+            if differing := [of for of in seen.values() if len(of) > 1]:
+                places = islice(differing[0].items(), 2)
+                such = " and ".join(f"{where} ({', '.join(sorted(its))[:30]})" for its, where in places)
+                preparation.log(f"copies with different labels: of {number_of(len(differing), 'text')}, such as {such}")
             if note := note_of_lists(labels, several=section.several):
                 preparation.log(note)
             if held_out and (missing := [label[:30] for label, _ in counted if label not in measured]):
