@@ -108,9 +108,13 @@ def is_table(given: object) -> bool:
 def several(given: Any, wanted: str) -> list[Any]:
     if is_table(given):
         given = given.to_numpy()  # [N, C]
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-        raise DataError(wanted, got=repr(given)[:60])
-    return list(given)
+    try:
+        if isinstance(given, str | bytes | Mapping):
+            raise TypeError
+        found = iter(given)
+    except TypeError:  # also of an array without an axis
+        raise DataError(wanted, got=repr(given)[:60]) from None
+    return list(found)
 
 
 def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> list[dict[str, object]]:

@@ -78,7 +78,9 @@ def _main(arguments: Sequence[str]) -> int:
         return _report(str(error), error.exit_code)
     except KeyboardInterrupt as stopped:
         return _stopped(stopped)
-    except ImportError:
+    except ImportError as error:
+        if "failed to map segment" in str(error):  # a library, into memory
+            return _report(_NO_MEMORY, FAILED)
         from glassformer.base.installed import problems
 
         wrong = next(problems(), None)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.cli.__main__ import main
 from glassformer.saved.store import FORMAT
 
 Run = Callable[..., Any]
@@ -327,3 +328,17 @@ def test_weights_that_the_last_step_has_broken_are_no_model(
 @pytest.mark.parametrize("words", ["answer en-fr", "classify en-fr x", "choose en-fr x", "tag en-fr x", "cache a\0b"])
 def test_a_verb_that_this_model_does_not_answer_and_a_path_with_a_zero_byte(run: Run, words: str) -> None:
     refused(run(*words.split(" ")))
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), ImportError("libtorch_cpu.so: failed to map segment from shared object")]
+)
+def test_too_little_memory_is_a_sentence(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def short(*given: object) -> None:
+        raise error
+
+    monkeypatch.setattr("glassformer.cli.__main__.check_torch", short)
+    assert main(["fill", "english", "a [MASK]"]) == 1
+    assert "memory" in capsys.readouterr().err

@@ -302,6 +302,8 @@ def test_a_model_without_a_tokenizer_and_a_text_that_is_none(model: Model) -> No
         Model(model.module).embed("a text")
     with refused(DataError, got="None"):
         model.embed([None])  # type: ignore[list-item]
+    with refused(DataError, got="array('he'"):
+        model.embed(np.array("he"))  # type: ignore[arg-type]
     for words in (False, True):
         with refused(DataError, wanted="text 2 of 2", got="ud800"):  # from Python alone: no file of text holds it
             model.embed(["he", "he \ud800"], words=words)
