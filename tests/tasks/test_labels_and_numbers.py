@@ -23,7 +23,7 @@ from glassformer.scoring.calibration import COLDEST
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify, note_of_lists
-from glassformer.tasks.labels.labels import Class, Classes, Labelled
+from glassformer.tasks.labels.labels import Class, Classes, Labelled, note_alike
 from glassformer.tasks.labels.regress.numbers import decimal_of, number_of, parsed
 from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection
 from glassformer.tasks.records import RecordSource
@@ -144,6 +144,18 @@ def test_labels_that_look_like_lists_say_what_to_set(labels: list[str], several:
     note = note_of_lists(labels, several=several)
     assert (asked is None) == (note == "")
     assert asked is None or asked in note
+
+
+def test_labels_that_only_look_alike_are_named() -> None:
+    notes: list[str] = []
+    note_alike(["ham", "eggs", "B-PER", "B-LOC"], notes.append)
+    assert not notes
+    note_alike(["ham", "Spam", "spam", "caf\u00e9", "cafe\u0301", "\u00c9t\u00e9", "\u00e9t\u00e9"], notes.append)
+    (note,) = notes
+    assert "'Spam' and 'spam'" in note
+    assert "'caf\\xe9' and 'cafe\\u0301'" in note
+    assert "'\u00c9t\u00e9' and '\u00e9t\u00e9'" in note
+    assert "ham'," not in note
 
 
 @pytest.mark.parametrize("bad", ["high", "", "nan", "inf", None, True, [1], 10**400])

@@ -6,6 +6,7 @@ B rows · L outputs of the sentence head
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
@@ -75,6 +76,23 @@ class Unlearned:
         if len(found) > _NAMED:
             more = number_of(len(found) - _NAMED, "more label")
             log(f"also not learned: {more}, of which all {unit} are held out")
+
+
+def note_alike(labels: Iterable[str], log: Callable[[str], None]) -> None:
+    """Log labels that differ in case or in their Unicode form alone, as é written as one character or as two."""
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        groups.setdefault(unicodedata.normalize("NFKC", label).casefold(), []).append(label)
+
+    def named(group: list[str]) -> str:
+        seen_apart = len({unicodedata.normalize("NFC", label) for label in group}) == len(group)
+        return " and ".join((repr if seen_apart else ascii)(label[:30]) for label in group)
+
+    if alike := [named(group) for group in groups.values() if len(group) > 1]:
+        more = f" and {len(alike) - _NAMED:,} more" if len(alike) > _NAMED else ""
+        log(
+            f"labels that differ in case or Unicode form alone, one label by mistake? {', '.join(alike[:_NAMED])}{more}"
+        )
 
 
 @dataclass(frozen=True)

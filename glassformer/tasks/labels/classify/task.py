@@ -22,7 +22,16 @@ from glassformer.scoring.calibration import fitted_temperature, limit_of, log_pr
 from glassformer.scoring.score import Reals, Scores, widened
 from glassformer.tasks.labels.classify.labelling import OneLabel, SeveralLabels
 from glassformer.tasks.labels.classify.settings import ClassifyData, ClassifySection
-from glassformer.tasks.labels.labels import Class, Classes, Labelled, TextPairTask, Unlearned, of_texts, two_segments
+from glassformer.tasks.labels.labels import (
+    Class,
+    Classes,
+    Labelled,
+    TextPairTask,
+    Unlearned,
+    note_alike,
+    of_texts,
+    two_segments,
+)
 from glassformer.tasks.predictor import Context, evaluating, predict, untrained
 from glassformer.tasks.records import RecordSource
 from glassformer.tasks.rows import Axis, Row, known_label, label_of, labels_of, not_finite, text_of
@@ -154,6 +163,7 @@ class Classify(TextPairTask[Labelled, Any]):
             warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
             preparation.log(f"{len(labels):,} labels in the training records: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
+            note_alike(labels, preparation.log)
             if differing := [of for of in seen.values() if len(of) > 1]:
                 places = islice(differing[0].items(), 2)
                 such = " and ".join(f"{where} ({', '.join(sorted(its))[:30]})" for its, where in places)

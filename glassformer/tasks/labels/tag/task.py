@@ -24,7 +24,7 @@ from glassformer.data.readers.table_format import TableFormat
 from glassformer.models.chain import Chain
 from glassformer.scoring.bio import OUTSIDE, is_bio, is_scheme, legal_steps, scheme_of, spans_of, tags_of
 from glassformer.scoring.score import Scores, widened
-from glassformer.tasks.labels.labels import Unlearned
+from glassformer.tasks.labels.labels import Unlearned, note_alike
 from glassformer.tasks.labels.tag.answers import TagBaselines, Tagging, decoded, tag_scores
 from glassformer.tasks.labels.tag.records import Sentence, sentence_of, tagged_format, tagged_rows
 from glassformer.tasks.labels.tag.settings import TagData, TagSection
@@ -206,6 +206,7 @@ class Tag(RecordTask[Tagged, Tagging]):
             more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
             preparation.log(f"{found.total():,} words with {len(found):,} labels: {shown}{more}")
             unlearned.note(labels, "sentences", preparation.log)
+            note_alike(labels, preparation.log)
             _note_short(labels, {*found, *unlearned.places}, preparation.log)
             _note_words(sentences, preparation.log)
         facts, case = preparation.facts.get("word_tag_counts"), section.case
