@@ -13,6 +13,7 @@ import numpy as np
 
 from glassformer.data.stores.split import shared, text_hash
 from glassformer.scoring.score import Integers, Reals
+from glassformer.text.words import UNSPACED, marks
 
 TFIDF = "TF-IDF"
 
@@ -54,8 +55,10 @@ class TfIdf:
         chosen, kept = _kept_labels(lessons, _sample(lessons))
         self.note = _left_out(len(lessons), len(chosen), labels, len(kept))
         self._labels, self._kept = labels, kept
+        # A word is letters, marks and digits in a row, or one letter of a script without blanks between words.
+        word = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{marks()}])+"
         self._vectorizer = TfidfVectorizer(
-            ngram_range=(1, 2), sublinear_tf=True, max_features=_FEATURES, token_pattern=r"(?u)\b\w+\b"
+            ngram_range=(1, 2), sublinear_tf=True, max_features=_FEATURES, token_pattern=word
         )
         texts = (text for lesson in chosen for text in (lesson.text, lesson.pair) if text is not None)
         try:

@@ -7,6 +7,7 @@ B rows · S tokens of a row, padding included · N tokens whose vocabulary score
 from __future__ import annotations
 
 import math
+import unicodedata
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -177,7 +178,7 @@ def known_label(value: object, numbers: Mapping[str, int], where: str) -> int:
 
 
 def label_of(value: object, where: str) -> str:
-    """A label as a string. Raises DataError for an empty one, NaN, and a list."""
+    """A label as a string, in the Unicode form NFC. Raises DataError for an empty one, NaN, and a list."""
     if isinstance(value, bool):
         return str(value).lower()  # as JSON writes it, and most tables
     if isinstance(value, float) and value.is_integer():
@@ -185,7 +186,7 @@ def label_of(value: object, where: str) -> str:
     if isinstance(value, float) and not math.isfinite(value):  # what pandas writes where there is none
         raise DataError(located(where, "a label must be a word or a number"), got=repr(value))
     if isinstance(value, str | int | float) and str(value).strip():
-        return str(value).strip()
+        return unicodedata.normalize("NFC", str(value).strip())
     do = "where a text has several labels, set task.several = true" if isinstance(value, list) else ""
     raise DataError(located(where, "a label must be a word or a number"), got=repr(value)[:60], do=do)
 
@@ -198,7 +199,7 @@ def labels_of(value: object, where: str, separator: str) -> list[str]:
         with suppress(ValueError):
             value = parse_json(value)
     if isinstance(value, str):
-        return [part.strip() for part in value.split(separator) if part.strip()]
+        return [label_of(part, where) for part in value.split(separator) if part.strip()]
     if not isinstance(value, list):
         raise DataError(located(where, "labels must be a list, or words in one cell"), got=repr(value)[:60])
     return [label_of(each, where) for each in value]

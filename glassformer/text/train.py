@@ -185,7 +185,8 @@ class _Reading:
 
 def _wordpiece(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
     backend = tokenizers.Tokenizer(models.WordPiece(unk_token=special.unknown, max_input_chars_per_word=LONGEST_WORD))
-    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    # BERT's own default leaves out accents with the capitals, and with them the vowels of Hindi and the tones of Thai.
+    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=False)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
     long_words = LongWords(backend)

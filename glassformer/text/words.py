@@ -5,9 +5,11 @@ memory of a text.
 from __future__ import annotations
 
 import re
+import unicodedata
 from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +26,19 @@ if TYPE_CHECKING:
 PART, TOGETHER = 1 << 16, 8
 # Ways to write a word of which no more are listed.
 _MOST = 1_000
+# The letters of scripts that are written without blanks between words, as a class of a pattern: Thai and Lao, Myanmar,
+# Khmer, kana, Chinese.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
 _BETWEEN_WORDS = re.compile(r"(?<=\S)\s")
+
+
+@cache
+def marks() -> str:
+    """The characters that belong to a letter before them. Patterns of Python do not count them as letters of words."""
+    return "".join(each for each in map(chr, range(0x300, 0x1F000)) if unicodedata.category(each)[0] == "M")
 
 
 def encoded_parts(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, tokenizers.Encoding]]:

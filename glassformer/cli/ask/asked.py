@@ -18,7 +18,7 @@ from glassformer.cli.terminal.opened import Machine, open_quickly, second_text, 
 from glassformer.cli.terminal.options import check_decoding, check_megabytes, refuse_given
 from glassformer.cli.terminal.readers import Reader, SentenceReader, TableReader, with_kept
 from glassformer.cli.terminal.screen import Few, console, note, note_windows, record
-from glassformer.cli.terminal.texts import Same, batches, find_inputs, records
+from glassformer.cli.terminal.texts import Same, batches, find_inputs, noting_unknown, records
 from glassformer.data.readers.lines import stop_unless
 from glassformer.data.readers.rows import Columns
 from glassformer.decode.options import WritingOptions
@@ -145,8 +145,10 @@ def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> No
         destination(opened, inputs, output, depends) as out,
         counted(output.out, out.done) as advance,
     ):
+        read = records(inputs, bad=bad or stop_unless("rejects"))
+        read = read if entry.writes else noting_unknown(opened.tokenizer, read)
         job = Job(
-            opened=opened, verb=verb, texts=records(inputs, bad=bad or stop_unless("rejects")), options=options,
+            opened=opened, verb=verb, texts=read, options=options,
             out=out, advance=advance, bad=bad, json=output.json, page=typed.get("html"),
             megabytes=typed.get("megabytes"), title=Path(model).name, spread=spread,
         )  # fmt: skip

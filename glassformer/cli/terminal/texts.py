@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from glassformer.base.counting import number_of
 from glassformer.base.errors import DataError, from_system
 from glassformer.base.paths import check_path, is_stream, refuse_endless
 from glassformer.cli.terminal.readers import Reader, TableReader, Text, read_lines_as
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from glassformer.data.readers.files import FoundFiles
+    from glassformer.text.tokenizer import Tokenizer
 
+# Texts of which unknown tokens are counted, characters of each, and the share of these tokens that is noted.
+_READ, _OF_A_TEXT, _MANY = 100, 2_000, 0.1
 # What belongs to every text of a command, by role.
 Same = Mapping[str, str | Sequence[str]]
 
@@ -103,6 +107,30 @@ def records(inputs: Inputs, *, bad: OnBad = stop, tell: Callable[[str], None] = 
     for source in inputs.sources:
         for each in _of_one(source, inputs.reader, bad, tell):
             yield each._replace(values={**each.values, **same})
+
+
+def noting_unknown(tokenizer: Tokenizer, texts: Iterable[Text]) -> Iterator[Text]:
+    """The same texts; notes how many tokens of the first ones the vocabulary does not have, where these are many."""
+    read = some = unknown = 0
+
+    def tell() -> None:
+        if some and unknown >= _MANY * some:
+            token = tokenizer.token(int(tokenizer.unknown_id or 0))
+            note(
+                f"{unknown / some:.0%} of the tokens of {'the first ' * (read == _READ)}{number_of(read, 'text')} are "
+                f"{token}: the vocabulary of the model does not have them, and the model cannot tell them apart"
+            )
+
+    for each in texts:
+        text = each.values.get("text")
+        if tokenizer.unknown_id is not None and read < _READ and isinstance(text, str):
+            ids = tokenizer.ids(text[:_OF_A_TEXT])
+            read, some, unknown = read + 1, some + len(ids), unknown + ids.count(tokenizer.unknown_id)
+            if read == _READ:
+                tell()
+        yield each
+    if read < _READ:
+        tell()
 
 
 def _standard_input() -> BufferedReader:

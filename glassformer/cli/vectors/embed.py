@@ -21,7 +21,7 @@ from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.partial import Answers
 from glassformer.cli.terminal.readers import SentenceReader, TableReader, Text
 from glassformer.cli.terminal.screen import Few, console, escaped, note, note_windows, print_table, record, results
-from glassformer.cli.terminal.texts import batches, find_inputs, records
+from glassformer.cli.terminal.texts import batches, find_inputs, noting_unknown, records
 from glassformer.cli.vectors.embed_fill import Embedding, fill, missing, note_unread, planned
 from glassformer.data.readers.lines import stop_unless
 
@@ -102,7 +102,7 @@ def embed(
         corpus = corpus_of(which, machine, Embedding(maker.features, json), inputs, rejects=rejects is not None)
         spread = spread_by_ray(corpus, output, ray, (*BINARY, ".jsonl"))
     with set_aside(rejects, inputs.order) as bad:
-        them = records(inputs, bad=bad or stop_unless("rejects"))
+        them = noting_unknown(opened.tokenizer, records(inputs, bad=bad or stop_unless("rejects")))
         if json or out is None:
             with (
                 destination(opened, inputs, output, {"verb": "embed", **depends}) as answers,

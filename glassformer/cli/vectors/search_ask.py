@@ -22,7 +22,7 @@ from glassformer.cli.terminal.options import (
 from glassformer.cli.terminal.outputs import TABLES, suffix_of
 from glassformer.cli.terminal.readers import TableReader, with_kept
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record, results
-from glassformer.cli.terminal.texts import batches, find_inputs, records
+from glassformer.cli.terminal.texts import batches, find_inputs, noting_unknown, records
 from glassformer.cli.vectors.embed_fill import NAMED
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def search_ask(
     counts = out is not None and not inputs.once
     total = sum(1 for _ in records(inputs, tell=lambda said: None)) if counts else None
     with results(out, inputs=inputs.files) as handle, counted(out, 0, what="questions", total=total) as advance:
-        for some in batches(records(inputs)):
+        read = records(inputs)
+        for some in batches(read if by == "words" else noting_unknown(found.model.tokenizer, read)):
             asked = [str(each.values["text"]) for each in some]
             answers = found.answers(asked, top=top, by=by, rerank=judge, first=rerank_first, within=advance.rows_within)
             for number, (one, text, hits) in enumerate(zip(some, asked, answers, strict=True), start=1):

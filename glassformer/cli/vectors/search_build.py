@@ -11,7 +11,7 @@ from glassformer.cli.terminal.destination import counted, note_continuing, resum
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.readers import TableReader
 from glassformer.cli.terminal.screen import note
-from glassformer.cli.terminal.texts import find_inputs, records
+from glassformer.cli.terminal.texts import find_inputs, noting_unknown, records
 from glassformer.cli.vectors.embed import note_poolings
 from glassformer.cli.vectors.embed_fill import NAMED, fill, planned
 from glassformer.data.readers.lines import stop_unless
@@ -101,7 +101,7 @@ def search_build(
             begun.maker.streamed = made.per == "sentence"
             if resume:
                 note_continuing(out, file.texts, "text", "index")
-            read = records(inputs, bad=bad or stop_unless("rejects"))
+            read = noting_unknown(opened.tokenizer, records(inputs, bad=bad or stop_unless("rejects")))
             if len(inputs.files) > 1:  # a row number would not say in which file a text is
                 read = (one if "id" in one.kept else one._replace(kept={"id": one.where, **one.kept}) for one in read)
             total = None if total is None else before + total

@@ -19,6 +19,8 @@ NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS
 # A word's number in CoNLL-U; that of several words written as one (3-4); that of a word that is not written (8.1).
 _WORD, _SEVERAL, _NOT_WRITTEN = re.compile(r"\d+"), re.compile(r"(\d+)-(\d+)"), re.compile(r"\d+\.\d+")
 _GLOBAL = re.compile(r"#\s*global\.columns\s*=\s*(.+)")
+# Other blanks, as that of 10 000 in French, stand inside words.
+_BLANKS = re.compile("[ \t]+")
 # Marks the beginning of a document in files of the CoNLL-2003 task.
 _DOCUMENT = "-DOCSTART-"
 # The columns that a task asks for: the words, and the last column, or UPOS.
@@ -83,7 +85,7 @@ def conll_rows(
             continue
         if not layout.count:
             _begin(path, text, line.number, layout, columns)
-        cells = text.split("\t") if layout.tabs else text.split()
+        cells = text.split("\t") if layout.tabs else _BLANKS.split(text.strip())
         sentence.append(_Cells(cells, line.number))
         more = any(cell.strip() for cell in cells[layout.count :])
         if more or len(cells) < layout.count or not cells[layout.asked[WORDS]].strip():
@@ -121,7 +123,7 @@ def _is_comment(text: str, layout: _Layout) -> bool:
 
 def _begin(path: Path, text: str, line: int, layout: _Layout, columns: Sequence[str]) -> None:
     layout.tabs = "\t" in text
-    cells = text.split("\t") if layout.tabs else text.split()
+    cells = text.split("\t") if layout.tabs else _BLANKS.split(text.strip())
     layout.count = len(cells)
     numbered = any(kind.fullmatch(cells[0]) for kind in (_WORD, _SEVERAL, _NOT_WRITTEN))
     if not layout.names and len(cells) == len(NAMES) and numbered:

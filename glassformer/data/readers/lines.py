@@ -292,7 +292,11 @@ def _last_boundary(raw: bytes) -> int:
     return len(raw)
 
 
-_CONVERT = "convert the whole file to UTF-8: in Excel save it as CSV UTF-8, else iconv -f WINDOWS-1252 -t UTF-8 FILE"
+_CONVERT = (
+    "convert the whole file to UTF-8: in Excel save it as CSV UTF-8, else iconv -f ENCODING -t UTF-8 FILE, where "
+    "ENCODING is the file's: WINDOWS-1252 (Western Europe), WINDOWS-1251 (Cyrillic), GB18030 (Chinese), SHIFT_JIS "
+    "(Japanese), …"
+)
 
 
 def _no_text(where: str, byte: int, value: int) -> DataError:

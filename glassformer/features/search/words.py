@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from glassformer.base.json_text import parse_json
 from glassformer.features.search.nearest import Integers, candidates, ordered
+from glassformer.text.words import UNSPACED, marks
 
 Doubles = npt.NDArray[np.float64]
 Counted = Literal["words.npy", "pairs.npy", "lengths.npy"]
@@ -29,22 +30,38 @@ LENGTHS: Counted = "lengths.npy"
 _K1, _B = 1.5, 0.75
 # The letters of the beginning of a word, and the words that are counted together.
 _BEGINNING, _TOGETHER = 5, 1 << 20
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+# Letters of which a word is found by its pairs too: of those scripts, and of Korean, whose endings join the word.
+_IN_PAIRS = re.compile(f"[{UNSPACED}\uac00-\ud7a3]")
 _CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+# What is seen of no letter: soft hyphens, joiners, zero-width blanks; and the dot that small letters of İ have.
+_UNSEEN = re.compile("[\u00ad\u0307\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case: letters, marks, digits and _ in a row (Unicode, NFKC); a Chinese character is
-    one. After a longer word than five letters come its first five, which its other forms share.
+    """The words of a text without capitals: letters, marks, digits and _ in a row (Unicode, NFKC, casefold). After a
+    longer word than five letters come its first five, which its other forms share. Where words are written without
+    blanks between them, each two letters in a row are one, and each Chinese character; of Korean words too.
     """
-    words = _word().findall(_CHINESE.sub(r" \g<0> ", unicodedata.normalize("NFKC", text).lower()))
-    return [each for word in words for each in (word, word[:_BEGINNING])[: 1 + (len(word) > _BEGINNING)]]
+    text = unicodedata.normalize("NFKC", text).casefold()
+    if text.isascii():
+        words = _word().findall(text)
+        return [each for word in words for each in (word, word[:_BEGINNING])[: 1 + (len(word) > _BEGINNING)]]
+    text = _UNSPACED_RUN.sub(r" \g<0> ", _UNSEEN.sub("", text).replace("ı", "i"))
+    return [each for word in _word().findall(text) for each in _ways(word)]
+
+
+def _ways(word: str) -> list[str]:
+    if not _IN_PAIRS.match(word):
+        return [word, word[:_BEGINNING]][: 1 + (len(word) > _BEGINNING)]
+    whole = [] if _UNSPACED_RUN.match(word) and len(word) > 1 else [word]
+    pairs = [word[at : at + 2] for at in range(len(word) - 1)] if len(word) > 2 or not whole else []
+    return [*whole, *(_CHINESE.findall(word) if len(word) > 1 else ()), *pairs]
 
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Letters and their marks, which Python's own pattern leaves out, so that it cuts the words of Hindi."""
-    marks = "".join(each for each in map(chr, range(0x300, 0x1F000)) if unicodedata.category(each)[0] == "M")
-    return re.compile(rf"[\w{marks}]+")
+    return re.compile(rf"[\w{marks()}]+")
 
 
 @lru_cache(1 << 17)

@@ -90,7 +90,7 @@ def test_words_are_those_of_unicode_in_lower_case() -> None:
         "\u0939\u093f\u0928\u094d\u0926\u0940",
         "\u0939\u093f\u0928\u094d\u0926",
     ]
-    assert words_of("\u5317\u4eac abc\u7cd6") == ["\u5317", "\u4eac", "abc", "\u7cd6"]
+    assert words_of("\u5317\u4eac abc\u7cd6") == ["\u5317", "\u4eac", "\u5317\u4eac", "abc", "\u7cd6"]
     assert words_of(" ... \u2026") == []
 
 

@@ -7,6 +7,7 @@ T tokens of a passage · B rows · S tokens of a row · K tokens of the longest 
 from __future__ import annotations
 
 import math
+import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,8 +60,12 @@ class Passage:
         return (first, last) if first <= last else None
 
     def characters_of(self, first: int, last: int) -> tuple[int, int]:
-        """The characters [start, end) from one token to another, without blanks at their ends."""
+        """The characters [start, end) from one token to another, without blanks at their ends. With the last character
+        come its marks: a tokenizer that leaves out accents does not count them.
+        """
         start, end = int(self.starts[first]), int(self.ends[last])
+        while end < len(self.text) and unicodedata.category(self.text[end])[0] == "M":
+            end += 1
         written = self.text[start:end]
         if not written.strip():
             return start, start

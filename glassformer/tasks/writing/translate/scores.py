@@ -3,6 +3,7 @@
 E sentences, or measured pairs · U different sources · K statistics of a sentence · N n-gram orders
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from glassformer.data.stores.split import text_hash
 from glassformer.scoring.score import THIS_MODEL, Measure, Reals, Scores, Unigram, share
 from glassformer.scoring.verdict import QUOTES, WORST, quoted
 from glassformer.tasks.writing.pair_source import PairSource, TargetLosses
+from glassformer.text.words import UNSPACED
 
 # The most words of the answer that are kept with a model.
 _KEPT = 200
@@ -49,6 +51,7 @@ class TargetWords:
         return " ".join(self.words[: max(1, round(self.ratio * len(source)))])
 
 
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 COPY = "copy source"  # what names, numbers and marks are worth by themselves
 _RIGHT = 100 - 1e-9  # the chrF of what is like its reference, but for the rounding of its computation
 _ORDERS = 4  # the default of sacreBLEU: n-grams of 1 to 4 words for BLEU
@@ -74,7 +77,7 @@ class References:
         by_rank = [[each[rank] if rank < len(each) else None for each in self.texts] for rank in range(most)]
         # `force`: no warning where words and punctuation are apart; what people measure on purpose is not commented.
         self._metrics: dict[str, Any] = {
-            "bleu": BLEU(force=True, references=by_rank),
+            "bleu": BLEU(force=True, references=by_rank, tokenize=_tokenization(self.texts)),
             "chrf": CHRF(references=by_rank),
             "ter": TER(references=by_rank),
         }
@@ -120,6 +123,18 @@ class References:
         """The chrF of each sentence by itself. [E]"""
         metric = self._metrics["chrf"]
         return _scores(metric, np.array(metric._extract_corpus_statistics(translations, None)))
+
+
+def _tokenization(references: Sequence[Sequence[str]]) -> str:
+    """How sacreBLEU finds the words: as usual (13a), or by character where most letters stand without blanks between
+    words; Chinese is cut as its shared tasks cut it (zh).
+    """
+    text = "".join(each for its in references for each in its)
+    letters, unspaced = sum(map(str.isalpha, text)), _UNSPACED.findall(text)
+    if 2 * len(unspaced) <= letters:
+        return "13a"
+    chinese = sum(letter >= "\u3400" for letter in unspaced)
+    return "zh" if chinese > 0.9 * len(unspaced) else "char"
 
 
 def _scores(metric: Any, sums: Reals) -> Reals:
