@@ -257,7 +257,7 @@ def _names(files: Sequence[str]) -> str:
 def _shown(name: str, value: float, count: float | None, measured: Sequence[float | None] | None = None) -> str:
     """A score with its interval: that which was measured, or that of a share of `count` targets."""
     bounds = interval(value, count) if count is not None and measured is None else measured
-    form = "{:.1%}" if name.endswith("accuracy") else "{:,.3f}"
+    form = "{:.1%}" if name.endswith("accuracy") else "{:.3e}" if 0 < abs(value) < 1e-3 else "{:,.3f}"
     if bounds is None or None in bounds or (measured is None and not name.endswith("accuracy")):
         return form.format(value)
     return f"{form.format(value)} ({form.format(bounds[0])} … {form.format(bounds[1])})"

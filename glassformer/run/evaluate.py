@@ -151,9 +151,10 @@ def _with_rejects(data: DataSection, rejects: str | Path | None) -> DataSection:
 def _affordable(model: Artefact, source: Source, progress: Progress) -> int | None:
     """How many examples to measure where each has a score for each of very many labels; None for all."""
     most = max(_FEWEST, _NUMBERS // max(1, len(model.labels)))
-    if len(source) <= most or len(model.labels) < _MANY_LABELS:
+    there = len(getattr(source, "examples", source))
+    if there <= most or len(model.labels) < _MANY_LABELS:
         return None
-    progress.note(f"{len(model.labels):,} labels: measured on {most:,} of {len(source):,} records, drawn at random")
+    progress.note(f"{len(model.labels):,} labels: measured on {most:,} of {there:,} records, drawn at random")
     return most
 
 

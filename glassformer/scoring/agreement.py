@@ -36,9 +36,11 @@ def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[in
             "perplexity": np.exp(np.minimum(loss / count, 700.0)),
             "accuracy": right / count,
             "macro_f1": macro_f1(both, ours + theirs),
-            "matthews": np.nan_to_num(_divided(agreed, np.sqrt(spread))),
         }
-        of_each = {f"label_{name}_f1": np.nan_to_num(f1[..., place]) for place, name in enumerate(names)}
+        # What is not defined in a bootstrap sample has no value there, and is 0 of all examples.
+        undefined = np.nan if sums.ndim > 1 else 0.0
+        found["matthews"] = np.nan_to_num(_divided(agreed, np.sqrt(spread)), nan=undefined)
+        of_each = {f"label_{name}_f1": np.nan_to_num(f1[..., at], nan=undefined) for at, name in enumerate(names)}
         return found | (of_each if len(names) == 2 else {})
 
     sets = [[[label] for label in labels] for labels in (true, guessed)]
@@ -79,16 +81,16 @@ def macro_f1(both: Reals, ours_and_theirs: Reals) -> Reals:
 def numbers(true: Reals, guessed: Reals, *, deviation: float) -> Measure:
     """A number for each example, the right ones and the predictions [E]; `deviation` is that of the training targets.
     `loss`, the mean squared error in units of the deviation; `pearson`; `spearman`, Pearson's correlation of the ranks
-    in the whole set, ties at their mean rank; `mean_absolute_error`. The correlation of constant predictions is left
-    out. In a bootstrap sample the ranks remain those of the whole set.
+    in the whole set, ties at their mean rank; `mean_absolute_error`. The correlation of constant predictions, and of
+    two records, is left out. In a bootstrap sample the ranks remain those of the whole set.
     """
     columns = [true, guessed, ranks(true), ranks(guessed)]
-    a, b, ranked_a, ranked_b = (column - column.mean() for column in columns)  # centred: the sums lose no digits
+    a, b, ranked_a, ranked_b = map(_centred, columns)
     error = true - guessed
     statistics = [np.ones_like(error), (error / deviation) ** 2, np.abs(error)]
     correlated = {}
     for name, x, y in (("pearson", a, b), ("spearman", ranked_a, ranked_b)):
-        if np.ptp(x) > 0 and np.ptp(y) > 0:
+        if len(x) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0:  # of two records it is 1 or -1, whatever they are
             correlated[name] = len(statistics)
             statistics += [x, y, x * x, y * y, x * y]
 
@@ -98,6 +100,12 @@ def numbers(true: Reals, guessed: Reals, *, deviation: float) -> Measure:
         return {"loss": squares / count, **found, "mean_absolute_error": absolute / count}
 
     return Measure(np.stack(statistics, axis=1), scores)  # [E, K]
+
+
+def _centred(values: Reals) -> Reals:
+    """Minus their mean, in units of the largest: sums of squares lose no digits, and stay in the range of float64."""
+    found = values - values.mean()
+    return found / (np.abs(found).max() or 1.0)
 
 
 def ranks(values: Reals) -> Reals:

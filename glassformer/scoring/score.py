@@ -132,7 +132,7 @@ def spread(value: float, drawn: Reals, count: int) -> Interval:
     """A score with its 95 % interval, from the scores of bootstrap samples of `count` examples, [R]."""
     finite = drawn[np.isfinite(drawn)]
     if not len(finite):
-        return Interval(value, float("nan"), float("nan"))
+        return Interval(value, value, value) if math.isfinite(value) else Interval(value, math.nan, math.nan)
     end = tail(count)
     low, high = np.quantile(finite, (end, 1 - end))
     return Interval(value, float(low), float(high))

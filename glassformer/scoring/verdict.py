@@ -99,12 +99,14 @@ def quoted(text: str) -> str:
 _LOWER = ("loss", "perplexity", "bits_per_byte", "error", "ter", "repeated_4", "empty")
 # Shares are written as percentages; scores from 0 to 100 with two digits, as the field writes them; all others as plain
 # numbers.
-_OF_HUNDRED = ("bleu", "chrf", "ter")
+_OF_HUNDRED, _SMALL = ("bleu", "chrf", "ter"), 1e-3
 # Examples times bootstrap samples that are computed at most: beyond 20,000 examples fewer samples are enough, as the
 # interval is narrow.
 _DRAWN, _LEAST = 40_000_000, 200
 FROZEN = "frozen features"
 """The baseline of a model that was tuned from another one: the linear probe that the run began with."""
+TOO_FEW = 6
+"""Of fewer examples all may favour one of two equal models by chance, in more than 5 % of the cases (2 / 2⁵)."""
 FEW = 30
 """Below so many examples an interval says little."""
 _MORE = "hold out more with --validation or --validation-file, or measure on another file"
@@ -125,6 +127,8 @@ def shown(score: str, value: float) -> str:
     """A score for reading: a share in percent, one of 0 to 100 with two decimals, any other number with four."""
     if score.endswith(_OF_HUNDRED):
         return f"{value:.2f}"
+    if score.endswith("error") and 0 < abs(value) < _SMALL:  # in the units of the data
+        return f"{value:.3e}"
     return f"{value:.2%}" if score.endswith(SHARES) else f"{value:,.4f}"
 
 
@@ -132,6 +136,8 @@ def difference(score: str, value: float) -> str:
     """The difference of two scores: of shares in percentage points."""
     if score.endswith(_OF_HUNDRED):
         return f"{value:+.2f}"
+    if score.endswith("error") and 0 < abs(value) < _SMALL:
+        return f"{value:+.3e}"
     return f"{100 * value:+.2f}" if score.endswith(SHARES) else f"{value:+,.4f}"
 
 
@@ -140,8 +146,8 @@ def samples_for(examples: int) -> int:
 
 
 def intervals(measure: Measure) -> dict[str, Interval]:
-    """Each score with its 95 % bootstrap interval; none for a single example, whose resamples are all equal."""
-    return measure.intervals(samples=samples_for(len(measure))) if len(measure) > 1 else {}
+    """Each score with its 95 % bootstrap interval; none of too few examples, whose resamples are too much alike."""
+    return measure.intervals(samples=samples_for(len(measure))) if len(measure) >= TOO_FEW else {}
 
 
 @dataclass(frozen=True)
@@ -154,11 +160,12 @@ class Difference:
     difference: float
     low: float
     high: float
+    few: bool = False
 
     @property
     def verdict(self) -> str:
-        """`better`, `worse`, or `not different` where the interval includes 0."""
-        if not (self.low > 0 or self.high < 0):
+        """`better`, `worse`, or `not different` where the interval includes 0, or the examples are too few."""
+        if self.few or not (self.low > 0 or self.high < 0):
             return "not different"
         return "better" if (self.difference > 0) != lower_is_better(self.score) else "worse"
 
@@ -166,13 +173,16 @@ class Difference:
     def told(self) -> str:
         value, low, high = (difference(self.score, each) for each in (self.difference, self.low, self.high))
         points = " points" if self.score.endswith(SHARES) else ""
+        within = f"fewer than {TOO_FEW} examples have no interval" if self.few else f"95 % interval {low} … {high}"
         return (
             f"{self.score.replace('_', ' ')} {shown(self.score, self.mine)} against {shown(self.score, self.other)}, "
-            f"a difference of {value}{points} (95 % interval {low} … {high})"
+            f"a difference of {value}{points} ({within})"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "verdict": self.verdict}
+        found = {**asdict(self), "verdict": self.verdict}
+        del found["few"]
+        return found | ({"low": None, "high": None} if self.few else {})
 
 
 def differences(mine: Measure, other: Measure) -> dict[str, Difference]:
@@ -181,7 +191,8 @@ def differences(mine: Measure, other: Measure) -> dict[str, Difference]:
         return {}
     own, others = mine.values(), other.values()
     found = mine.compared(other, samples=samples_for(len(mine)))
-    return {name: Difference(name, own[name], others[name], *found[name]) for name in found}
+    few = len(mine) < TOO_FEW
+    return {name: Difference(name, own[name], others[name], *found[name], few) for name in found}
 
 
 def mean_difference(pairs: Sequence[tuple[Measure, Measure]], score: str, *, samples: int = SAMPLES) -> Interval:

@@ -148,3 +148,28 @@ def test_ten_thousand_labels_need_little_memory_and_time() -> None:
     assert isinstance(small.statistics, np.ndarray)
     assert small.statistics.nbytes == 3 * 8 * count
     assert small.intervals(samples=20).keys() == {"loss", "accuracy"}
+
+
+def test_a_sample_without_a_label_says_nothing_of_its_f1() -> None:
+    """Three of a hundred records have the label, and all are right: a bootstrap sample in twenty has none of them."""
+    labels = [0] * 97 + [1] * 3
+    found = agreement.one_label([0.0] * 100, labels, labels, ["ham", "spam"]).intervals(samples=500)
+    theirs = stats.binomtest(3, 3).proportion_ci(method="wilson")
+    assert found["label_spam_f1"] == pytest.approx((1.0, theirs.low, theirs.high), abs=1e-6)
+    assert found["matthews"] == (1.0, 1.0, 1.0)
+    constant = agreement.one_label([0.0] * 50, [0] * 25 + [1] * 25, [0] * 50, ["ham", "spam"]).intervals(samples=60)
+    assert constant["matthews"] == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e100])
+def test_a_correlation_has_no_unit(unit: float) -> None:
+    generator = np.random.default_rng(0)
+    true = generator.normal(size=40)
+    guessed = true + generator.normal(size=40)
+    found = agreement.numbers(true * unit, guessed * unit, deviation=unit).values()
+    assert found["pearson"] == pytest.approx(stats.pearsonr(true, guessed).statistic, rel=1e-12)
+
+
+def test_two_records_have_no_correlation() -> None:
+    found = agreement.numbers(np.array([1.0, 2.0]), np.array([5.0, 3.0]), deviation=1.0).values()
+    assert found.keys() == {"loss", "mean_absolute_error"}

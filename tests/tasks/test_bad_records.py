@@ -15,7 +15,7 @@ from glassformer.models.families import bert
 from glassformer.tasks.labels.classify.settings import ClassifySection
 from glassformer.tasks.labels.classify.task import Classify
 from glassformer.tasks.records import RecordSource
-from glassformer.tasks.task import Preparation, Source
+from glassformer.tasks.task import Preparation, Source, drawn_examples
 from glassformer.text.train import train_tokenizer
 from glassformer.training.progress import NoProgress
 from tests.refusals import refused
@@ -241,3 +241,13 @@ def test_copies_with_different_labels_are_named(tmp_path: Path) -> None:
     (note,) = [note for note in notes if "different labels" in note]
     for value in ("1 text", f"line 5 ({label})", f"line 41 ({other})"):
         assert value in note
+
+
+def test_models_of_other_lengths_are_measured_on_the_same_records(tmp_path: Path) -> None:
+    path = table(tmp_path / "rows.jsonl", ROWS)
+    drawn = []
+    for length in (8, 16):
+        source = prepared(path, length=length)[1]["train"]
+        drawn.append([example.text for example in drawn_examples(source, 7)])
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn[0])) == 7

@@ -212,6 +212,7 @@ def test_how_a_table_writes_its_numbers_is_found(cells: list[str], expected: lis
         (["12.5", *["1.112", "26", "2.113", "272"] * 20], 3, ("1112", "1.112")),
         (["12,5", *["1,112", "26", "2,113", "272"] * 20], 3, ("1112", "1.112")),
         (["1,981", "1,070"], 2, ("1981", "1.981")),
+        (["1,250", "2,375", "3", "4,750"], 2, ("1250", "1.250")),
     ],
 )
 def test_numbers_that_may_be_thousands_or_decimals_are_refused(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.scoring.score import THIS_MODEL, Measure, Scores, share_of
-from glassformer.scoring.verdict import differences, intervals_by_flat_name, samples_for, to_dict, verdict
+from glassformer.scoring.verdict import differences, intervals, intervals_by_flat_name, samples_for, to_dict, verdict
 
 
 def scores(**right: np.ndarray) -> Scores:
@@ -168,3 +168,12 @@ def test_what_is_lower_is_no_improvement_though_it_is_not_clear(mine: float, oth
     assert found is not None
     assert found.difference.verdict == "not different"
     assert ("no clear improvement" in found.sentence) == clear
+
+
+@pytest.mark.parametrize("count", [1, 5, 6])
+def test_too_few_examples_decide_nothing(count: int) -> None:
+    """Of five examples all favour one of two equal models in one case of sixteen."""
+    found = differences(share_of([True] * count), share_of([False] * count))["accuracy"]
+    assert found.verdict == ("better" if count == 6 else "not different")
+    assert (found.to_dict()["low"] is None) == (count < 6)
+    assert bool(intervals(share_of([True] * count))) == (count == 6)

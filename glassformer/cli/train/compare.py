@@ -40,7 +40,8 @@ def compare(
         rows = []
         for name, each in found.differences.items():
             value, low, high = (difference(name, number) for number in (each.difference, each.low, each.high))
-            numbers = shown(name, each.mine), shown(name, each.other), f"{value} ({low} … {high})"
+            within = "" if each.few else f" ({low} … {high})"
+            numbers = shown(name, each.mine), shown(name, each.other), f"{value}{within}"
             rows.append((escaped(name.replace("_", " ")), *numbers, each.verdict))
         screen = console(handle)
         screen.print(printable(f"first: {model}, second: {other}"), markup=False)

@@ -77,7 +77,7 @@ def decimal_of(cells: Sequence[tuple[str, str]]) -> Decimal:
     if doubtful and few and _are_thousands([text for _, text in doubtful], wholes):
         raise _unclear(*doubtful[0], len(doubtful))
     commas = [each for each in texts if _GROUPS.fullmatch(each[1])] if decimal == "." and not need_point else []
-    if commas and not _are_thousands([text for _, text in commas], wholes):
+    if commas and not _are_thousands([text for _, text in commas], wholes, zeros=False):
         raise _unclear(*commas[0], len(commas))
     return decimal
 
@@ -87,14 +87,16 @@ def _read_otherwise(text: str, decimal: Decimal) -> bool:
     return bool((_GROUPS if decimal == "," else _COMMA).fullmatch(text)) and ("." in text) != ("," in text)
 
 
-def _are_thousands(texts: Sequence[str], wholes: Sequence[str]) -> bool:
+def _are_thousands(texts: Sequence[str], wholes: Sequence[str], *, zeros: bool = True) -> bool:
     """Whether whole numbers next to numbers of three digits after a mark show that the mark is no decimal one: a
-    program that leaves out zeros writes 1.6 and not 1.600, one that does not writes 812.000.
+    program that leaves out zeros writes 1.6 and not 1.600, one that does not writes 812.000. Without `zeros` a zero at
+    the end of a single number does not count: people write 1,250 next to 3.
     """
+    zeros = zeros and any(text.endswith("0") for text in texts)
     if not wholes or (len(texts) < 2 and not texts[0].endswith("0")):
         return False
     hundreds = any(len(text.lstrip("+-")) == 3 for text in wholes)
-    return hundreds or len(texts) >= _MANY or any(text.endswith("0") for text in texts)
+    return hundreds or len(texts) >= _MANY or zeros
 
 
 def _unclear(where: str, text: str, count: int) -> DataError:
