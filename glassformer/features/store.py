@@ -101,7 +101,11 @@ def _written(writing: VectorsFile, out: Path) -> Iterator[VectorsFile]:
     if not writing.texts:
         raise DataError("at least one text is needed", got="none")
     with atomic_write(out) as draft:
-        writing.format.write(draft, writing)
+        try:
+            writing.format.write(draft, writing)
+        except DataError:  # nothing can be made of these texts: there is nothing to continue
+            (writing.folder / STATE).unlink(missing_ok=True)
+            raise
     flush_one(out.parent)
 
 

@@ -46,7 +46,7 @@ TABLES = ".jsonl, .csv, .tsv, .parquet"
 def text_files(more: str = "") -> Any:
     """The option --file; `more` names the other formats that a verb reads."""
     help_ = "File to read (repeatable), or - for standard input."
-    formats = f"One text per line, or a table with one record per row: {TABLES}{more}; all but .parquet also as .gz."
+    formats = f"One text per line, or a table with one record per row: {TABLES}{more}; all also as .gz."
     kind = "Standard input has one text or one JSON object per line."
     return typer.Option("--file", "-f", metavar="FILE", help=f"{help_}  {formats} {kind}  [default: none]")
 
@@ -79,7 +79,7 @@ WRITE = "Number of tokens to generate."
 ROWS = "Maximum number of texts to use."
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Random seed.")]
 # The files of tables that a training or a measurement reads.
-DATA_FILES = f"{TABLES}; for tag also .conll and .conllu; for answer also SQuAD's .json; all but .parquet also as .gz"
+DATA_FILES = f"{TABLES}; for tag also .conll and .conllu; for answer also SQuAD's .json; all also as .gz"
 OUT = "Where to write the output."
 
 

@@ -493,3 +493,9 @@ def test_a_model_of_the_package_is_named_and_not_where_it_lies(tmp_path: Path) -
     SearchIndex.build(tmp_path / "index", ["the dog"], gf.load("english"))
     assert json.loads((tmp_path / "index" / "index.json").read_text())["model"] == "english"
     assert len(SearchIndex.open(tmp_path / "index")) == 1
+
+
+def test_an_index_of_no_words_leaves_nothing_to_continue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "blank.txt").write_text("\n\n")
+    assert main(["search", "build", "sentences", str(tmp_path / "blank.txt"), "--out", str(tmp_path / "index")]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["blank.txt"]
