@@ -19,7 +19,7 @@ class TokenizerSection(Settings):
     vocabulary: int = Field(default=8000, ge=1, le=MOST_WORDS)
     """The number of tokens of a vocabulary that is learned."""
     lowercase: bool = True
-    """Whether letters are made small before words are cut."""
+    """Whether letters are made small before words are cut. Accents stay."""
     leading_blank: bool = False
     """For byte pairs of sources and targets: whether a blank is written before each text."""
     special: bool = True
