@@ -8,8 +8,10 @@ import sacrebleu
 
 from glassformer.answering.answers import Texts
 from glassformer.api.model import Model
+from glassformer.base.errors import MissingColumnError
 from glassformer.cli.__main__ import main
 from glassformer.data.readers.conll import conll_rows
+from glassformer.data.readers.rows import read_table
 from glassformer.features.search.words import words_of
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
@@ -20,6 +22,7 @@ from glassformer.tasks.writing.translate.scores import References
 from glassformer.text.special import BERT
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
+from tests.refusals import refused
 
 # Pairs of words that differ in a mark alone: fruit and flower, forest and aunt, Paris and Bali, year and anus.
 APART = [("फल", "फूल"), ("ป่า", "ป้า"), ("パリ", "バリ"), ("año", "ano"), ("oldu", "öldü")]
@@ -126,3 +129,10 @@ def test_a_blank_that_breaks_no_line_stands_inside_a_word(tmp_path: Path) -> Non
     path.write_text("environ ADV\n10\u00a0000 NUM\n", encoding="utf-8")
     (row,) = conll_rows(path)
     assert list(row.values["words"]) == ["environ", "10\u00a0000"]  # type: ignore[call-overload]  # an object
+
+
+def test_a_column_in_another_unicode_form_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"cle\u0301": "a"}\n', encoding="utf-8")
+    with refused(MissingColumnError, do="'cle\\u0301'"):
+        list(read_table(path, ["cl\u00e9"]))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
 from glassformer.base.errors import DataError, MissingColumnError, did_you_mean
 from glassformer.base.json_text import parse_json
@@ -183,8 +184,11 @@ def no_column(where: str, column: str, known: Collection[str], *, numbered: bool
     names = list(islice(known, _MOST_COLUMNS))
     named = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…" for name in names]
     more = f" and {len(known) - len(named):,} more" if len(known) > len(named) else ""
+    near = did_you_mean(column, names)
+    if alike := next((name for name in names if normalize("NFC", name) == normalize("NFC", column)), None):
+        near = f"it is {ascii(alike)} there, in another Unicode form: copy the name from the file"
     return MissingColumnError(
         f"{where} must have a column {column[:_LONGEST_NAME]!r}",
         got=f"columns {', '.join(named)}{more}",
-        do="; ".join(filter(None, (did_you_mean(column, names), NAME_IT + (_OR_NUMBER if numbered else "")))),
+        do="; ".join(filter(None, (near, NAME_IT + (_OR_NUMBER if numbered else "")))),
     )
