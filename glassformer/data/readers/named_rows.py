@@ -186,7 +186,7 @@ def no_column(where: str, column: str, known: Collection[str], *, numbered: bool
     more = f" and {len(known) - len(named):,} more" if len(known) > len(named) else ""
     near = did_you_mean(column, names)
     if alike := next((name for name in names if normalize("NFC", name) == normalize("NFC", column)), None):
-        near = f"it is {ascii(alike)} there, in another Unicode form: copy the name from the file"
+        near = f"it is {alike!a} there, in another Unicode form: copy the name from the file"
     return MissingColumnError(
         f"{where} must have a column {column[:_LONGEST_NAME]!r}",
         got=f"columns {', '.join(named)}{more}",
