@@ -153,7 +153,9 @@ class Classify(TextPairTask[Labelled, Any]):
             raise DataError(
                 f"to classify there must be at least {'one label' if least == 1 else 'two labels'}",
                 got=f"{len(learned)} in {len(records):,} records" + (f" ({learned[0]!r})" if learned else ""),
-                do="check which column holds the label",
+                do="the others are held out: lower --validation"
+                if unlearned.places
+                else "check which column holds the label",
             )
         if not preparation.measuring:
             counted = sorted(((label, found[label]) for label in labels), key=lambda each: -each[1])
