@@ -150,10 +150,10 @@ def test_labels_that_only_look_alike_are_named() -> None:
     notes: list[str] = []
     note_alike(["ham", "eggs", "B-PER", "B-LOC"], notes.append)
     assert not notes
-    note_alike(["ham", "Spam", "spam", "caf\u00e9", "cafe\u0301", "\u00c9t\u00e9", "\u00e9t\u00e9"], notes.append)
+    note_alike(["ham", "Spam", "spam", "1", "\uff11", "\u00c9t\u00e9", "\u00e9t\u00e9"], notes.append)
     (note,) = notes
     assert "'Spam' and 'spam'" in note
-    assert "'caf\\xe9' and 'cafe\\u0301'" in note
+    assert "'1' and '\uff11'" in note
     assert "'\u00c9t\u00e9' and '\u00e9t\u00e9'" in note
     assert "ham'," not in note
 

@@ -52,11 +52,12 @@ def words_of(text: str) -> list[str]:
 
 
 def _ways(word: str) -> list[str]:
-    if not _IN_PAIRS.match(word):
+    if len(word) == 1 or not _IN_PAIRS.match(word):
         return [word, word[:_BEGINNING]][: 1 + (len(word) > _BEGINNING)]
-    whole = [] if _UNSPACED_RUN.match(word) and len(word) > 1 else [word]
-    pairs = [word[at : at + 2] for at in range(len(word) - 1)] if len(word) > 2 or not whole else []
-    return [*whole, *(_CHINESE.findall(word) if len(word) > 1 else ()), *pairs]
+    pairs = [word[at : at + 2] for at in range(len(word) - 1)]
+    if _UNSPACED_RUN.match(word):
+        return [*_CHINESE.findall(word), *pairs]
+    return [word, *pairs] if len(word) > 2 else [word]
 
 
 @cache

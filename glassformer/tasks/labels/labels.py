@@ -79,16 +79,11 @@ class Unlearned:
 
 
 def note_alike(labels: Iterable[str], log: Callable[[str], None]) -> None:
-    """Log labels that differ in case or in their Unicode form alone, as é written as one character or as two."""
+    """Log labels that differ in case or in their Unicode form alone, as digits of full width."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         groups.setdefault(unicodedata.normalize("NFKC", label).casefold(), []).append(label)
-
-    def named(group: list[str]) -> str:
-        seen_apart = len({unicodedata.normalize("NFC", label) for label in group}) == len(group)
-        return " and ".join((repr if seen_apart else ascii)(label[:30]) for label in group)
-
-    if alike := [named(group) for group in groups.values() if len(group) > 1]:
+    if alike := [" and ".join(repr(label[:30]) for label in group) for group in groups.values() if len(group) > 1]:
         more = f" and {len(alike) - _NAMED:,} more" if len(alike) > _NAMED else ""
         log(
             f"labels that differ in case or Unicode form alone, one label by mistake? {', '.join(alike[:_NAMED])}{more}"
