@@ -219,7 +219,7 @@ class Model(Writing):
         from glassformer.features.strategies import listed as listed_features
 
         several = not (isinstance(strategy, str | Mix) and isinstance(pooling, str | None))
-        poolings = [] if pooling is None else listed_features(pooling)
+        poolings = None if pooling is None else listed_features(pooling)
         maker = vectors_of(self, listed_features(strategy), poolings, words=words is not False)
         records = numbered(texts_and_words(text, () if isinstance(words, bool) else words))
         found = list(embed(self, maker, records, fast=fast))

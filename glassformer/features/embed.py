@@ -27,7 +27,7 @@ from glassformer.text.words import Span, word_tokens
 def vectors_of(
     model: Artefact,
     strategies: Sequence[str | Mix],
-    poolings: Sequence[str] = (),
+    poolings: Sequence[str] | None = None,
     *,
     words: bool = False,
     spans: Callable[[str], Sequence[Span]] | None = None,
@@ -37,7 +37,7 @@ def vectors_of(
     an impossible strategy or pooling, TokenizerError for a model without a tokenizer.
     """
     tokenizer = model.tokenizer
-    poolings = poolings or ("mean" if words else model.pooling,)
+    poolings = ("mean" if words else model.pooling,) if poolings is None else poolings
     features = features_of(strategies, poolings, blocks_of(model.module))
     return VectorsOf(model.module, tokenizer, features, length=model.row_tokens, words=words, spans=spans)
 
@@ -156,7 +156,7 @@ def alone(model: Artefact, text: object, strategy: object, pooling: object, *, f
     key = strategy, pooling, model.length
     maker: VectorsOf | None = known.makers.get(key)
     if maker is None or maker.tokenizer is not model.tokenizer:
-        maker = known.makers[key] = vectors_of(model, [strategy], [] if pooling is None else [pooling])
+        maker = known.makers[key] = vectors_of(model, [strategy], None if pooling is None else [pooling])
     narrow = model.fast if fast is None else fast and model.can_be_fast
     engine = known.reading.get((VectorsOf, maker.asks, model.engine, True, narrow))
     if engine is None or engine.alone is None:

@@ -14,6 +14,7 @@ from glassformer.saved.artefact import Artefact
 from glassformer.saved.info import describe, shown_labels
 from glassformer.scoring.calibration import limit_of
 from glassformer.scoring.score import interval, not_above_a_baseline
+from glassformer.scoring.verdict import TOO_FEW
 from glassformer.tasks import TASKS, VERBS, predictor_of, task_named, verb_of
 from glassformer.text.tokenizer import MASK
 
@@ -221,9 +222,10 @@ def _scores(model: Artefact) -> Iterator[str]:
         if name != "targets" and value is not None:
             cell = _shown(name, value, count if name in shares else None, intervals.get(name))
             yield f"| {name.replace('_', ' ')} | {cell} |"
-    yield ""
     by = "by the bootstrap over the examples" if intervals else "of a share of independent trials (Wilson 1927)"
-    yield f"In brackets: the 95 % interval, {by}."
+    if intervals or count >= TOO_FEW:
+        yield ""
+        yield f"In brackets: the 95 % interval, {by}."
     if judged := model.metrics.get("verdict"):
         yield ""
         yield f"{judged[0].upper()}{judged[1:]}."
@@ -258,7 +260,8 @@ def _shown(name: str, value: float, count: float | None, measured: Sequence[floa
     """A score with its interval: that which was measured, or that of a share of `count` targets."""
     bounds = interval(value, count) if count is not None and measured is None else measured
     form = "{:.1%}" if name.endswith("accuracy") else "{:.3e}" if 0 < abs(value) < 1e-3 else "{:,.3f}"
-    if bounds is None or None in bounds or (measured is None and not name.endswith("accuracy")):
+    few = measured is None and count is not None and count < TOO_FEW
+    if few or bounds is None or None in bounds or (measured is None and not name.endswith("accuracy")):
         return form.format(value)
     return f"{form.format(value)} ({form.format(bounds[0])} … {form.format(bounds[1])})"
 

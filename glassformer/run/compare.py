@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from glassformer.base.errors import ConfigError
 from glassformer.data.readers.rows import names_of
@@ -127,8 +128,9 @@ def _check_comparable(model: Artefact, other: Artefact, *, files: bool) -> None:
     tasks = [each.measured_as.name for each in (model, other)]
     if tasks[0] != tasks[1]:
         raise ConfigError("two models of one task can be compared", got=f"the tasks {' and '.join(tasks)}")
-    if set(model.labels) != set(other.labels):
-        only = sorted(set(model.labels) ^ set(other.labels))
+    mine, others = ({normalize("NFC", label) for label in each.labels} for each in (model, other))
+    if mine != others:
+        only = sorted(mine ^ others)
         raise ConfigError(
             "two models with the same labels can be compared",
             got=f"labels that only one of them has: {', '.join(only[:5])}{' …' if len(only) > 5 else ''}",

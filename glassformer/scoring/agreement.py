@@ -46,6 +46,7 @@ def one_label(losses: Sequence[float], true: Sequence[int], guessed: Sequence[in
     sets = [[[label] for label in labels] for labels in (true, guessed)]
     either = Counter(chain.from_iterable({*pair} for pair in zip(true, guessed, strict=True)))
     counts = {f"label_{name}_f1": either[place] for place, name in enumerate(names)} if len(names) == 2 else {}
+    counts |= {"matthews": min(counts.values())} if counts else {}
     return replace(_measure(losses, sets[0], sets[1], len(names), scores), counts=counts)
 
 

@@ -4,6 +4,7 @@ E examples · L labels · F features
 """
 
 import math
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -55,11 +56,12 @@ class TfIdf:
         chosen, kept = _kept_labels(lessons, _sample(lessons))
         self.note = _left_out(len(lessons), len(chosen), labels, len(kept))
         self._labels, self._kept = labels, kept
-        # A word is letters, marks and digits in a row, or one letter of a script without blanks between words.
-        word = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{marks()}])+"
+        # A word is letters, their marks and digits in a row, or one letter of a script without blanks between words.
+        unspaced = re.compile(rf"[{UNSPACED}][{marks()}]*")
         self._vectorizer = TfidfVectorizer(
-            ngram_range=(1, 2), sublinear_tf=True, max_features=_FEATURES, token_pattern=word
-        )
+            ngram_range=(1, 2), sublinear_tf=True, max_features=_FEATURES, token_pattern=rf"\w[\w{marks()}]*",
+            preprocessor=lambda text: text.lower() if text.isascii() else unspaced.sub(r" \g<0> ", text.lower()),
+        )  # fmt: skip
         texts = (text for lesson in chosen for text in (lesson.text, lesson.pair) if text is not None)
         try:
             self._vectorizer.fit(text[:_OF_A_TEXT] for text in texts)

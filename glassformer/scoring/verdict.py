@@ -191,8 +191,8 @@ def differences(mine: Measure, other: Measure) -> dict[str, Difference]:
         return {}
     own, others = mine.values(), other.values()
     found = mine.compared(other, samples=samples_for(len(mine)))
-    few = len(mine) < TOO_FEW
-    return {name: Difference(name, own[name], others[name], *found[name], few) for name in found}
+    few = {name: min(each.counts.get(name, len(each)) for each in (mine, other)) < TOO_FEW for name in found}
+    return {name: Difference(name, own[name], others[name], *found[name], few[name]) for name in found}
 
 
 def mean_difference(pairs: Sequence[tuple[Measure, Measure]], score: str, *, samples: int = SAMPLES) -> Interval:

@@ -3,6 +3,7 @@
 import json
 import re
 import tempfile
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -186,13 +187,16 @@ class _Reading:
 def _wordpiece(texts: _Reading, vocabulary: int, lowercase: bool, special: SpecialTokens) -> tokenizers.Tokenizer:
     backend = tokenizers.Tokenizer(models.WordPiece(unk_token=special.unknown, max_input_chars_per_word=LONGEST_WORD))
     # BERT's own default leaves out accents with the capitals, and with them the vowels of Hindi and the tones of Thai.
-    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=False)
+    backend.normalizer = bert = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=False)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
     long_words = LongWords(backend)
     texts.parts = long_words.parts
     with read_twice(texts) as (letters, again):
         texts.left_out = long_words.left_out
+        if any(unicodedata.normalize("NFD", letter) != letter or unicodedata.combining(letter) for letter in letters):
+            # é may be one character or two; without such letters transformers' class for BERT can read the vocabulary.
+            backend.normalizer = normalizers.Sequence([normalizers.NFC(), bert])
         inner = [f"##{letter}" for letter in inner_letters(letters, backend)]
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocabulary,

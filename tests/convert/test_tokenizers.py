@@ -12,6 +12,7 @@ from glassformer.text.load import load_tokenizer
 from glassformer.text.special import BERT
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import Row
+from tests.text.plain import of_bert_alone
 
 Kind = Literal["wordpiece", "unigram", "bpe", "words"]
 TEXTS = ["She likes summer better than winter.", "The quick brown fox jumps over the lazy dog; it never rests!"]
@@ -38,7 +39,7 @@ def test_both_sides_cut_alike(kind: Kind, family: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_a_bert_tokenizer_goes_out_as_its_vocabulary_too(lowercase: bool, tmp_path: Path) -> None:
     texts = [*TEXTS, "Élan, déjà vu: 東京 and [MASK]"]
-    tokenizer = train_tokenizer("wordpiece", texts * 20, vocabulary=200, lowercase=lowercase)
+    tokenizer = of_bert_alone(train_tokenizer("wordpiece", texts * 20, vocabulary=200, lowercase=lowercase))
     model = Row("bert", "bert", {"vocabulary": tokenizer.vocabulary_size}).model()
     write_huggingface(tmp_path, model.config, model.state_dict(), tokenizer)
     assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").splitlines() == list(tokenizer.vocabulary())

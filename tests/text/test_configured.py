@@ -15,6 +15,7 @@ from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.contracts.tasks import SENTENCES
 from tests.refusals import refused
+from tests.text.plain import of_bert_alone
 
 TEXT = "Ada Lives in a café 你好"
 SAID: list[dict[str, Any]] = [
@@ -28,7 +29,7 @@ SAID: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def pieces() -> Tokenizer:
-    return train_tokenizer("wordpiece", [*SENTENCES * 3, TEXT, TEXT.lower(), "cafe"], vocabulary=300)
+    return of_bert_alone(train_tokenizer("wordpiece", [*SENTENCES * 3, TEXT, TEXT.lower(), "cafe"], vocabulary=300))
 
 
 def written(folder: Path, tokenizer: Tokenizer, said: dict[str, Any], **parts: Any) -> Path:

@@ -1,12 +1,13 @@
 """Texts in any script: no letter is lost where tokens are made, words are found, and scores are computed."""
 
 import json
+import unicodedata
 from pathlib import Path
 
 import pytest
 import sacrebleu
+import transformers
 
-from glassformer.answering.answers import Texts
 from glassformer.api.model import Model
 from glassformer.base.errors import MissingColumnError
 from glassformer.cli.__main__ import main
@@ -17,12 +18,15 @@ from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.scoring.baselines import Lesson, TfIdf
 from glassformer.tasks.labels.answer.answers import encode
+from glassformer.tasks.labels.classify.settings import ClassifySection
+from glassformer.tasks.labels.classify.task import Classify
 from glassformer.tasks.rows import label_of
 from glassformer.tasks.writing.translate.scores import References
 from glassformer.text.special import BERT
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.train import train_tokenizer
 from tests.refusals import refused
+from tests.text.plain import of_bert_alone
 
 # Pairs of words that differ in a mark alone: fruit and flower, forest and aunt, Paris and Bali, year and anus.
 APART = [("फल", "फूल"), ("ป่า", "ป้า"), ("パリ", "バリ"), ("año", "ano"), ("oldu", "öldü")]
@@ -37,10 +41,9 @@ def test_words_that_differ_in_a_mark_have_different_tokens(kind: str) -> None:
     assert tokenizer.ids("ANO") == tokenizer.ids("ano")  # the capitals are left out all the same
 
 
-def without_accents(texts: Texts) -> Tokenizer:
+def without_accents(texts: list[str]) -> Tokenizer:
     """A tokenizer that leaves out accents, as those of BERT's models without capitals do."""
-    learned = train_tokenizer("wordpiece", texts, vocabulary=200)
-    settings = learned.settings
+    settings = of_bert_alone(train_tokenizer("wordpiece", texts, vocabulary=200)).settings
     settings["normalizer"]["strip_accents"] = True
     return Tokenizer(json.dumps(settings), BERT)
 
@@ -136,3 +139,22 @@ def test_a_column_in_another_unicode_form_is_named(tmp_path: Path) -> None:
     path.write_text('{"cle\u0301": "a"}\n', encoding="utf-8")
     with refused(MissingColumnError, do="'cle\\u0301'"):
         list(read_table(path, ["cl\u00e9"]))
+
+
+def test_a_letter_of_one_character_or_of_two_is_the_same_token(tmp_path: Path) -> None:
+    tokenizer = train_tokenizer("wordpiece", ["un élève au café", "élève", "फूल"] * 3, vocabulary=200)
+    for text in ("élève café", "फूल"):
+        both = [tokenizer.encode(unicodedata.normalize(form, text)) for form in ("NFC", "NFD")]
+        assert both[0].ids == both[1].ids
+        assert tokenizer.unknown_id not in both[0].ids
+    module = build(bert(size="tiny", layers=2, width=16, heads=2, vocabulary=tokenizer.vocabulary_size, max_length=32))
+    Model(module, tokenizer).export(tmp_path / "out")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    assert theirs("e\u0301le\u0300ve")["input_ids"] == list(tokenizer.encode("élève").ids)
+
+
+def test_a_model_with_labels_in_another_form_is_measured() -> None:
+    section = ClassifySection(labels=("e\u0301te\u0301", "hiver"))
+    tokenizer = train_tokenizer("wordpiece", ["a"], vocabulary=50)
+    task = Classify(section, tokenizer, length=8, segments=False, pairs=False)
+    assert task.example({"text": "a", "label": "\u00e9t\u00e9"}, "").label == 0

@@ -6,6 +6,7 @@ N texts · L labels
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +85,6 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
 def names_of(classes: npt.NDArray[Any]) -> list[str]:
     """The labels as a model names them: themselves where they are different words, else their numbers."""
-    names = [str(each).strip() for each in classes.tolist()]
+    names = [normalize("NFC", str(each).strip()) for each in classes.tolist()]
     good = len(set(names)) == len(names) and all(names) and classes.dtype.kind not in "f"
     return names if good else [str(number) for number in range(len(names))]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from glassformer.text.tokenizer import Tokenizer
 
 # Texts of which unknown tokens are counted, characters of each, and the share of these tokens that is noted.
-_READ, _OF_A_TEXT, _MANY = 100, 2_000, 0.1
+_READ, _OF_A_TEXT, _MANY = 100, 2_000, 0.25
 # What belongs to every text of a command, by role.
 Same = Mapping[str, str | Sequence[str]]
 

@@ -28,7 +28,7 @@ def compare(
 ) -> None:
     """Test which of two models is better, by a paired bootstrap of their scores on the same examples."""
     from glassformer.run.compare import compare as measure
-    from glassformer.scoring.verdict import difference, lower_note, shown
+    from glassformer.scoring.verdict import TOO_FEW, difference, lower_note, shown
     from glassformer.training.progress import ConsoleProgress
 
     first, second = (Machine(device, threads, fast).open(each) for each in (model, other))
@@ -48,7 +48,7 @@ def compare(
         print_table(screen, ("", "first", "second", "difference", "first is"), rows, slice(1, 4))
         parts = [
             f"measured on the same {found.count:,} {found.unit}",
-            "in brackets 95 % intervals by paired bootstrap over them",
+            *(["in brackets 95 % intervals by paired bootstrap over them"] if found.count >= TOO_FEW else []),
         ]
         screen.print(escaped("; ".join(filter(None, [*parts, lower_note(found.differences)]))))
         if found.left_out:

@@ -87,7 +87,7 @@ def embed(
     from glassformer.features.embed import vectors_of
     from glassformer.features.store import vectors_file
 
-    maker = vectors_of(opened, strategy or ("last",), pooling or (), words=words)
+    maker = vectors_of(opened, strategy or ("last",), pooling or None, words=words)
     maker.streamed = words
     names = [feature.name for feature in maker.features]
     depends = {

@@ -30,7 +30,7 @@ LENGTHS: Counted = "lengths.npy"
 _K1, _B = 1.5, 0.75
 # The letters of the beginning of a word, and the words that are counted together.
 _BEGINNING, _TOGETHER = 5, 1 << 20
-_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+|[\uac00-\ud7a3]+")
 # Letters of which a word is found by its pairs too: of those scripts, and of Korean, whose endings join the word.
 _IN_PAIRS = re.compile(f"[{UNSPACED}\uac00-\ud7a3]")
 _CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -55,7 +55,7 @@ def _ways(word: str) -> list[str]:
     if len(word) == 1 or not _IN_PAIRS.match(word):
         return [word, word[:_BEGINNING]][: 1 + (len(word) > _BEGINNING)]
     pairs = [word[at : at + 2] for at in range(len(word) - 1)]
-    if _UNSPACED_RUN.match(word):
+    if not "\uac00" <= word[0] <= "\ud7a3":
         return [*_CHINESE.findall(word), *pairs]
     return [word, *pairs] if len(word) > 2 else [word]
 
@@ -154,7 +154,10 @@ class Words:
         with the idf of Lucene, which is never negative).
         """
         scores = np.zeros(len(self._slowing))
-        for word, asked in Counter(words_of(question)).items():
+        words = Counter(words_of(question))
+        # As older indexes have them: in small letters, without cuts where there are no blanks.
+        words.update({*_word().findall(unicodedata.normalize("NFKC", question).lower())} - words.keys())
+        for word, asked in words.items():
             at = int(self._keys.searchsorted(_key(word)))
             if at == len(self._keys) or self._keys[at] != _key(word):
                 continue

@@ -119,7 +119,7 @@ def embed_form() -> Form:
     roles = {"text": "text", "words": "words"}
 
     def predictor(model: Artefact, asked: Mapping[str, Any]) -> Predictor[Any, Any]:
-        return vectors_of(model, asked["strategy"], asked.get("pooling") or (), words=asked["per_word"])
+        return vectors_of(model, asked["strategy"], asked.get("pooling"), words=asked["per_word"])
 
     return Form(
         name="embed",

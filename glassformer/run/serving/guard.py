@@ -96,7 +96,7 @@ class Guard:
         """The body, read to its end; raises TooLargeError and TooSlowError."""
         large = TooLargeError(f"a request must have at most {self.most_bytes:,} bytes", got="more")
         headers = Headers(scope=scope)
-        if (packed := headers.get("content-encoding", "identity")) != "identity":
+        if (packed := headers.get("content-encoding", "")).lower() not in ("", "identity"):
             raise RequestError("the body of a request must not be compressed", got=packed[:40])
         said = headers.get("content-length", "0")
         most_read = max(self.most_bytes, self.most_unkept)

@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+from unicodedata import normalize
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Classify(TextPairTask[Labelled, Any]):
         records: int = 0,
         separator: str = ",",
     ) -> None:
-        self._numbers = {label: number for number, label in enumerate(section.labels)}
+        self._numbers = {normalize("NFC", label): number for number, label in enumerate(section.labels)}
         super().__init__(section, tokenizer, length=length, segments=segments, pairs=pairs)
         self.frequencies, self.known, self.separator = frequencies or {}, records, separator
         kind = SeveralLabels if section.several else OneLabel
@@ -130,18 +130,22 @@ class Classify(TextPairTask[Labelled, Any]):
         cls, section: ClassifySection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
         data, found, count = preparation.data, Counter[str](), 0
-        seen: dict[int, dict[frozenset[str], str]] = {}  # by hash of the text, where it first has these labels
+        first, differing = dict[int, tuple[set[str], str]](), dict[int, str]()  # by hash of the text
         assert isinstance(data, ClassifyData)
         for record in records:
             with suppress(DataError):  # reported when the record becomes an example
                 found.update(labels_there := _labels_in(record, section, data))
                 count += 1
-                seen.setdefault(hash(record.text), {}).setdefault(frozenset(labels_there), record.where)
+                labels_before, where = first.setdefault(hash(record.text), (labels_there, record.where))
+                if labels_before != labels_there:
+                    names = (", ".join(sorted(its))[:30] for its in (labels_before, labels_there))
+                    differing.setdefault(
+                        hash(record.text), f"{where} ({next(names)}) and {record.where} ({next(names)})"
+                    )
         unlearned, measured = Unlearned(), set[str]()
         for record in held_out:
             with suppress(DataError):
                 labels_there = _labels_in(record, section, data)
-                seen.setdefault(hash(record.text), {}).setdefault(frozenset(labels_there), record.where)
                 measured |= labels_there
                 unlearned.add(labels_there - found.keys(), record.where)
         if records and not found:
@@ -166,9 +170,8 @@ class Classify(TextPairTask[Labelled, Any]):
             preparation.log(f"{len(labels):,} labels in the training records: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
             note_alike(labels, preparation.log)
-            if differing := [of for of in seen.values() if len(of) > 1]:
-                places = islice(differing[0].items(), 2)
-                such = " and ".join(f"{where} ({', '.join(sorted(its))[:30]})" for its, where in places)
+            if differing:
+                such = next(iter(differing.values()))
                 preparation.log(f"copies with different labels: of {number_of(len(differing), 'text')}, such as {such}")
             if note := note_of_lists(labels, several=section.several):
                 preparation.log(note)

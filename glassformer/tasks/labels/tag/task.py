@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +98,7 @@ class Tag(RecordTask[Tagged, Tagging]):
     ) -> None:
         self.section, self.tokenizer, self.length = section, tokenizer, length
         self.baselines = baselines or TagBaselines(section.labels)
-        self._numbers = {label: number for number, label in enumerate(section.labels)}
+        self._numbers = {normalize("NFC", label): number for number, label in enumerate(section.labels)}
         self._bio = is_bio(section.labels)
         self._legal = legal_steps(section.labels, begun=section.begun)
 
