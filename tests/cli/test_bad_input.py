@@ -342,3 +342,11 @@ def test_too_little_memory_is_a_sentence(
     monkeypatch.setattr("glassformer.cli.__main__.check_torch", short)
     assert main(["fill", "english", "a [MASK]"]) == 1
     assert "memory" in capsys.readouterr().err
+
+
+def test_an_option_of_one_value_is_not_given_twice(run: Run, trained: Path, text_file: Path) -> None:
+    done = run("score", trained, "--file", text_file, "--text-column", "a", "--text-column", "b")
+    assert done.code == 2
+    assert "--text-column" in done.err
+    done = run("embed", trained, "the cat", "--strategy", "last", "--strategy", "0", "--json", "--json")
+    assert done.code == 0

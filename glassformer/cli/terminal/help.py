@@ -13,6 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from glassformer.base.errors import ConfigError
 from glassformer.cli.terminal.opened import bundled_for
 from glassformer.cli.terminal.options import WHICH
 
@@ -28,6 +29,15 @@ def helped(command: Callable[..., Any], verb: str, lists: Mapping[str, Rows]) ->
     parameters = list(inspect.signature(command, eval_str=True).parameters.values())
 
     class Helped(TyperCommand):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            # Of other options the last one counts, as usual; of two columns one would be left out without a word.
+            *_, given = self.make_parser(ctx).parse_args(list(args))
+            once = [each.opts[0] for each in given if each.opts[0].endswith("-column") and not each.multiple]
+            if twice := next((name for name in once if once.count(name) > 1), ""):
+                do = "of two texts name the second with --pair-column"
+                raise ConfigError(f"{twice} names one column", got=f"{once.count(twice)}", do=do)
+            return super().parse_args(ctx, args)
+
         def format_usage(self, ctx: Any, formatter: Any) -> None:
             words = [word for each in parameters for word in _usage(each)]
             formatter.write_usage(ctx.command_path, " ".join(["[OPTIONS]", *words]))
