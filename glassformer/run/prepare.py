@@ -12,6 +12,7 @@ from typing import Any
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
+from glassformer.config.model import Pooling
 from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
@@ -89,6 +90,7 @@ class Prepared:
     probe: Probe | None = None
     goes_on: bool = False
     """Whether the model to start from has learned this task, with these labels."""
+    pooling: Pooling = "mean"
 
     @property
     def start_seconds(self) -> float | None:
@@ -118,6 +120,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
         recipe=lesson.recipe, tokenizer=vocabulary.tokenizer, module=module, task=lesson.task, feed=feed,
         held_out=TaskFeed(lesson.task, lesson.sources["validation"]) if "validation" in lesson.sources else None,
         teacher=start.teacher, probe=found, goes_on=_goes_on(start.model, lesson),
+        pooling="mean" if start.model is None or recipe.distil.vectors else start.model.pooling,
     )  # fmt: skip
 
 
@@ -322,7 +325,7 @@ def _feed(start: Start, lesson: Lesson, tokenizer: Tokenizer, found: Probe | Non
     elif distil.vectors:
         machine, of = choose_machine(train.device, train.precision, train.threads), start.teacher
         longest = of.length or of.config.output_stack.max_length or lesson.recipe.data.length
-        teacher = SentenceTeacher(of.module, of.tokenizer, longest, machine.autocast)
+        teacher = SentenceTeacher(of.module, of.tokenizer, longest, machine.autocast, of.pooling)
         feed = SentenceVectorsFeed(
             lesson.task, source, teacher, tokenizer, share=distil.vectors, hard=distil.hard,
             sentences=distil.sentences, joined=distil.joined, **cut,

@@ -109,6 +109,7 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
         data=recipe.data,
         recipe=recipe,
         templates=task.templates,
+        pooling=prepared.pooling,
         metrics={**metrics, **task.facts()},
         source=out,
     )

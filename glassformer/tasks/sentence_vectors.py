@@ -14,8 +14,10 @@ from torch.nn import functional as F
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig, SentenceHeadConfig
+from glassformer.config.model import Pooling
 from glassformer.data.batches.pack import BucketedRows, BucketOrder, Frame, choose_lengths
 from glassformer.data.batches.passages import passages
+from glassformer.models.heads import VECTORS as POOLED
 from glassformer.models.heads import mean_of_real
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
@@ -33,16 +35,19 @@ _LONGEST, _PASSAGE, _LEAST, _LENGTHS = 64, 128, 4, 6
 
 @dataclass(frozen=True)
 class SentenceTeacher:
-    """An encoder with its tokenizer, the most tokens that it reads, and whether it computes in bfloat16."""
+    """An encoder with its tokenizer, the most tokens that it reads, whether it computes in bfloat16, and how its own
+    vectors of texts are pooled.
+    """
 
     module: Transformer
     tokenizer: Tokenizer
     length: int
     fast: bool
+    pooling: Pooling = "mean"
 
     @torch.no_grad()
     def vectors(self, texts: Sequence[str]) -> Tensor:
-        """The mean of the tokens' states of each text, special tokens included [B, T]."""
+        """The pooled states of the tokens of each text, special tokens included [B, T]."""
         found = self.tokenizer.raw_batch(texts, special=True)
         ids = [self.tokenizer.unalias(each.ids)[: self.length] for each in found]
         # In passes that stay in the caches of the processor, as for predictions: 192 passages take 28 % less time.
@@ -60,7 +65,7 @@ class SentenceTeacher:
         inputs = Inputs(ids=torch.from_numpy(filled), real=torch.arange(width) < sizes[:, None]).to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=self.fast):
             states = self.module(inputs, heads=()).states  # [B, S, T]
-        return mean_of_real(states.float(), inputs.real).cpu()  # [B, T]
+        return POOLED.get(self.pooling, mean_of_real)(states.float(), inputs.real).cpu()  # [B, T]
 
 
 class SentenceVectorsFeed(TaskFeed):

@@ -13,6 +13,7 @@ from glassformer.features.vectors import VectorsOf
 from glassformer.models.families import bert
 from glassformer.models.transformer import build
 from glassformer.run.serving.forms import embed_form
+from glassformer.tasks.sentence_vectors import SentenceTeacher
 from glassformer.text.train import train_tokenizer
 from tests.contracts.tasks import SENTENCES
 
@@ -93,3 +94,18 @@ def test_the_pooling_of_sentence_transformers_is_that_of_every_verb(folder: Path
     assert isinstance(maker, VectorsOf)
     assert [each.name for each in maker.features] == ["last.first"]
     assert any("first" in each for each in model.export(tmp_path / "exported").left_behind)
+
+
+def test_a_tuned_model_keeps_the_pooling_of_its_start_and_a_student_learns_it(folder: Path, tmp_path: Path) -> None:
+    modules(folder, {"pooling_mode": "cls"})
+    (tmp_path / "table.csv").write_text(
+        "text,label\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(SENTENCES))
+    )
+    train = {"steps": 1, "batch": 4, "compile": "off"}
+    data = {"files": [str(tmp_path / "table.csv")], "validation": 0.0, "length": 24}
+    recipe = {"task": {"name": "classify"}, "data": data, "model": {"start": str(folder)}, "train": train}
+    assert gf.train(recipe, out=tmp_path / "tuned").pooling == "first"
+    model = gf.load(folder)
+    teacher = SentenceTeacher(model.module, model.tokenizer, 32, False, model.pooling)
+    theirs = teacher.vectors(SENTENCES[:3]).numpy()
+    assert np.abs(theirs - model.embed(SENTENCES[:3])).max() < 1e-5  # in batches of other widths
