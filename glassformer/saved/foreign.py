@@ -90,7 +90,7 @@ def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     )
     of_two = () if tokenizer is None or len(tokenizer.sides) == 1 else (two,)
     last = () if model.task is None else model.task.not_exported
-    pooled = f"its texts' vectors are pooled by {model.pooling}: sentence-transformers takes their mean unless told"
+    pooled = f"its texts' vectors are pooled by {model.pooling}: sentence-transformers takes their mean by default"
     return (*left, *said.remarks, *of_two, *last, *((pooled,) if model.pooling != "mean" else ()))
 
 

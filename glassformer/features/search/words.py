@@ -30,9 +30,8 @@ LENGTHS: Counted = "lengths.npy"
 _K1, _B = 1.5, 0.75
 # The letters of the beginning of a word, and the words that are counted together.
 _BEGINNING, _TOGETHER = 5, 1 << 20
-_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+|[\uac00-\ud7a3]+")
-# Letters of which a word is found by its pairs too: of those scripts, and of Korean, whose endings join the word.
-_IN_PAIRS = re.compile(f"[{UNSPACED}\uac00-\ud7a3]")
+# Letters in a row whose pairs are words too: of scripts without blanks, and of Korean, whose endings join the word.
+_IN_PAIRS = re.compile(f"[{UNSPACED}]+|[\uac00-\ud7a3]+")
 _CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 # What is seen of no letter: soft hyphens, joiners, zero-width blanks; and the dot that small letters of İ have.
 _UNSEEN = re.compile("[\u00ad\u0307\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
@@ -47,7 +46,7 @@ def words_of(text: str) -> list[str]:
     if text.isascii():
         words = _word().findall(text)
         return [each for word in words for each in (word, word[:_BEGINNING])[: 1 + (len(word) > _BEGINNING)]]
-    text = _UNSPACED_RUN.sub(r" \g<0> ", _UNSEEN.sub("", text).replace("ı", "i"))
+    text = _IN_PAIRS.sub(r" \g<0> ", _UNSEEN.sub("", text).replace("ı", "i"))
     return [each for word in _word().findall(text) for each in _ways(word)]
 
 

@@ -97,7 +97,7 @@ class Guard:
         large = TooLargeError(f"a request must have at most {self.most_bytes:,} bytes", got="more")
         headers = Headers(scope=scope)
         if (packed := headers.get("content-encoding", "")).lower() not in ("", "identity"):
-            raise RequestError("the body of a request must not be compressed", got=packed[:40])
+            raise RequestError("the body of a request must not be compressed", got=packed[:40], do="send it as it is")
         said = headers.get("content-length", "0")
         most_read = max(self.most_bytes, self.most_unkept)
         if said.isascii() and said.isdigit() and (len(said) > 12 or int(said) > most_read):
