@@ -53,6 +53,15 @@ def replying() -> gf.Model:
 
 
 @pytest.mark.parametrize("model", [talking(), replying()], ids=["decoder", "both"])
+def test_a_reply_that_is_cut_off_is_noted(model: gf.Model, talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:
+    for limit in (1, 2):
+        capsys.readouterr()
+        talk(model, "Hi how are you", max_tokens=limit)
+        ended = model.chat("Hi how are you", beams=1, max_tokens=limit).ended
+        assert ("cut off" in capsys.readouterr().err) is not ended
+
+
+@pytest.mark.parametrize("model", [talking(), replying()], ids=["decoder", "both"])
 def test_each_line_is_answered_after_those_before_it(model: gf.Model, talk: Talk) -> None:
     one = model.chat("Hi how are you", beams=1, max_tokens=6).reply
     assert one

@@ -207,6 +207,11 @@ def test_labels_need_places() -> None:
         trace(bert_model(), Inputs(ids=IDS), labels=torch.tensor([1, 2]))
 
 
+def test_a_loss_needs_a_label() -> None:
+    with refused(ShapeError, wanted="at least one label", got="-100"):
+        trace(bert_model(), Inputs(ids=IDS), labels=torch.full((2, 4), -100))
+
+
 def test_the_loss_is_the_mean_cross_entropy_of_the_labels() -> None:
     labels = torch.full((2, 4), -100)
     labels[0, 1], labels[1, 3] = 5, 6

@@ -77,7 +77,7 @@ class _Written(NamedTuple):
     def cell(self, value: object) -> str:
         if isinstance(value, float) and self.decimal != ".":
             return str(value).replace(".", self.decimal)
-        return "" if value is None else _text(value)
+        return "" if value is None else as_text(value)
 
 
 def write_table(lines: TextIO, path: Path, suffix: str, inputs: Iterable[Path] = ()) -> None:
@@ -113,7 +113,7 @@ def _write_parquet(lines: TextIO, path: Path, names: Sequence[str]) -> None:
     with ParquetWriter(path, schema) as writer:
         for some in _some(lines):
             rows = [
-                {name: _text(of) if name in texts and of is not None else of for name, of in row.items()}
+                {name: as_text(of) if name in texts and of is not None else of for name, of in row.items()}
                 for row in some
             ]
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
@@ -138,7 +138,7 @@ def _is_large(value: object) -> bool:
     return isinstance(value, int) and abs(value) > 1 << 53
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

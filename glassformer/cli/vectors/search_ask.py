@@ -19,7 +19,7 @@ from glassformer.cli.terminal.options import (
     Threads,
     top_option,
 )
-from glassformer.cli.terminal.outputs import TABLES, suffix_of
+from glassformer.cli.terminal.outputs import TABLES, as_text, suffix_of
 from glassformer.cli.terminal.readers import TableReader, with_kept
 from glassformer.cli.terminal.screen import console, escaped, note, print_table, record, results
 from glassformer.cli.terminal.texts import batches, find_inputs, noting_unknown, records
@@ -106,7 +106,7 @@ def search_ask(
                 for hit in hits:
                     name = f"{hit.row:,}" if named == "row" else escaped(called(hit))
                     kept = "".join(
-                        f"\n[dim]{escaped(f'{column}: {value}')}[/dim]" for column, value in hit.kept.items()
+                        f"\n[dim]{escaped(f'{column}: {as_text(value)}')}[/dim]" for column, value in hit.kept.items()
                     )
                     rows.append((str(hit.rank), f"{hit.score:.4f}", name, escaped(shown_text(hit)) + kept))
                 print_table(screen, ("", score, named, "text"), rows, slice(3))

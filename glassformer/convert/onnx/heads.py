@@ -94,7 +94,8 @@ HEADS: dict[str, ExportedHead] = {
 def features(config: ModelConfig, pooling: str) -> ExportedHead:
     """The states of the last layer, and one vector of them for each text; BERT's pooled vector where there is one."""
     if pooling not in POOLINGS:
-        raise ConfigError(f"a text's vector is one of {', '.join(POOLINGS)}", got=repr(pooling))
+        one_of = ", ".join(POOLINGS)
+        raise ConfigError(f"a text's vector is one of {one_of}", got=repr(pooling), do="choose it with --pooling")
     answers = [
         Answer("last_hidden_state", ("batch", "sequence", "width"), "states"),
         Answer(

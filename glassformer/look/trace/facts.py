@@ -127,6 +127,8 @@ def choose_scored_at(
         vocabulary = model.config.output_stack.embed.vocabulary
         if bool(((labels != NONE) & ((labels < 0) | (labels >= vocabulary))).any()):
             raise ShapeError(f"labels are tokens from 0 to {vocabulary - 1}, or {NONE} for none", got="another number")
+        if bool((labels == NONE).all()):
+            raise ShapeError("a loss needs at least one label", got=f"{NONE} alone", do="leave labels out")
     if scored_at is not None and (scored_at.dim() != 1 or bool(((scored_at < 0) | (scored_at >= count)).any())):
         got = str(scored_at.tolist())
         raise ShapeError(f"scored_at [N] must be from 0 to {count - 1}, counted through all tokens", got=got)

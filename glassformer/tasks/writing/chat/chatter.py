@@ -62,9 +62,9 @@ class Reply(Answered):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        if not self.left_out:
-            return ()
-        return (f"{self.left_out:,} tokens at the beginning are left out: the model reads no more at once",)
+        left_out = f"{self.left_out:,} tokens at the beginning are left out: the model reads no more at once"
+        cut = "the reply is cut off at the largest number of tokens"
+        return (*([left_out] if self.left_out else []), *([] if self.ended else [cut]))
 
     def shown(self, values: Mapping[str, object], width: int) -> Iterable[Part]:
         for each in self.n_best or (self,):
