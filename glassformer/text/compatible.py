@@ -4,15 +4,16 @@ from glassformer.base.errors import TokenizerError
 from glassformer.config import ModelConfig
 from glassformer.text.tokenizer import MASK, Tokenizer
 
-# Many models pad their vocabulary to a round size for fast matrices; a larger difference means another vocabulary.
-ROUNDING = 128
+# Many models pad their vocabulary to a round size for fast matrices: by fewer rows than 128, or by 2.4 % of the tokens
+# (deepseek-llm). A larger difference means another vocabulary.
+ROUNDING, SHARE = 128, 1 / 32
 
 
 def check_compatible(tokenizer: Tokenizer, config: ModelConfig) -> None:
-    """Raise TokenizerError unless the tokenizers fit the word tables, which may have up to 127 rows more."""
+    """Raise TokenizerError unless the tokenizers fit the word tables, which may have up to 127 rows more, or a 32nd."""
     for side, stack in ((tokenizer, config.encoder or config.output_stack), (tokenizer.target, config.output_stack)):
         size, vocabulary = side.vocabulary_size, stack.embed.vocabulary
-        if not size <= vocabulary < size + ROUNDING:
+        if not size <= vocabulary < size + max(ROUNDING, int(SHARE * size)):
             raise TokenizerError(
                 f"model and tokenizer must belong together: the model has {vocabulary} tokens",
                 got=f"a tokenizer with {size}",

@@ -1,5 +1,7 @@
 """A model and a tokenizer that do not belong together are refused."""
 
+from contextlib import nullcontext
+
 import pytest
 import tokenizers
 
@@ -23,6 +25,13 @@ def test_only_rounding_may_lie_between_tokens_and_rows(rows: int, fits: bool) ->
     else:
         with refused(TokenizerError, wanted=str(vocabulary), got="15"):
             check_compatible(tokenizer, bert(size="tiny", vocabulary=vocabulary))
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(249, True), (250, False)])
+def test_a_large_vocabulary_may_be_padded_by_a_32nd(rows: int, fits: bool) -> None:
+    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{number}": number for number in range(8_000)}, "w0"))
+    with nullcontext() if fits else refused(TokenizerError, wanted=str(8_000 + rows), got="8000"):
+        check_compatible(Tokenizer(backend.to_str(), SpecialTokens()), bert(size="tiny", vocabulary=8_000 + rows))
 
 
 def test_masked_words_need_a_mask() -> None:
