@@ -13,7 +13,7 @@ from glassformer.convert.bert import BERT
 from glassformer.convert.distilbert import DISTILBERT
 from glassformer.convert.family import Family
 from glassformer.convert.gpt2 import GPT2
-from glassformer.convert.llama import LLAMA
+from glassformer.convert.llama import LLAMA, MISTRAL, QWEN2
 from glassformer.convert.marian import MARIAN
 from glassformer.convert.modernbert import MODERNBERT
 from glassformer.convert.roberta import ROBERTA
@@ -26,18 +26,20 @@ from glassformer.models.transformer import Transformer
 FAMILY_TABLES: dict[str, Family] = {
     family.name: family for family in (BERT, DISTILBERT, ROBERTA, MODERNBERT, GPT2, LLAMA, MARIAN, BART, T5)
 }
+"""The families that are written, each as itself."""
+_READ = {**FAMILY_TABLES, "mistral": MISTRAL, "qwen2": QWEN2}
 
 
 def family_of(values: Mapping[str, Any], where: str) -> Family:
     """The table for what `config.json` calls its `model_type`; raises CheckpointError for one we do not have."""
     name = values.get("model_type")
-    if not isinstance(name, str) or name not in FAMILY_TABLES:
+    if not isinstance(name, str) or name not in _READ:
         raise CheckpointError(
             f"{where}: model_type must be a family that is read",
             got=repr(name),
-            do=did_you_mean(str(name or ""), FAMILY_TABLES),
+            do=did_you_mean(str(name or ""), _READ),
         )
-    return FAMILY_TABLES[name]
+    return _READ[name]
 
 
 def read_config(

@@ -1,11 +1,16 @@
-"""Llama of Hugging Face: `transformers.models.llama`."""
+"""Llama of Hugging Face: `transformers.models.llama`; Mistral and Qwen2, which are read as a Llama.
 
+They are not written: the same model is written as a Llama.
+"""
+
+from dataclasses import replace
 from typing import Any
 
+from glassformer.base.errors import CheckpointError
 from glassformer.config import ModelConfig, RotaryConfig
 from glassformer.convert.family import ACTIVATIONS, ONE_STACK, SHARED, Family
 from glassformer.convert.rotary import dynamic_length, read_rotary, write_rotary
-from glassformer.convert.settings import Count, Joint, Only, Setting, Unused, Values
+from glassformer.convert.settings import Count, Joint, Only, Setting, SettingRow, Unused, Values
 from glassformer.convert.table import Ignore, Same, attention
 
 BLOCK = "decoder.blocks.{}"
@@ -69,5 +74,61 @@ LLAMA = Family(
         Same(f"{BLOCK}.feed_forward.norm.*", f"{LAYER}.post_attention_layernorm.*"),
         Same("decoder.norm.*", "model.norm.*"),
         Ignore(f"{LAYER}.self_attn.rotary_emb.inv_freq", "the angles are computed"),
+    ),
+)
+
+
+def _read_window(values: Values) -> dict[str, Any]:
+    """They count the token itself as well."""
+    reach = values.get("sliding_window", 4096)
+    return {"window": None if reach is None else reach - 1}
+
+
+def _read_full(values: Values) -> dict[str, Any]:
+    """Nothing, as each layer attends to all tokens; raises CheckpointError where some do not."""
+    kinds = values.get("layer_types") or ()
+    if values.get("use_sliding_window", False) or set(kinds) - {"full_attention"}:
+        raise CheckpointError(
+            "each layer of a Qwen2 model must attend to all tokens before",
+            got=f"use_sliding_window = {values.get('use_sliding_window')!r}, layer_types = {sorted(set(kinds))}",
+        )
+    return {}
+
+
+def _like_llama(name: str, defaults: dict[str, Any], settings: tuple[SettingRow, ...]) -> Family:
+    """A family whose models are Llamas, under the names of its own classes, with defaults and settings of its own."""
+    rows = (
+        replace(row, default=defaults[row.theirs]) if isinstance(row, Setting) and row.theirs in defaults else row
+        for row in LLAMA.settings
+    )
+    classes = {(True, False): f"{name}ForCausalLM", (False, False): f"{name}Model"}
+    return replace(LLAMA, classes=classes, settings=(*rows, *settings))
+
+
+def _nothing(config: ModelConfig) -> dict[str, Any]:
+    return {}
+
+
+MISTRAL = _like_llama(
+    "Mistral",
+    {"intermediate_size": 14336, "num_key_value_heads": 8},
+    (Joint(("sliding_window",), _read_window, _nothing),),
+)
+_QWEN2 = _like_llama(
+    "Qwen2",
+    {"vocab_size": 151936, "intermediate_size": 22016, "attention_bias": True},
+    (
+        Joint(("use_sliding_window", "layer_types"), _read_full, _nothing),
+        Unused(("sliding_window", "max_window_layers"), "each layer attends to all tokens before"),
+    ),
+)
+_OUTPUT, _O_PROJ = f"{BLOCK}.self_attention.body.output", f"{LAYER}.self_attn.o_proj"
+# Queries, keys and values have biases. The output has none: it is zero here.
+QWEN2 = replace(
+    _QWEN2,
+    tensors=(
+        *(row for row in _QWEN2.tensors if row.theirs != f"{_O_PROJ}.*"),
+        Same(f"{_OUTPUT}.weight", f"{_O_PROJ}.weight"),
+        Same(f"{_OUTPUT}.bias", f"{_O_PROJ}.bias", or_zeros=True),
     ),
 )

@@ -23,7 +23,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 class Same:
     """Their tensor is ours. `copies` are further names under which they may store it again. `idle` is a name that their
     class has as well but computes nothing with: it is written, and believed only where `theirs` is missing. The row
-    holds only where the parameter of ours that it `needs` is there, and one `without` is not.
+    holds only where the parameter of ours that it `needs` is there, and one `without` is not. `or_zeros`: it is
+    all zeros where they leave it out.
     """
 
     ours: str
@@ -32,6 +33,7 @@ class Same:
     idle: str = ""
     needs: str = ""
     without: str = ""
+    or_zeros: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -71,6 +73,8 @@ class Transpose(Same):
 @dataclass(frozen=True)
 class Row(Same):
     """They store the vector as a matrix of one row; some leave it out when it is all zeros."""
+
+    or_zeros: bool = True
 
     def read(self, tensor: Tensor, shapes: Shapes) -> dict[str, Tensor]:
         """[1, N] to [N]."""
@@ -201,8 +205,8 @@ def _one(row: Same, source: Mapping[str, Tensor], used: set[str], shapes: Shapes
     """The one tensor that a row reads, under its name or that of a copy, in the shape it must have."""
     name = next((name for name in (row.theirs, *row.copies, row.idle) if name in source and name not in used), None)
     if name is None:
-        if isinstance(row, Row):
-            return torch.zeros(1, *shapes[row.ours])
+        if row.or_zeros:
+            return row.write({row.ours: torch.zeros(shapes[row.ours])})
         raise CheckpointError(f"{where} must hold a tensor {row.theirs}", got="none of that name")
     wanted = tuple(row.write({part: torch.empty(shapes[part], device="meta") for part in row.parts}).shape)
     if tuple(source[name].shape) != wanted:

@@ -93,10 +93,14 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "T5Model": ("T5", _T5),
 }
 
+# Classes that are read as another one.
+_AS_LLAMA = {name: (name.removesuffix("ForCausalLM"), {**_ENCODER, "num_key_value_heads": 1})
+             for name in ("MistralForCausalLM", "Qwen2ForCausalLM")}  # fmt: skip
+
 
 def save(name: str, folder: Path, *, shards: str = "1GB", **settings: Any) -> nn.Module:
     """Make a model of this class with random weights, save it as `transformers` does, and give it back."""
-    config_name, known = SOURCES[name]
+    config_name, known = (SOURCES | _AS_LLAMA)[name]
     with random_from(3):
         config = getattr(transformers, f"{config_name}Config")(**{**known, **settings})
         model: nn.Module = getattr(transformers, name)(config)

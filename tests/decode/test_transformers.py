@@ -14,7 +14,8 @@ from tests.convert.sources import save
 from tests.decode.sentences import answers
 
 BOTH = ("MarianMTModel", "BartForConditionalGeneration", "T5ForConditionalGeneration")
-ALONE = ("GPT2LMHeadModel", "LlamaForCausalLM")
+ALONE = ("GPT2LMHeadModel", "LlamaForCausalLM", "MistralForCausalLM")
+WINDOW = {"MistralForCausalLM": {"sliding_window": 4}}
 END, BEGIN, LONGEST = 1, 2, 9
 FORBIDDEN = ((5,), (7, 9), (11, 3), (8,), (16, 16))
 SPREAD = {"repetition_penalty": 1.4, "no_repeat_ngram_size": 2}
@@ -53,7 +54,9 @@ SEARCHES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any, Transformer]:
     """A random model of transformers, and ours with the same weights."""
     folder: Path = tmp_path_factory.mktemp("model")
-    theirs: Any = save(request.param, folder, eos_token_id=END, pad_token_id=0).double()
+    theirs: Any = save(
+        request.param, folder, eos_token_id=END, pad_token_id=0, **WINDOW.get(request.param, {})
+    ).double()
     theirs.generation_config.forced_eos_token_id = None  # which some families have from the start
     found = read_huggingface(folder)
     ours = Transformer(found.config)

@@ -28,6 +28,7 @@ def llama(
     activation: config.Activation = "silu",
     rotary_base: float = 10000.0,
     stretch: Stretch | None = None,
+    window: int | None = None,
     epsilon: float = 1e-5,
     attention_bias: bool = False,
     feed_forward_bias: bool = False,
@@ -37,7 +38,7 @@ def llama(
 ) -> config.ModelConfig:
     """Llama (Touvron et al. 2023): a causal stack, rotary, RMSNorm before, gated SiLU, fewer key-value heads. `stretch`
     changes the rotary positions so that longer texts are read (Llama 3.1: kind `llama3`). With `heads` there are by
-    default as many of keys and values, else those of the size.
+    default as many of keys and values, else those of the size. With a `window` a token attends at most so many back.
     """
     shared = key_value_heads if heads is None else chosen(key_value_heads, heads)
     layers, width, feed_forward, heads, shared = of_size(size, LLAMA_SIZES, layers, width, feed_forward, heads, shared)
@@ -50,6 +51,7 @@ def llama(
             query_size=query_size,
             value_size=query_size,
             bias=attention_bias,
+            window=window,
             rotary=config.RotaryConfig(base=rotary_base, stretch=stretch),
             dropout=dropout,
         ),
