@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
+from glassformer.base.counting import number_of
 from glassformer.base.errors import ConfigError, DataError, did_you_mean
 from glassformer.decode.options import WritingOptions
 from glassformer.tasks import predictor_of, verb_named
@@ -96,7 +97,7 @@ def paired(text: object, others: object, what: str) -> list[tuple[str, Any]]:
     texts = listed(text)
     its = [others] * len(texts) if isinstance(others, str) else several(others, f"a {what} is needed for each text")
     if len(its) != len(texts):
-        raise DataError(f"each text needs its own {what}", got=f"{len(its):,} for {len(texts):,} texts")
+        raise DataError(f"each text needs its own {what}", got=f"{len(its):,} for {number_of(len(texts), 'text')}")
     return list(zip(texts, its, strict=True))
 
 

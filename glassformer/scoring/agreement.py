@@ -72,8 +72,8 @@ def several_labels(
 
 
 def macro_f1(both: Reals, ours_and_theirs: Reals) -> Reals:
-    """The mean F1 of the labels that occur, in a bootstrap sample of those that occur there, [..., L] -> [...]. If one
-    that a sample lacks counted as 0, the interval of a perfect prediction would end below 1.
+    """The mean F1 of the labels that occur (in a bootstrap sample, of those that occur in it), [..., L] -> [...]. If a
+    label that a sample lacks counted as 0, the interval of a perfect prediction would end below 1.
     """
     f1 = np.nan_to_num(_divided(2 * both, ours_and_theirs))  # [..., L]
     return np.asarray(f1.sum(axis=-1) / np.maximum(1, (ours_and_theirs > 0).sum(axis=-1)))

@@ -229,7 +229,7 @@ _blocked.register_autograd(_scaled, setup_context=_keep)
 
 def block_rows(count: int, vocabulary: int, size: int) -> int:
     """The tokens of a block: equal blocks, as few as keep the scores of each, of `size` bytes, small."""
-    blocks = -(-count * vocabulary * size // _BLOCK_BYTES)
+    blocks = max(1, -(-count * vocabulary * size // _BLOCK_BYTES))
     return -(-count // blocks)
 
 

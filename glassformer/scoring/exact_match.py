@@ -25,8 +25,8 @@ def normalized(text: str) -> str:
 
 
 def exact_and_f1(prediction: str, gold: Sequence[str]) -> tuple[float, float]:
-    """Exact match (0 or 1) and F1 over words, the largest of each over the right answers. No right answer, or none with
-    words, means that the question has no answer: then the empty prediction is right.
+    """Exact match (0 or 1) and F1 over words, the largest of each over the right answers. Where there is no right
+    answer, or none has words, the question has no answer: then the empty prediction is right.
     """
     found = normalized(prediction)
     right = [each for each in map(normalized, gold) if each] or [""]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from glassformer.base.errors import DataError
 from glassformer.data.settings import CorpusSection
@@ -58,7 +59,7 @@ def test_validation_files_are_all_validation(texts: list[str], tokenizer: Tokeni
     corpus = prepare(data, tokenizer, tmp_path / "cache")
     assert [corpus.stores[name].documents for name in ("train", "validation", "test")] == [40, 3, 0]
     assert corpus.leaked == 2
-    assert "in the training text too: 2 documents of the validation files" in corpus.notes()
+    assert "in the training text too: 2 documents of the held-out text" in corpus.notes()
 
 
 def test_the_cache_answers_to_contents_not_to_names(texts: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -104,6 +105,12 @@ def test_many_documents_keep_the_shares_asked_for(texts: list[str], tmp_path: Pa
     data = section(tmp_path / "notes.txt", texts)
     assert resolve_shares(data) == {"validation": 0.3, "test": 0.2}
     assert resolve_shares(data.model_copy(update={"validation_files": ("x",)})) == {"validation": 0.0, "test": 0.2}
+
+
+@pytest.mark.parametrize("more", [{"test": 0.1}, {"validation_files": ("held.txt",)}], ids=str)
+def test_where_the_end_is_held_out_nothing_else_is(more: dict[str, object], texts: list[str], tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="leave out end"):
+        section(tmp_path / "notes.txt", texts, **{"test": 0.0, "end": 0.2, **more})
 
 
 def test_too_few_documents_for_a_split(texts: list[str], tmp_path: Path) -> None:

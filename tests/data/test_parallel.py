@@ -62,7 +62,7 @@ def test_files_that_part_are_refused_with_the_line(tmp_path: Path, missing: int,
     )
     assert at is not None
     assert abs(at - missing) <= 1  # lines of one length may be next to each other
-    assert f"about line {at}," in caught.value.do
+    assert f"about line {at + 1}," in caught.value.do
 
 
 def test_lengths_that_tell_nothing_are_said_to(tmp_path: Path) -> None:

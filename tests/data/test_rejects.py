@@ -20,6 +20,7 @@ def found(path: Path) -> list[dict[str, Any]]:
     [
         ("a.jsonl", '{"id": 3, "said": "She", "more": [1, "x"]}\n', {"id": 3, "said": "She", "more": [1, "x"]}),
         ("a.csv", 'id,said,more\n3,"She, too",x\n', {"id": "3", "said": "She, too", "more": "x"}),
+        ("a.csv", "id,said,note,note\n3,She,x,y\n", ["3", "She", "x", "y"]),
         ("a.tsv", "3\tShe\tx\n4\tHe\ty\n", ["3", "She", "x"]),
     ],
 )

@@ -136,6 +136,15 @@ def test_rows_of_delimiters_alone_are_blank(delimiter: str, tmp_path: Path) -> N
     ]
 
 
+def test_an_empty_cell_in_quotes_is_a_row(tmp_path: Path) -> None:
+    """A CSV of one column has no other way to write one; a blank line is none."""
+    for end in ("\n", "\r\n"):
+        path = tmp_path / "x.csv"
+        path.write_text(end.join(["text", '"She home."', '""', "", "  ", '"He away."', ""]), newline="")
+        rows = [(row.values["text"], row.where) for row in read_table(path, ["text"])]
+        assert rows == [(said, f"{path}, line {line}") for said, line in (("She home.", 2), ("", 3), ("He away.", 6))]
+
+
 def test_a_first_row_of_several_megabytes_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_text(f"{'long, ' * 600_000}prose\tde la prose\na, b\tc, d\n")

@@ -81,6 +81,15 @@ def test_each_reply_is_learned_once_and_nothing_else(
     assert set(taught) <= set(expected)
 
 
+@pytest.mark.parametrize(("room", "history"), [(100, 2), (100, 4), (26, None)])
+def test_a_reply_without_a_question_is_learned(writer: TurnWriter, room: int, history: int | None) -> None:
+    roles = ("system", "assistant", "user", "assistant")
+    messages = [Message(*each) for each in zip(roles, ("Be kind", "Hello there", "How are you", "Fine"), strict=True)]
+    learned = [each.role == "assistant" for each in messages]
+    found = [each for each in lessons(writer, messages, learned, room=room, history=history) if each is not None]
+    assert [text for each in found for text in learned_text(writer, each.ids, each.learned)] == ["Hello there", "Fine"]
+
+
 def test_spans_are_the_same_by_the_mark_and_by_what_a_template_adds(writer: TurnWriter) -> None:
     text = own_templates(writer.tokenizer).texts["default"]
     plain = text.replace("{%- generation -%}", "").replace("{%- endgeneration -%}", "")
@@ -220,7 +229,7 @@ def test_as_many_of_the_last_turns_are_read_as_fit() -> None:
     long = model.chat(" ".join(TURNS * 5), max_tokens=8, beams=1)
     assert long.left_out > 0
     assert long.read == 1
-    assert len(long.notes) == 1
+    assert len(long.notes) == 2 - long.ended
 
 
 def test_a_template_that_wants_the_user_first_gets_him() -> None:
@@ -231,6 +240,11 @@ def test_a_template_that_wants_the_user_first_gets_him() -> None:
     assert found.read == 3
     with refused(DataError, got="Conversation roles must alternate user/assistant/user/assistant/..."):
         model.chat([{"role": "user", "content": "Hi"}, {"role": "user", "content": "Hi"}] * 2)
+
+
+def test_roles_are_read_as_in_training() -> None:
+    usual = messages_of([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}, "Who?"])
+    assert messages_of([{"role": "User", "content": "Hi"}, {"from": "gpt", "value": "Ho"}, "Who?"]) == usual
 
 
 def test_what_cannot_be_answered_is_refused() -> None:

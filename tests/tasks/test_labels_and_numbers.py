@@ -158,7 +158,7 @@ def test_labels_that_only_look_alike_are_named() -> None:
     assert "ham'," not in note
 
 
-@pytest.mark.parametrize("bad", ["high", "", "nan", "inf", None, True, [1], 10**400])
+@pytest.mark.parametrize("bad", ["high", "", "nan", "inf", "3_5", None, True, [1], 10**400])
 def test_what_is_no_number_is_refused_with_its_line(bad: object) -> None:
     with refused(DataError, wanted="line 4"):
         number_of(bad, "t.jsonl, line 4")

@@ -1,11 +1,13 @@
 """Next sentence and sentence order: the pairs, what is said of them, and that they are asked as they were learned."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import glassformer as gf
 from glassformer.api.load import load
 from glassformer.base.errors import ConfigError
 from glassformer.data.batches.pairs import NOT_NEXT, SentencePairs
@@ -118,6 +120,17 @@ def test_a_note_says_where_one_label_dominates(store: TokenStore, tokenizer: Tok
     assert counts.guess(short.labels).values()["accuracy"] == pytest.approx(share)
     swapped = SentencePairs.prepare(store, tokenizer, 16, seed=0, duplicates=5, swapped=True)
     assert len(LabelCounts.of(swapped.labels).notes(("InOrder", "Swapped"), 16)) == 1
+
+
+@pytest.mark.parametrize("negatives", ["swapped", "random"])
+def test_held_out_text_without_pairs_is_left_out(negatives: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n\n".join(f"Here is one number {n}. There are two. Now." for n in range(20)))
+    (tmp_path / "b.txt").write_text("Only this")
+    files = {"data.files": [str(tmp_path / "a.txt")], "data.validation_files": [str(tmp_path / "b.txt")]}
+    chosen = {**files, "task.negatives": negatives, "model.size": "tiny", "train.steps": 1}
+    metrics = gf.train("sentence-order", out=tmp_path / "run", set=chosen).metrics
+    assert metrics is not None
+    assert metrics["measured_on"] == "the training text"
 
 
 def test_the_baseline_is_the_frequency_of_the_labels() -> None:

@@ -227,7 +227,7 @@ class BucketedRows:
 
 
 class BucketOrder:
-    """Batches of rows from one bucket each, in another order in each epoch: of (fingerprint, seed, epoch) alone."""
+    """Batches of rows from one bucket each, in an order that depends on (fingerprint, seed, epoch) alone."""
 
     def __init__(self, bucket_of: Integers, batch: int | Integers, *, fingerprint: str, seed: int) -> None:
         if not len(bucket_of):

@@ -103,7 +103,7 @@ def conll_columns(path: Path) -> tuple[str, ...]:
     """The names of a CoNLL-U file's columns, or the numbers of another file's."""
     layout = _Layout()
     for line in read_lines(path):
-        if line.text.strip() and not _is_comment(line.text, layout):
+        if line.text.strip() and not _is_comment(line.text, layout) and line.text.split()[0] != _DOCUMENT:
             _begin(path, line.text, line.number, layout, ())
             break
     if not layout.count:

@@ -66,8 +66,8 @@ def unread_note(columns: Mapping[str, Columns], format: TableFormat) -> str:
 
 _BLOCK = 1 << 20
 # A place is named only where the pairs that it makes differ at most so much as lines that do not belong together: real
-# captions differ 0.32 times as much with one gap, 0.52 times or more where lines lack in several places. In files of
-# fewer lines chance agrees as well.
+# captions differ 0.32 times as much with one gap, 0.52 times or more where lines are missing in several places. In
+# files of fewer lines chance agrees as well.
 _CLEARLY, _FEW = 0.45, 20
 # A line so many times longer than its other side is as wrong as any longer one.
 _WORST = 3.0
@@ -99,7 +99,7 @@ def check_parallel(source: Path, target: Path) -> None:
     more = abs(len(ours) - len(theirs))
     at = parting_line(ours, theirs)
     where = (
-        f"look at about line {at:,}, where {longer} seems to have {_lines(more)} too many"
+        f"look at about line {at + 1:,}, where {longer} seems to have {_lines(more)} too many"
         if at is not None
         else f"{shorter} has {_lines(more)} too few; the lengths of the lines do not show where"
     )

@@ -150,7 +150,7 @@ def dialogue_of(given: object, where: str) -> Dialogue:
     for number, turn in enumerate(given):
         text, role = turn, ""
         if isinstance(turn, Mapping):
-            text, role = turn.get("content", turn.get("value")), str(turn.get("role", turn.get("from", ""))).lower()
+            text, role = text_and_role(turn)
             if role not in (*ASKING, *ANSWERING, *BEFORE):
                 known = ", ".join((*ASKING, *ANSWERING, *BEFORE))
                 raise DataError(f"{where}: turn {number + 1} must have a role, one of {known}", got=repr(role)[:40])
@@ -168,6 +168,11 @@ def dialogue_of(given: object, where: str) -> Dialogue:
             f"{where}: either all turns of a dialogue have a role, or none", got=f"{roles.count('')} without"
         )
     return Dialogue(tuple(turns), tuple(replies), where, tuple(roles) if all(roles) else ())
+
+
+def text_and_role(turn: Mapping[object, object]) -> tuple[object, str]:
+    """What a turn says and who says it, in small letters, under either pair of names that are in use."""
+    return turn.get("content", turn.get("value")), str(turn.get("role", turn.get("from", ""))).lower()
 
 
 def in_a_line(text: str) -> str:

@@ -54,8 +54,8 @@ def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator
         finally:
             csv.field_size_limit(limit)
         written = "".join(cells)
-        # A delimiter between two cells and a line end are as many characters as cells; empty quotes would be more.
-        if written.strip() or (len(cells) > 1 and lines.size > len(written) + len(cells)):
+        # A delimiter between two cells and a line end are as many characters as cells; empty quotes are more.
+        if written.strip() or (cells and lines.size > len(written) + len(cells)):
             yield lines.first, cells
 
 
@@ -143,6 +143,7 @@ def read_table(
     if not format.header:
         records = chain([(number, names)], records)
         names = list(format.columns)
+    alone = format.header and len(set(names)) == len(names)  # else the cells of a row are not known by their names
     asked = [*columns, *(each for each in optional if format.header and names.count(each) == 1)] if columns else names
     places = [_column_index(column, names, f"{path}, line {number}", format.header) for column in asked]
     for line, cells in records:
@@ -154,7 +155,7 @@ def read_table(
             bad(error.about(where, cells))
         else:
             values = {column: cells[place] for column, place in zip(asked, places, strict=True)}
-            yield Row(values, where, dict(zip(names, cells, strict=True)) if format.header else cells)
+            yield Row(values, where, dict(zip(names, cells, strict=True)) if alone else cells)
 
 
 def names_of(columns: Mapping[str, Columns]) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ _SKIPPED = "skipped.json"
 
 @dataclass(frozen=True)
 class Corpus:
-    """Tokenized text by split; `leaked`: validation documents that are in the training text too."""
+    """Tokenized text by split; `leaked`: held-out documents that are in the training text too."""
 
     stores: Mapping[Split, TokenStore]
     shares: Shares
@@ -55,11 +55,11 @@ class Corpus:
     def notes(self) -> list[str]:
         notes = []
         if end := self.shares.get("end"):
-            notes.append(f"few documents: the last {end:.0%} of the text is held out instead of one of them")
+            notes.append(f"the last {end:.0%} of the text is held out, not whole documents")
         if self.repeats.repeated:
             notes.append(str(self.repeats))
         if self.leaked:
-            notes.append(f"in the training text too: {number_of(self.leaked, 'document')} of the validation files")
+            notes.append(f"in the training text too: {number_of(self.leaked, 'document')} of the held-out text")
         if self.skipped:
             notes.append(left_out(self.skipped, self.files_skipped, self.first_skipped[0]))
         return notes
@@ -246,7 +246,8 @@ def _raised_shares(places: list[float], shares: Shares) -> dict[str, float]:
         if len(rest) > 1 and rest[0] >= validation + test:
             test = (rest[0] + rest[1]) / 2 - validation
     if places[-1] < validation + test:
-        raise DataError("some documents must be left for training", got=f"{len(places)}, none of them", do="lower test")
+        do = f"lower {'data.test, or ' if test else ''}--validation"
+        raise DataError("some texts must be left for training", got=f"{len(places)}, none of them", do=do)
     return {"validation": validation, "test": test}
 
 

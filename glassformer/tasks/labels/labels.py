@@ -70,7 +70,7 @@ class Unlearned:
         for label, places in list(found.items())[:_NAMED]:
             more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
             log(
-                f"the label {label[:30]!r} is not learned: all {unit} with it ({len(places):,}) are held out: "
+                f"the label {label[:30]!r} is not learned, as all {unit} with it ({len(places):,}) are held out: "
                 f"{', '.join(places[:_PLACES])}{more}"
             )
         if len(found) > _NAMED:

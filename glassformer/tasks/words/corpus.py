@@ -221,8 +221,10 @@ class PairsTask(CorpusTask):
         found: dict[Split, Rows] = {}
         labels: dict[Split, Integers] = {}
         for split, store in corpus.stores.items():
-            if split == "train" or store.documents >= (1 if swapped else 2):
-                seed = preparation.seed if split == "train" else data.seed
+            if split != "train" and not store.documents:
+                continue
+            seed = preparation.seed if split == "train" else data.seed
+            try:
                 pairs = SentencePairs.prepare(
                     store,
                     preparation.tokenizer,
@@ -233,11 +235,12 @@ class PairsTask(CorpusTask):
                     unrelated=wrong,
                     swapped=swapped,
                 )
-                found[split], labels[split] = rows(pairs, seed), pairs.labels
-            elif store.documents:
-                preparation.log(
-                    f"one document is held out ({split}): it is not used, as unrelated pairs need two documents"
-                )
+            except DataError as error:
+                if split == "train":
+                    raise
+                preparation.log(f"the {split} text is not used: {error.wanted}, and this has {error.got}")
+                continue
+            found[split], labels[split] = rows(pairs, seed), pairs.labels
         counts = LabelCounts.of(labels["train"], preparation.facts.get("pair_counts"))
         if not preparation.measuring:
             for note in counts.notes(section.labels, data.length):

@@ -60,8 +60,8 @@ class Passage:
         return (first, last) if first <= last else None
 
     def characters_of(self, first: int, last: int) -> tuple[int, int]:
-        """The characters [start, end) from one token to another, without blanks at their ends. With the last character
-        come its marks: a tokenizer that leaves out accents does not count them.
+        """The characters [start, end) from one token to another, without blanks at their ends. The marks of the last
+        character belong to them: a tokenizer that leaves out accents does not count them.
         """
         start, end = int(self.starts[first]), int(self.ends[last])
         while end < len(self.text) and unicodedata.category(self.text[end])[0] == "M":

@@ -162,12 +162,12 @@ class Classify(TextPairTask[Labelled, Any]):
                 else "check which column holds the label",
             )
         if not preparation.measuring:
-            counted = sorted(((label, found[label]) for label in labels), key=lambda each: -each[1])
+            counted = sorted(((label, found[label]) for label in labels if found[label]), key=lambda each: -each[1])
             shown = ", ".join(f"{label[:30]} {count:,}" for label, count in counted[:_SHOWN])
             more = f" and {len(counted) - _SHOWN:,} more" if len(counted) > _SHOWN else ""
             rare = [label[:30] for label, count in counted if count == 1]
             warned = f"; only once, by mistake? {', '.join(rare[:_SHOWN])}" if rare else ""
-            preparation.log(f"{len(labels):,} labels in the training records: {shown}{more}{warned}")
+            preparation.log(f"{len(counted):,} labels in the training records: {shown}{more}{warned}")
             unlearned.note(labels, "records", preparation.log)
             note_alike(labels, preparation.log)
             if differing:

@@ -26,7 +26,7 @@ def number_of(value: object, where: str) -> float:
     with suppress(ValueError, OverflowError):
         if isinstance(value, str | int | float | decimal.Decimal) and not isinstance(value, bool):
             number = float(value)
-            if math.isfinite(number):
+            if math.isfinite(number) and "_" not in str(value):
                 return number
     raise DataError(
         located(where, "a number is needed"),
@@ -45,7 +45,7 @@ def parsed(text: str, decimal: Decimal) -> float | None:
     elif _GROUPS.fullmatch(text):
         text = text.replace(",", "")
     with suppress(ValueError):
-        return float(text)
+        return None if "_" in text else float(text)
     return None
 
 

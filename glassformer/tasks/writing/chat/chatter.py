@@ -12,7 +12,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
-from glassformer.data.readers.read import in_a_line
+from glassformer.data.readers.read import in_a_line, text_and_role
 from glassformer.decode.asked import reply_search, search_settings
 from glassformer.decode.request import Hypothesis, log_probability_of, score_of
 from glassformer.decode.step import Wanted
@@ -142,7 +142,7 @@ class Chatter(Writer[Conversation, Reply]):
             raise DataError(located(where, "a turn to reply to is needed"), got=repr(given)[:60])
         found = []
         for turn in turns:
-            text = turn.get("content") if isinstance(turn, Mapping) else turn
+            text = text_and_role(turn)[0] if isinstance(turn, Mapping) else turn
             if not isinstance(text, str) or not text.strip():
                 raise DataError(located(where, "a turn must hold words"), got=repr(text)[:60])
             found.append(in_a_line(text))

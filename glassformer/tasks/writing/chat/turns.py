@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from glassformer.base.errors import DataError
-from glassformer.data.readers.read import ROLE_OF, Dialogue
+from glassformer.data.readers.read import ROLE_OF, Dialogue, text_and_role
 from glassformer.tasks.rows import located
 from glassformer.text.chat_template import ASSISTANT, SYSTEM, USER, ChatTemplate, Message
 from glassformer.text.tokenizer import Tokenizer
@@ -87,12 +87,12 @@ def messages_of(turns: object, where: str = "", *, system: str | None = None) ->
     for number, turn in enumerate(given):
         text, role = turn, (USER, ASSISTANT)[(len(given) - 1 - number) % 2]
         if isinstance(turn, Mapping):
-            text, word = turn.get("content"), turn.get("role")
+            text, word = text_and_role(turn)
             if word not in ROLE_OF:
                 raise DataError(
                     located(where, f"a turn must have a role, one of {', '.join(ROLE_OF)}"), got=repr(word)[:40]
                 )
-            role = ROLE_OF[str(word)]
+            role = ROLE_OF[word]
         if not isinstance(text, str) or not text.strip():
             raise DataError(located(where, "a turn must hold words"), got=repr(text)[:60])
         found.append(Message(role, text))
@@ -157,7 +157,8 @@ _AROUND = 6
 
 
 def _planned(costs: Sequence[int], number: int, last: int, room: int, history: int | None) -> tuple[int, int]:
-    first, end, size = number - 1, number + 1, sum(costs[number - 1 : number + 1])
+    first, end = max(0, number - 1), number + 1  # a reply may come first
+    size = sum(costs[first:end])
     most = room if history is not None else room // 2
     while first > 0 and (history is None or number - first < history) and size + costs[first - 1] <= most:
         first -= 1
