@@ -1,8 +1,9 @@
 """Settings of the parts of a layer, as the modules of `parts/` have them."""
 
+import math
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from glassformer.base.settings import Settings
 
@@ -138,6 +139,12 @@ class FillConfig(Settings):
 
     rule: Literal["set", "add"] = "set"
     value: float | Literal["-inf", "lowest"] = "-inf"
+
+    @field_validator("value")
+    @classmethod
+    def _as_written(cls, value: float | str) -> float | str:
+        """Minus infinity as JSON can hold it."""
+        return "-inf" if value == -math.inf else value
 
     @model_validator(mode="after")
     def _negative(self) -> Self:

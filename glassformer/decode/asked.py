@@ -58,10 +58,10 @@ def search_settings(
         several = any(name in asked for name in _BEAM) or (_count(asked, "n_best") > 1 and not draws)
         one = asked.get("beams", 1 if likeliest else None) == 1 and not several
         asked["method"] = "greedy" if one else "beam" if several or "beams" in asked else usual
-    if default is not None and asked["method"] == default.method:
-        asked = {**default.model_dump(exclude_unset=True), **asked}
-    elif asked["method"] == "beam":
+    if asked["method"] == "beam" and (default is None or default.method != "beam"):
         asked = {"length_penalty": length_penalty, **asked}
+    if default is not None:
+        asked = {**default.as_method(asked["method"]), **asked}
     if asked["method"] == "beam" and options.beams is None:
         needed = max(beams, _count(asked, "n_best"), BEAMS if beams == 1 and "forced" in asked else 1)
         groups = _count(asked, "groups")

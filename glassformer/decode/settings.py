@@ -75,6 +75,17 @@ class DecodeSettings(PublicSettings):
         _refuse_excluding({name: getattr(self, name) for name in self.model_fields_set}, called)
         return self
 
+    def as_method(self, method: str) -> dict[str, Any]:
+        """The settings that were chosen, but for those that another method does not have."""
+        chosen = self.model_dump(exclude_unset=True)
+        if method == self.method:
+            return chosen
+        return {
+            name: value
+            for name, value in chosen.items()
+            if method in _METHODS.get(name, (method,)) and name not in _OF_A_METHOD
+        }
+
     @property
     def width(self) -> int:
         """The hypotheses that a sentence has at a time: its beams or its samples."""
@@ -89,6 +100,8 @@ _METHODS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_SAMPLED, ("sample",)),
     **dict.fromkeys(_OF_BEAMS, ("beam",)),
 }
+# What another method has as well, but means for itself.
+_OF_A_METHOD = ("method", "penalized", "early_stopping", "length_penalty_form")
 _SEARCHES = {"sample": "sampling", "beam": "beam search"}
 
 

@@ -105,9 +105,9 @@ def activity_matrix(
     Raises ShapeError when `features` is no matrix or `masked_words` names a word that is not there, ConfigError for an
     unknown reading or rule and for a window below 1, a prefix or padding below 0.
     """
-    if not isinstance(features, Tensor) or features.dim() != 2:
-        got = str(list(features.shape)) if isinstance(features, Tensor) else type(features).__name__
-        raise ShapeError("features must be a matrix (a tensor), one vector for each word", got=got)
+    if not isinstance(features, Tensor) or features.dim() != 2 or not features.is_floating_point():
+        got = f"{features.dtype} {list(features.shape)}" if isinstance(features, Tensor) else type(features).__name__
+        raise ShapeError("features must be a matrix of floating-point numbers, one vector for each word", got=got)
     words = len(features)
     wrong = [place for place in masked_words if not 0 <= place < words]
     if wrong:

@@ -109,8 +109,10 @@ class Probe:
             {"chosen": self.task.section.chosen, "start": self.start, "scale": self.scale, "layer": layer}
         )
         with atomic_write(folder / PROBE) as draft:
+            draft.touch()
+            mode = draft.stat().st_mode  # by the umask; the library makes the file private
             save_file({"weight": self.weight, "bias": self.bias}, draft, {"facts": facts})
-            draft.chmod(0o644)  # the library makes the file private, but a saved run may be read by others
+            draft.chmod(mode)
 
     @classmethod
     def read(cls, folder: Path, task: Task) -> Probe:

@@ -81,6 +81,12 @@ def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
         if theirs and not resume:  # else maybe of a run that was killed before its recipe was written
             raise would_replace(out, theirs[0])
         return None
+    check_same_run(known, recipe, out, resume=resume)
+    return known.model_copy(update={"task": known.task.as_saved()})
+
+
+def check_same_run(known: Recipe, recipe: Recipe, out: Path, *, resume: bool) -> None:
+    """Raise ConfigError unless the run with the known recipe is resumed, and goes on with what it depends on."""
     if not resume:
         raise holds_a_run(out)
     known = known.model_copy(update={"task": known.task.as_saved()})
@@ -95,9 +101,8 @@ def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
             if now[key] != was.get(key) and not found_by_the_run:
                 raise _changed(f"{name}.{key}", was.get(key), repr(now[key]))
     _check_shares(recipe, known)
-    if known.train.seeds > 1:
-        raise _changed("train.seeds", known.train.seeds, "1")
-    return known
+    if (known.train.seeds > 1) != (recipe.train.seeds > 1):
+        raise _changed("train.seeds", known.train.seeds, str(recipe.train.seeds))
 
 
 def would_replace(out: Path, file: str) -> ConfigError:

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,9 +72,14 @@ def folder(seed: int) -> str:
     return f"seed-{seed}"
 
 
-def is_finished(out: Path, train: TrainSection) -> bool:
-    """Whether a folder holds the finished model of this run: with the same settings of training."""
+def is_finished(out: Path, train: TrainSection, left_open: Collection[str] = ()) -> bool:
+    """Whether a folder holds the finished model of this run: with the same settings of training. Those that are
+    `left_open` and are not set now either are what its run found.
+    """
     if not (current(out) / store.SETTINGS).is_file():
         return False
     known = read_saved_recipe(out)
-    return known is not None and known.train == train
+    if known is None:
+        return False
+    found = {name: getattr(known.train, name) for name in left_open if getattr(train, name) is None}
+    return known.train == train.model_copy(update=found)

@@ -20,8 +20,8 @@ from glassformer.run.card import write_card
 from glassformer.run.first_weights import taught_by
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.probe import with_frozen_probe
-from glassformer.run.resuming import begin, holds_a_run, recorded, remove_files_if_refused, would_replace
-from glassformer.runtime.device import Log, choose_device
+from glassformer.run.resuming import begin, check_same_run, recorded, remove_files_if_refused, would_replace
+from glassformer.runtime.device import Log, choose_device, torch_restored
 from glassformer.runtime.processes import Processes, Several, joined
 from glassformer.runtime.sharing import Sharing
 from glassformer.saved import store
@@ -164,7 +164,7 @@ def train(
         progress = progress if processes.first else NoProgress()
         if processes.restarted:
             progress.note("a process was lost, and all were begun again: the run continues from its newest checkpoint")
-        with torch.enable_grad():
+        with torch.enable_grad(), torch_restored():
             return train_each(resolved, out, progress, processes, resume=resume or processes.restarted)
 
 
@@ -179,15 +179,17 @@ def _of_task(recipe: Recipe | Mapping[str, Any] | str | Path, changes: Mapping[s
 def _train_seeds(recipe: Recipe, out: Path, progress: Progress, processes: Processes, *, resume: bool) -> Artefact:
     """Train a model with each seed, or keep a finished one; the best has all scores in `metrics["seeds"]`."""
     known = read_saved_recipe(out)
-    if known is not None and (not resume or known.train.seeds == 1):
-        raise holds_a_run(out)
+    if known is not None:
+        check_same_run(known, recipe, out, resume=resume)
+    # What the recipe leaves open, each seed found by itself.
+    left_open = {name for name in type(recipe.train).model_fields if known and getattr(known.train, name) is None}
     runs, best = {}, None
     kind = task_named(recipe.task.name)
     name = recipe.task.kept_by
     for seed in range(recipe.train.seeds):
         own = recipe.train.model_copy(update={"seed": seed, "seeds": 1})
         folder, its = out / seeds.folder(seed), recipe.model_copy(update={"train": own})
-        if resume and seeds.is_finished(folder, its.train):
+        if resume and seeds.is_finished(folder, its.train, left_open):
             model = store.read(folder, Artefact)
             progress.note(f"seed {seed} is finished: {folder}")
         else:
@@ -224,7 +226,7 @@ def _train_one(recipe: Recipe, out: Path, progress: Progress, processes: Process
         changed = begun.recorded not in (None, prepared.recipe)
         processes.meet()
         fitted = _fit(prepared, out, progress, processes, resume=resume, changed=changed)
-    model = finish(prepared, fitted, out, progress.note)
+        model = finish(prepared, fitted, out, progress.note)
     processes.meet()
     return model
 

@@ -55,6 +55,17 @@ def choose_machine(name: str, precision: Precision, threads: int | None) -> Mach
 
 
 @contextmanager
+def torch_restored() -> Iterator[None]:
+    """Inside, torch's number of threads and its random numbers on a CPU may change; then they are as before."""
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+
+@contextmanager
 def repeatable(machine: Machine) -> Iterator[None]:
     """Inside, results do not depend on the timing of threads. Only on a CPU: on a GPU not all operations that we use
     have a deterministic version. Otherwise a compiled step adds up the gradients of the word vectors in an order that

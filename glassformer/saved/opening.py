@@ -32,7 +32,7 @@ def open_model(
     fast: bool = False,
 ) -> Kind:
     """The model of a folder, else of a bundled name, as this `kind`. Raises CheckpointError, DeviceError."""
-    where, numbers = choose_device(str(device or "auto")), choose_dtype(dtype)
+    where, numbers = choose_device("auto" if device is None else str(device)), choose_dtype(dtype)
     check_float64(where, numbers)
     model = open_as_saved(path, kind)
     model.module.to(device=where, dtype=torch.float32 if numbers == torch.int8 else numbers)

@@ -190,6 +190,7 @@ def _changed(values: Mapping[str, Any], changes: Mapping[str, object]) -> dict[s
             inner = table.get(step)
             table[step] = dict(inner) if isinstance(inner, Mapping) else {}
             table = table[step]
+        value = _spelled(value) if (*path, last) in _PATHS else value
         table[last] = [value] if (*path, last) in _PATHS[:4] and isinstance(value, str) else value
     return changed
 
@@ -200,7 +201,7 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         table = resolved.get(section)
         if not isinstance(table, Mapping) or table.get(key) is None:
             continue
-        path = table[key]
+        path = _spelled(table[key])
         if isinstance(path, str):
             no_path = path.startswith(HUB) or ((section, key) in _MODELS and travels(path, folder))
             path = path if no_path else _absolute(path, folder)
@@ -208,6 +209,13 @@ def _from_folder(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             path = [_absolute(one, folder) for one in path]
         resolved[section] = {**table, key: path}
     return resolved
+
+
+def _spelled(value: object) -> object:
+    """A path, or several, as the text that a recipe has."""
+    if isinstance(value, list | tuple):
+        return [_spelled(one) for one in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _absolute(path: str, folder: Path) -> str:

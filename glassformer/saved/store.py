@@ -169,11 +169,13 @@ _FLOATS = ("F16", "BF16", "F32", "F64")
 def write_weights(path: Path, module: Transformer) -> None:
     # named_parameters gives a shared parameter once, under its first name.
     state = {name: parameter.detach().cpu().contiguous() for name, parameter in module.named_parameters()}
+    path.touch()
+    mode = path.stat().st_mode  # by the umask; the library makes the file private
     try:
         save_file(state, str(path), metadata={"format": "pt"})
     except SafetensorError as error:  # the library wraps the system's error
         raise OSError(str(error)) from None
-    os.chmod(path, 0o644)  # the library makes the file private, but a saved model may be read by others
+    os.chmod(path, mode)
 
 
 def read_weights_header(path: Path) -> Header:

@@ -77,8 +77,10 @@ def fit(
         processes=processes,
     )
     if start_seconds is not None and run.progress.step == 0:
-        run.progress.setup += start_seconds  # as compiling: it takes time but makes no steps
+        began = time.monotonic()
         run.measure_start()
+        # As compiling: it takes time but makes no steps.
+        run.progress.setup += start_seconds + time.monotonic() - began
     with closing(_steps(run, watched)) as steps:
         while True:
             # Not active while the caller handles a step: these settings must not change what the caller computes.
@@ -137,7 +139,8 @@ def _steps(run: Run, watched: WatchedSentences | None) -> Generator[Step]:
             # After the time is set: a run bounded by minutes must know that this step was its last.
             scores = run.evaluate_if_due()
             report = Step(
-                step=progress.step, steps=run.budget.steps, fraction=run.budget.fraction(progress),
+                step=progress.step, steps=run.budget.steps,
+                fraction=1.0 if run.over else run.budget.fraction(progress),
                 epoch=progress.step / feed.steps_per_epoch, loss=loss, losses=losses,
                 learning_rate=rate, norm=norm, counts=counts, tokens=tokens,
                 seconds=now - started, elapsed=progress.seconds, means=means, scores=scores,

@@ -125,7 +125,7 @@ class TrainSection(Settings):
     evaluate_every: int | None = Field(default=None, ge=1)
     """Steps between two evaluations on held-out data; by default as many as suit the length of the run."""
     patience: int | None = Field(default=None, ge=1)
-    """Stop after this many evaluations without a better one."""
+    """Stop after this many evaluations with neither a better score nor a lower held-out loss."""
     ema: float | None = Field(default=None, gt=0, lt=1)
     """Keep a moving average of the weights with this decay, and save the average."""
     average: int | None = Field(default=None, ge=2)
@@ -133,7 +133,7 @@ class TrainSection(Settings):
     checkpoint_minutes: float = Field(default=5.0, gt=0)
     """Minutes between two checkpoints."""
     checkpoint_every: int | None = Field(default=None, ge=1)
-    """Steps between two checkpoints, instead of minutes."""
+    """Steps between two checkpoints; others are written after as many minutes."""
     keep: int = Field(default=2, ge=1)
     """Checkpoints that are kept."""
     track: Annotated[tuple[Literal["tensorboard", "mlflow"], ...], BeforeValidator(_as_tuple)] = ()

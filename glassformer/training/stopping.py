@@ -70,8 +70,10 @@ def stop_signals(*, copies: bool = False) -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield stop_request
         return
-    # A handler that was not set from Python reads as None, and cannot be set again.
+    # A handler that was not set from Python reads as None, and cannot be set again. A signal that is ignored stays so:
+    # shells ignore Ctrl-C for what they run in the background.
     before = {number: signal.getsignal(number) or signal.SIG_DFL for number in _numbers()}
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
 
     def restore() -> None:
         for each, handler in before.items():

@@ -15,7 +15,7 @@ from tests.decode.sentences import answers
 
 BOTH = ("MarianMTModel", "BartForConditionalGeneration", "T5ForConditionalGeneration")
 ALONE = ("GPT2LMHeadModel", "LlamaForCausalLM", "MistralForCausalLM")
-WINDOW = {"MistralForCausalLM": {"sliding_window": 4}}
+WINDOW: dict[str, dict[str, Any]] = {"MistralForCausalLM": {"sliding_window": 4}}
 END, BEGIN, LONGEST = 1, 2, 9
 FORBIDDEN = ((5,), (7, 9), (11, 3), (8,), (16, 16))
 SPREAD = {"repetition_penalty": 1.4, "no_repeat_ngram_size": 2}

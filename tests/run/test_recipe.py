@@ -206,10 +206,17 @@ def test_numbers_beyond_all_bounds_are_refused_where_they_mean_nothing() -> None
             read_recipe({"task": MASKED, "train": {name: value}}, where="the recipe")
         assert f"train.{name}" in caught.value.wanted
     assert read_settings(TrainSection, {"seed": 2**63 - 1}).seed == 2**63 - 1
-    assert read_settings(FillConfig, {"value": -math.inf}).value == -math.inf
+    assert read_settings(FillConfig, {"value": -math.inf}).value == "-inf"  # which JSON can hold
 
 
 def test_numbers_of_numpy_and_paths_are_settings() -> None:
-    given = {"data.files": [Path("a.txt")], "train.steps": np.int64(3), "train.learning_rate": np.float64(1e-3)}
+    given = {
+        "data.files": [Path("a.txt")],
+        "data.validation_files": Path("b.txt"),
+        "train.steps": np.int64(3),
+        "train.learning_rate": np.float64(1e-3),
+    }
     found = resolve("masked-lm-mini", given)
-    assert (found.data.files, found.train.steps, found.train.learning_rate) == (("a.txt",), 3, 1e-3)
+    assert (found.train.steps, found.train.learning_rate) == (3, 1e-3)
+    files = (*found.data.files, *found.data.validation_files)
+    assert files == tuple(str(Path(name).resolve()) for name in ("a.txt", "b.txt"))

@@ -43,6 +43,15 @@ def test_all_of_a_model_comes_back(model: Model, tmp_path: Path) -> None:
     assert again.fill("She [MASK] summer") == model.fill("She [MASK] summer")
 
 
+def test_its_files_may_be_read_as_the_umask_says(model: Model, tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        model.save(tmp_path / "saved")
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "saved").iterdir()} == {0o640}
+
+
 def test_the_files_are_those_of_the_design(model: Model, tmp_path: Path) -> None:
     model.recipe = resolve("classify")
     model.save(tmp_path / "saved")

@@ -193,6 +193,13 @@ def test_a_fill_that_hides_nothing_leaves_nothing_behind(tmp_path: Path, fill: o
     assert not (tmp_path / "slides").exists()
 
 
+def test_torch_is_left_as_it_was(tmp_path: Path) -> None:
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    train("slides", out=tmp_path / "slides", set={"train.steps": 2, "train.threads": 3}, progress=NoProgress())
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), state)
+
+
 def test_the_slides_know_their_four_words(tmp_path: Path) -> None:
     model = train("slides", out=tmp_path / "slides", set={"train.steps": 120}, progress=NoProgress())
     shown = ["She [MASK] [MASK] summer better", "He loves to [MASK] healthy", "They go hiking quite [MASK]"]

@@ -92,6 +92,17 @@ def test_ctrl_break_stops_where_there_is_no_sigterm(monkeypatch: pytest.MonkeyPa
     assert signal.getsignal(signal.SIGINT) == of_ctrl_c
 
 
+def test_an_ignored_signal_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stop_signals() as request:
+            signal.raise_signal(signal.SIGINT)
+            assert request.signal_number is None
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_handler_that_python_does_not_know_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
     real = signal.getsignal
     monkeypatch.setattr(signal, "getsignal", lambda number: None if number == signal.SIGTERM else real(number))

@@ -200,6 +200,7 @@ def test_patience_ends_the_run(tmp_path: Path) -> None:
     held_out = Getting(3.0, 1.0, 2.0, 2.5, 0.5)
     _, steps = train(tmp_path, held_out=held_out, steps=100, evaluate_every=2, patience=2)
     assert steps[-1].step == 8
+    assert [step.fraction == 1 for step in steps] == [False] * 7 + [True]
     # Resumed, it has no more patience than before.
     _, more = train(tmp_path, held_out=held_out, steps=100, evaluate_every=2, patience=2, resume=True)
     assert more == []
