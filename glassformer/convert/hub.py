@@ -32,9 +32,11 @@ def fetch(hub_id: str) -> Path:
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError:
         raise MissingExtraError("huggingface_hub", extra="hub") from None
+    # Its error of HTTP is one of the library that it asks with, whose other errors it lets through.
+    errors = (LocalEntryNotFoundError, HFValidationError, OSError, *HfHubHTTPError.__bases__)
     try:
         return Path(snapshot_download(hub_id, allow_patterns=list(WANTED)))
-    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
+    except errors as error:
         raise CheckpointError(
             f"the hub must be reached to fetch {hub_id}",
             got=f"{type(error).__name__}: {str(error).splitlines()[0]}",

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import ConfigError, DataError, from_system
+from glassformer.base.json_text import in_json
 from glassformer.base.outputs import output_file
 from glassformer.base.plain import counted
 from glassformer.look.trace.cell import unmarked
@@ -105,7 +106,7 @@ def page(
         sections = {gradients.NAME: gradients.gradient_section(trace)} | dict(sections or {})
     without = not_shown(trace, sections or {})
     for name, section in (sections or {}).items():
-        blocks[f"section-{name}"] = json.dumps(section, allow_nan=False).encode()  # a lone surrogate too
+        blocks[f"section-{name}"] = json.dumps(in_json(section), allow_nan=False).encode()  # a lone surrogate too
 
     def filled(limit: int) -> tuple[str, bool]:
         """The page with as many numbers as fit, and whether those of its first block open to their operands."""

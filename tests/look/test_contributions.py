@@ -14,6 +14,7 @@ import torch
 import glassformer as gf
 from glassformer.api.trace import Trace
 from glassformer.base.errors import ConfigError
+from glassformer.look.summaries import integrated
 from glassformer.look.summaries.contributions import contributions
 from glassformer.look.summaries.integrated import integrated_gradients
 from glassformer.look.trace.interventions import patch
@@ -116,6 +117,45 @@ def test_the_share_of_a_head_is_what_the_output_loses_without_it() -> None:
     lost = (found[part.tensor] - without)[sentence].numpy()
     share = carried(found, part.tensor, lost, sentence, cell["place"], cell["vocabulary"])
     assert share == pytest.approx(float(part.words[1].sum()), abs=CLOSE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        gf.zero_head("encoder.blocks.0.self_attention", 1),
+        gf.average_head("encoder.blocks.1.self_attention", 0),
+        gf.zero_layer("encoder.blocks.1"),
+        gf.average_layer("encoder.blocks.0.self_attention"),
+        gf.set_number("head.activated", (0, 3), 5.0),
+    ],
+    ids=str,
+)
+def test_the_parts_sum_to_the_logit_after_a_change(change: Any) -> None:
+    found = traced("bert").intervene(change)
+    result = contributions(found)
+    assert result.total == pytest.approx(result.value, abs=CLOSE)
+
+
+def test_a_head_without_an_output_has_no_share() -> None:
+    found = traced("bert").intervene(gf.zero_head("encoder.blocks.0.self_attention", 1))
+    part = next(part for part in contributions(found).parts if part.tensor == "encoder.blocks.0.self_attention.output")
+    assert not part.words[1].any()
+    assert part.words[0].any()
+
+
+@pytest.mark.parametrize("steps", [8, 16, 23, 24, 40])
+def test_integrated_gradients_are_at_most_so_many(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, counted = traced("bert"), list[int]()
+    usual = integrated._Way.piece
+
+    def piece(way: Any, *ends: float) -> Any:
+        counted.append(integrated.POINTS)
+        return usual(way, *ends)
+
+    monkeypatch.setattr(integrated._Way, "piece", piece)
+    result = integrated_gradients(found, steps=steps)
+    assert sum(counted) <= steps
+    assert math.isfinite(result.error) is (steps >= 24)  # a piece without halves has no estimate
 
 
 @pytest.mark.sampled(1)

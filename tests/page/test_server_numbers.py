@@ -19,8 +19,8 @@ from torch import Tensor
 from glassformer.api.model import Model
 from glassformer.api.trace import Trace, trace
 from glassformer.base.errors import UnknownNameError
+from glassformer.base.json_text import in_json
 from glassformer.look.summaries.head_measures import MEASURES, measure
-from glassformer.page.json_numbers import as_json
 from glassformer.page.sections.carried import lossless
 from glassformer.page.server import answers, overview, pictures
 from glassformer.page.server.pictures import full_strength, picture, pooled, ranked, signed, small
@@ -421,5 +421,5 @@ def test_cells_that_are_none_are_refused(page: Page, cell: str, status: int) -> 
 
 
 def test_numbers_that_json_lacks_are_words(tmp_path: Path) -> None:
-    found = as_json({"a": [math.inf, -math.inf, math.nan, 1.5], "b": (True, None, "x", 3)})
+    found = in_json({"a": [math.inf, -math.inf, math.nan, 1.5], "b": (True, None, "x", 3)})
     assert found == {"a": ["Infinity", "-Infinity", "NaN", 1.5], "b": [True, None, "x", 3]}

@@ -21,6 +21,7 @@ from glassformer.page.site.folder import LIST, files_of
 from glassformer.page.site.publish import planned, publish
 from tests.page.serving import SENTENCES, TEXTS, small_model
 from tests.page.watched import turn, until, watched
+from tests.refusals import refused
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -216,6 +217,11 @@ def test_no_folder_of_others_is_written_into(quick: list[Offer], tmp_path: Path)
             publish(folder, quick, overwrite=True)
     assert content(model) == before
     assert not (slides_model() / "site").exists()
+
+
+def test_two_models_of_one_name_are_refused(quick: list[Offer], tmp_path: Path) -> None:
+    with refused(ConfigError, got=quick[1].name):
+        publish(tmp_path / "site", [*quick, quick[1]])
 
 
 def test_what_goes_wrong_leaves_no_folder(quick: list[Offer], tmp_path: Path) -> None:

@@ -93,9 +93,14 @@ def explain(
         options.refuse_given(asked, "{} is for generated text", got="no --write", do="add --write 20")
     else:
         others: dict[str, object] = {"pair": pair, "target": target, "choice": choice, "expect": expect, "cell": cell}
-        others |= {**drawn, "held_out": held_out, "terms": terms}
+        others |= {**drawn, "held_out": held_out, "terms": terms, "word": word, "sentence": sentence or None}
+        others |= {"notes": notes}
         wanted = "{} is not for generated text"
         options.refuse_given(others, wanted, got="--write too", do="leave one of them out")
+    if html is not None:
+        printed = {"cell": cell, "terms": terms, "notes": notes, "attention": attention, "json": json}
+        options.refuse_given(printed, "{} is for what is printed", got="--html too", do="leave one of them out")
+    if write is not None:
         opened = Machine(device, threads).open(which)
         writing.explain_writing(
             opened, list(texts_to_explain(texts)), write, attention, searched, html=html, title=Path(which).name,
@@ -228,10 +233,11 @@ def _attributed(opened: Model, trace: Trace, sentence: int) -> tuple[Attribution
     """The attributions of the largest score of a sentence, and the label that it is of; what a head looks at explains
     no score.
     """
-    from glassformer.look.summaries.attributions import attribute, goals
+    from glassformer.look.summaries.attributions import attribute
 
-    goal = goals(trace, sentence + 1)[sentence]
-    return attribute(trace, [goal])[0], opened.labels[goal[1]["label"]] if len(opened.labels) > 1 else None
+    label = int(trace["sentence_head.logits"][sentence].argmax())
+    found = attribute(trace, [("sentence_head.logits", {"sentence": sentence, "label": label})])[0]
+    return found, opened.labels[label] if len(opened.labels) > 1 else None
 
 
 def _tokens(opened: Model, trace: Trace, sentence: int) -> dict[str, list[str]]:

@@ -101,7 +101,8 @@ def matrix(
     taken = {"a text": text, "--mask-fraction": mask_fraction, "--word-vectors": word_vectors}
     taken |= {"--model": model, "--width": width}
     if guide:
-        _refuse("--guide", {"--post": post or None, **taken, **own})
+        unseen = None if nothing_to_see == "itself" else nothing_to_see
+        _refuse("--guide", {"--post": post or None, **taken, **own, "--seed": seed or None, "--nothing-to-see": unseen})
         show_guide(query_size or 64, notes=notes, html=html, json=json)
         return
     if post:

@@ -65,6 +65,9 @@ def embed(
     words, word = per_word, compare_word
     if ray is not None:
         check_ray({"ray": ray, "per_word": words, "compare_word": word})
+    if word is not None:
+        others = {"strategy": strategy, "per_word": words, "resume": resume, "rejects": rejects}
+        options.refuse_given(others, "{} is for vectors", got="--compare-word too", do="leave one of them out")
     which, texts = split_model("embed", text, model, files=file)
     table = word is not None and out is not None and out.suffix.lower() == ".parquet"
     if json and not table and out is not None and out.suffix.lower() in BINARY:

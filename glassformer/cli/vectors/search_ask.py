@@ -93,7 +93,7 @@ def search_ask(
                         record(with_kept(one, {"question": text, **columns}), handle)
                     continue
                 if json:
-                    record({**one.kept, "text": text, "hits": [_fields(hit) for hit in hits or ()]}, handle)
+                    record(with_kept(one, {"text": text, "hits": [_fields(hit) for hit in hits or ()]}), handle)
                     continue
                 screen = console(handle)
                 screen.print(f"[bold]{escaped(text)}[/bold]")

@@ -34,7 +34,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Contributions:
-    """`value` is the number of the cell; `parts` and `constant` (biases of the head, of norms) sum to it."""
+    """`value` is the number of the cell; `parts` and `constant` (biases of the head, of norms, and what is set by hand)
+    sum to it.
+    """
 
     goal: str
     cell: Mapping[str, int]
@@ -94,6 +96,9 @@ class _Walk:
     parts: list[Part] = field(default_factory=list)
     constant: float = 0.0
 
+    def by_hand(self, name: str) -> bool:
+        return self.trace.replay is not None and name in self.trace.replay.by_hand
+
     def at_token(self, weight: Tensor) -> Tensor:
         """[S, C]: the weight at the one token, 0 elsewhere."""
         side = self.trace.statement.formulas[self.trace.statement.entering["states"]].tokens
@@ -114,7 +119,7 @@ class _Walk:
 
     def back(self, name: str, weight: Tensor) -> None:
         """Share out a weighted tensor among what it is the sum of."""
-        if name.startswith("parameters."):  # a bias that is added
+        if name.startswith("parameters.") or (self.by_hand(name) and not name.endswith("feed_forward.output")):
             self.constant += float((weight * self.read(name)).sum())
             return
         formula = self.trace.statement.formulas[name]
@@ -203,5 +208,11 @@ class _Walk:
         values = values.repeat_interleave(heads // len(values), 0)  # [H, K, D]
         own = (weight @ self.read(rule.right.name)).unflatten(-1, (heads, -1)).transpose(0, 1)  # [H, S, D]
         words = (looks * (own @ values.transpose(-1, -2))).sum(1)  # [H, K]
+        if self.by_hand(f"{path}.mixed") or self.by_hand(f"{path}.merged"):
+            given = self.read(f"{path}.merged").unflatten(-1, (heads, -1)).transpose(0, 1)  # [H, S, D]
+            gives = (own * given).sum((1, 2))  # [H]
+            # What a head was made to give is due to no word more than to another.
+            kept = torch.isclose(gives, words.sum(1), rtol=1e-4, atol=1e-6)
+            words = torch.where(kept[:, None], words, gives[:, None] / words.shape[1])
         side = statement[f"{path}.weights"].keys
         self.parts.append(Part(name, float(words.sum()) + bias, side, words, bias))

@@ -5,7 +5,6 @@ B sentences · S tokens · W width
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -51,9 +50,9 @@ def integrated_gradients(trace: Tensors, goal: str | None = None, *, steps: int 
 
     No words: each token has the mean of all rows of the word table, and its own position and segment. The gradients on
     the way are summed piece by piece (Gauss and Legendre's eight points). The worst piece is halved until no share is
-    likely to be wrong by more than 1 % of the largest one or of the whole difference, or `steps` gradients were made.
-    The difference between a piece and its halves, token by token, estimates its error: the error of the sum does not,
-    as errors of tokens cancel.
+    likely to be wrong by more than 1 % of the largest one or of the whole difference, or there would be more than
+    `steps` gradients. The difference between a piece and its halves, token by token, estimates its error: the error of
+    the sum does not, as errors of tokens cancel.
     `goal` as in `attributions`. Raises ConfigError and UnknownNameError as that does, and where `steps` is not 8 to
     4,096.
     """
@@ -66,12 +65,13 @@ def integrate(trace: Tensors, name: str, cell: Mapping[str, int], steps: int = S
         raise ConfigError(f"steps is a whole number from {POINTS} to 4,096", got=repr(steps))
     way = _Way.of(trace, refuse_goals(trace, [(name, cell)]), name, tuple(cell.values()))
     first, last = way.value(0.0), way.value(1.0)
-    pieces, error = [way.piece(0.0, 1.0, first, last)], math.inf
-    for _ in range(steps // (2 * POINTS)):
+    pieces, left = [way.piece(0.0, 1.0, first, last)], steps - POINTS
+    while True:
         found = torch.stack([piece.flat for piece in pieces]).sum(0)  # [tokens of all sides]
         error = float(torch.stack([piece.error for piece in pieces]).sum(0).max())
-        if error <= SURE * max(abs(last - first), float(found.abs().max())):
+        if left < 2 * POINTS or error <= SURE * max(abs(last - first), float(found.abs().max())):
             break
+        left -= 2 * POINTS
         worst = max(pieces, key=lambda piece: float(piece.error.max()))
         middle = (worst.start + worst.end) / 2
         value = way.value(middle)

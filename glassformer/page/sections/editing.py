@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
+from glassformer.base.json_text import in_json
 from glassformer.config import StackConfig
 from glassformer.look.formulas.stacks import state
 from glassformer.look.trace.interventions import ChangeWord, Intervention, MaskWord, Visibility
 from glassformer.look.trace.trace import Origin, Trace
-from glassformer.page.json_numbers import as_json
 from glassformer.page.sections.statement import formula_record
 
 
@@ -76,4 +76,4 @@ def step_record(step: Intervention) -> dict[str, Any]:
     cell = list(step.cell) if isinstance(step.cell, tuple) else []
     if isinstance(step.tensor, torch.Tensor):
         return {"kind": "patch", "where": step.where, "run": "", "cell": cell}
-    return {"kind": "replace", "where": step.where, "by": as_json(step.by), "cell": cell}
+    return {"kind": "replace", "where": step.where, "by": in_json(step.by), "cell": cell}

@@ -9,9 +9,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from glassformer.base.errors import ConfigError
+from glassformer.base.json_text import in_json
 from glassformer.look.texts.tree import SearchTree
 from glassformer.look.trace.trace import Trace
-from glassformer.page.json_numbers import as_json
 from glassformer.page.sections import gradients, summed
 from glassformer.saved.artefact import Artefact
 
@@ -75,4 +75,4 @@ SEARCH = "search"
 
 def search_section(trees: Sequence[SearchTree | None]) -> list[Any]:
     """A tree for each text, as the view `tree` reads it; null where there is none."""
-    return [None if tree is None else as_json(tree.to_dict()) for tree in trees]
+    return [None if tree is None else in_json(tree.to_dict()) for tree in trees]

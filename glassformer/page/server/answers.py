@@ -115,7 +115,7 @@ class Run:
             return packed(MODEL_MAKERS[name](self.model))
         makers = {**MAKERS, **self.makers}
         if name not in makers:
-            known = [*makers, *MODEL_MAKERS]
+            known = [*makers, *(MODEL_MAKERS if self.model is not None else ())]
             raise UnknownNameError(f"there is no section {name!r}", do=did_you_mean(name, known))
         with self.lock:
             return packed(makers[name](self.trace))

@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from glassformer.base.json_text import in_json
 from glassformer.look.texts.reader import Reader
 from glassformer.look.texts.search_tree import writing_verb
 from glassformer.look.trace.trace import Trace
-from glassformer.page.json_numbers import as_json
 from glassformer.page.sections.carried import Carried
 from glassformer.page.sections.editing import editing_record
 from glassformer.page.sections.record import record_without_model, run_record
@@ -59,7 +59,7 @@ def overview(
         "attentions": {name.removesuffix(".weights"): shape[1] for name, shape in weights.items()},
         "whole": whole,
         "whole_weights": sum(4 * weight.numel() for weight in trace.parameters.values()) <= MOST_WHOLE,
-        "sections": [*MAKERS, *MODEL_MAKERS, *more],
+        "sections": [*MAKERS, *(MODEL_MAKERS if model is not None else ()), *more],
         "writes": None if model is None or model.config.decoder is None else writing_verb(model),
     }
     return record | live, whole
@@ -82,7 +82,7 @@ def json_bytes(values: object) -> bytes:
     try:
         return to_json(values, inf_nan_mode="strings")
     except PydanticSerializationError:  # a text with half of a surrogate pair, which `json` escapes
-        return json.dumps(as_json(values), allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(in_json(values), allow_nan=False, separators=(",", ":")).encode()
 
 
 def compressed_json(text: bytes, *, level: int = 3) -> bytes:

@@ -178,6 +178,8 @@ def rolled(trace: Trace, asked: Example) -> Found:
     token = hidden[0][1] if hidden else 0
     shares = found[-1, 0, token].tolist()
     others = [each for each in spoken(words) if each != token and each < len(shares)]
+    if not others:
+        raise ConfigError("a card needs a word that another one is made of", got="none", do="give a longer text")
     best = max(others, key=lambda each: shares[each])
     of = "the hidden word" if hidden else f"“{shown(words[token])}”"
     said = f"After all blocks, {of} has more of “{shown(words[best])}” than of any other word: {shares[best]:.0%}."

@@ -1,6 +1,7 @@
 """A site of static pages: a home page, a page for each model and example, and what all of them share."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,9 @@ def publish(
     if address and not ADDRESS.fullmatch(address):
         raise ConfigError("the address of a site begins with http:// or https://", got=repr(address))
     check_language(language)
+    if twice := [name for name, count in Counter(offer.name for offer in offers).items() if count > 1]:
+        do = "rename one of their folders"
+        raise ConfigError("the models of a site have different names", got=f"{twice[0]} more than once", do=do)
     plan = planned(offers)
     names = [HOME, SHARED, EMBED, *(f"{each.stem}.{kind}" for each in plan for kind in ("html", "svg", "png"))]
     site = site_folder(folder, names, inputs=[offer.place for offer in offers], overwrite=overwrite)
