@@ -9,6 +9,9 @@ import pytest
 import glassformer as gf
 from glassformer.api.load import load
 from glassformer.bundled.texts import notes, notes_about
+from glassformer.models.families import bert
+from glassformer.models.transformer import build
+from glassformer.tasks.words.bert.settings import BertSection
 
 Run = Callable[..., Any]
 
@@ -180,6 +183,36 @@ def test_explain_of_a_hidden_word_works_out_its_logits(run: Run, drawn: Path, wo
     steps = {step["name"]: step for step in run("explain", drawn, SENTENCE, "--word", word, "--json").records}
     assert {cell["cell"]["place"] for cell in steps["head.logits"]["cells"]} == {0}
     assert len(steps["head.logits"]["cells"]) == 15
+
+
+@pytest.mark.parametrize(
+    ("words", "ignored"),
+    [
+        (("explain", SENTENCE, "--html", "p.html", "--json"), "--json"),
+        (("explain", SENTENCE, "--html", "p.html", "--notes"), "--notes"),
+        (("explain", SENTENCE, "--html", "p.html", "--cell", WEIGHT), "--cell"),
+        (("explain", SENTENCE, "--html", "p.html", "--terms", "2"), "--terms"),
+        (("explain", SENTENCE, "--write", "2", "--word", "She"), "--word"),
+        (("explain", SENTENCE, "--write", "2", "--html", "p.html", "--attention", "0.1"), "--attention"),
+        (("embed", SENTENCE, "--compare-word", "She", "--strategy", "first"), "--strategy"),
+        (("embed", SENTENCE, "--compare-word", "She", "--per-word"), "--per-word"),
+    ],
+)
+def test_an_option_without_an_effect_is_refused(
+    run: Run, drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], ignored: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run(words[0], drawn, *words[1:])
+    assert (done.code, done.out, list(tmp_path.iterdir())) == (2, "", [])
+    assert done.err.startswith(f"glassformer: {ignored} is ")
+
+
+def test_explain_of_a_model_with_two_heads_is_of_its_labels(run: Run, tmp_path: Path) -> None:
+    tokenizer = load("next-sentence").tokenizer
+    module = build(bert(size="tiny", vocabulary=tokenizer.vocabulary_size, layers=1, sentence_labels=2))
+    gf.Model(module, tokenizer, task=BertSection(), length=32).save(tmp_path / "both")
+    step, *_ = run("explain", tmp_path / "both", "It rains.", "--pair", "I am wet.", "--json").records
+    assert step["attributions"]["label"] in load(tmp_path / "both").labels
 
 
 @pytest.mark.parametrize(

@@ -360,6 +360,20 @@ def test_columns_that_are_kept_come_back_with_a_hit(
     assert main([*command, "--keep", "author"]) == 2  # no such column
 
 
+def test_a_column_of_a_question_that_has_the_name_of_a_field_is_kept(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("the dog and the fox\nfood for friends\n")
+    (tmp_path / "asked.jsonl").write_text('{"text": "the dog", "hits": "mine"}\n')
+    assert main(["search", "build", str(saved), str(tmp_path / "notes.txt"), "--out", str(tmp_path / "index")]) == 0
+    capsys.readouterr()
+    asked = ["--file", str(tmp_path / "asked.jsonl"), "--keep", "hits", "--json"]
+    assert main(["search", "ask", str(tmp_path / "index"), *asked]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["input_hits"] == "mine"
+    assert isinstance(answer["hits"], list)
+
+
 def test_a_table_of_answers_has_a_row_for_each_hit(saved: Path, tmp_path: Path) -> None:
     notes, asked = tmp_path / "notes.jsonl", tmp_path / "asked.csv"
     notes.write_text('{"text": "the dog and the fox", "id": "x", "rank": 7}\n{"text": "food for friends", "rank": 8}\n')
