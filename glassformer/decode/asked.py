@@ -8,13 +8,15 @@ from glassformer.base.errors import ConfigError
 from glassformer.base.plain import plain
 from glassformer.base.settings import read_settings
 from glassformer.decode.options import WritingOptions
-from glassformer.decode.settings import USUAL, DecodeSettings
+from glassformer.decode.settings import METHODS, USUAL, DecodeSettings
 
 # The search, where neither the model's own settings nor options ask for another one.
 BEAMS, LENGTH_PENALTY = 5, 0.6
 # Options that choose a method, where none is named.
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 _BEAM = ("length_penalty", "coverage_penalty", "groups", "diversity", "forced")
+# What each method means for itself.
+_OF_A_METHOD = ("method", "penalized", "early_stopping", "length_penalty_form")
 # Settings that can be asked for, by options of the same names.
 _ASKED = tuple(name for name in DecodeSettings.model_fields if name in WritingOptions.__dataclass_fields__)
 
@@ -61,7 +63,7 @@ def search_settings(
     if asked["method"] == "beam" and (default is None or default.method != "beam"):
         asked = {"length_penalty": length_penalty, **asked}
     if default is not None:
-        asked = {**default.as_method(asked["method"]), **asked}
+        asked = {**_kept(default, asked["method"]), **asked}
     if asked["method"] == "beam" and options.beams is None:
         needed = max(beams, _count(asked, "n_best"), BEAMS if beams == 1 and "forced" in asked else 1)
         groups = _count(asked, "groups")
@@ -73,6 +75,15 @@ def reply_search(options: WritingOptions) -> DecodeSettings:
     """The default search for a reply: greedy, or sampling where one of its options is given."""
     sampling = options.sample or any(getattr(options, name) is not None for name in (*_SAMPLING, "seed"))
     return USUAL if sampling else DecodeSettings()
+
+
+def _kept(chosen: DecodeSettings, method: str) -> dict[str, Any]:
+    """The settings that were chosen, but for those that another method does not have or means for itself."""
+    found = chosen.model_dump(exclude_unset=True)
+    if method == chosen.method:
+        return found
+    fitting = (name for name in found if method in METHODS.get(name, (method,)) and name not in _OF_A_METHOD)
+    return {name: found[name] for name in fitting}
 
 
 def _asked(options: WritingOptions) -> dict[str, Any]:

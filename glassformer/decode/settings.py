@@ -75,33 +75,20 @@ class DecodeSettings(PublicSettings):
         _refuse_excluding({name: getattr(self, name) for name in self.model_fields_set}, called)
         return self
 
-    def as_method(self, method: str) -> dict[str, Any]:
-        """The settings that were chosen, but for those that another method does not have."""
-        chosen = self.model_dump(exclude_unset=True)
-        if method == self.method:
-            return chosen
-        return {
-            name: value
-            for name, value in chosen.items()
-            if method in _METHODS.get(name, (method,)) and name not in _OF_A_METHOD
-        }
-
     @property
     def width(self) -> int:
         """The hypotheses that a sentence has at a time: its beams or its samples."""
         return self.beams if self.method == "beam" else self.n_best
 
 
-# The methods that each setting is for, and what they are called.
 _SAMPLED = ("temperature", "top_k", "top_p", "min_p")
 _OF_BEAMS = ("beams", "length_penalty", "coverage_penalty", "groups", "diversity", "forced")
-_METHODS: dict[str, tuple[str, ...]] = {
+METHODS: dict[str, tuple[str, ...]] = {
     "n_best": ("beam", "sample"),
     **dict.fromkeys(_SAMPLED, ("sample",)),
     **dict.fromkeys(_OF_BEAMS, ("beam",)),
 }
-# What another method has as well, but means for itself.
-_OF_A_METHOD = ("method", "penalized", "early_stopping", "length_penalty_form")
+"""The methods that each setting is for, where it is not for all."""
 _SEARCHES = {"sample": "sampling", "beam": "beam search"}
 
 
@@ -121,7 +108,7 @@ def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> N
         return " ".join([named(setting), *map(str, value if isinstance(value, list | tuple) else [value])])
 
     method = values.get("method", "greedy")
-    for setting, fitting in _METHODS.items():
+    for setting, fitting in METHODS.items():
         if setting in values and method not in fitting:
             drawn = next((said(each) for each in _SAMPLED if each in values), "--sample")
             raise ConfigError(

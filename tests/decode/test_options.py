@@ -120,3 +120,25 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert search_settings(WritingOptions(**given)) == search_settings(WritingOptions(temperature=0.5, top_k=4, seed=3))
     beams: Any = np.int64(3)
     assert search_settings(WritingOptions(beams=beams)).beams == 3
+
+
+COMMON = {"max_tokens": 12, "no_repeat_ngram": 2, "forbidden": ("a",), "stop": ("the",), "repetition_penalty": 1.5}
+OF_BEAMS = {"beams": 4, "length_penalty": 1.0, "early_stopping": "full", "penalized": "log_probabilities"}
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "found"),
+    [
+        ({"method": "beam", **OF_BEAMS}, {"beams": 1}, {"method": "greedy"}),
+        ({"method": "beam", **OF_BEAMS}, {"temperature": 0.5}, {"method": "sample", "temperature": 0.5}),
+        ({"method": "beam", **OF_BEAMS}, {"beams": 2}, {"method": "beam", **OF_BEAMS, "beams": 2}),
+        ({"method": "sample", "top_k": 9}, {"temperature": 0}, {"method": "greedy"}),
+        ({"method": "sample", "top_k": 9}, {"beams": 2}, {"method": "beam", "beams": 2, "length_penalty": 0.6}),
+    ],
+    ids=str,
+)
+def test_another_method_keeps_what_it_has_as_well(
+    own: dict[str, Any], asked: dict[str, Any], found: dict[str, Any]
+) -> None:
+    default = DecodeSettings.model_validate({**COMMON, **own})
+    assert search_settings(WritingOptions(**asked), default=default) == DecodeSettings.model_validate(COMMON | found)
