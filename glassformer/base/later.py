@@ -57,7 +57,7 @@ class Later(Sequence[Item]):
 
 
 class Due:
-    """A field of a dataclass that holds a number, 0 by default, which may be given as the only item of a `Later`."""
+    """A number in a dataclass, 0 by default. It may be the only item of a `Later`: computed when it is read."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.kept = f"_{name}"

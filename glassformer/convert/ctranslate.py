@@ -26,7 +26,7 @@ _ACTIVATIONS = {
     "tanh": "Tanh",
 }
 POSITIONS = 2048
-"""Rows of a table of sines and cosines; a longer text is not its."""
+"""Rows of its table of sines and cosines; longer texts stay with torch."""
 
 # What is added to the score of a token that is never written: its probability is 0.
 _NEVER = -1e9

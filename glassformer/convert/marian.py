@@ -63,8 +63,8 @@ def _scale(config: ModelConfig) -> float:
 
 def _fold(config: ModelConfig, tensors: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
     """The same decoder, but one that begins with a vector of zeros, as Marian's own and ctranslate2's do. The first
-    position is only ever that of the token `start`: its vector is added there. A vector of zeros would be likely where
-    others are not, so that this token is never written.
+    position is only ever that of the token `start`: its vector is added there. A vector of zeros has the score 0,
+    more than an unlikely token has, so its bias keeps this token from being written.
     """
     table = tensors[_words(config)]  # [V, W]
     exact = torch.promote_types(table.dtype, torch.float32)

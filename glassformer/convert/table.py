@@ -21,10 +21,10 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Same:
-    """Their tensor is ours. `copies` are further names under which they may store it again. `idle` is a name that their
-    class has as well but computes nothing with: it is written, and believed only where `theirs` is missing. The row
-    holds only where the parameter of ours that it `needs` is there, and one `without` is not. `or_zeros`: it is
-    all zeros where they leave it out.
+    """Their tensor is ours. `copies` are further names under which they may store it again. `idle` is a
+    second name that their class stores and computes nothing with: it is written, and read only where `theirs` is
+    missing. The row holds only where the parameter of ours that it `needs` is there, and one `without` is not.
+    `or_zeros`: it is all zeros where they leave it out.
     """
 
     ours: str

@@ -91,8 +91,8 @@ class Request:
 
     `source` is what the encoder reads; None for a decoder alone. The decoder is given `prompt` (default: the token
     that it begins with), then `prefix`, with which the answer must begin, and `following`, of which the first token
-    after the prefix is one where there are any. `max_tokens` counts the prefix; None = the settings'. With beams an
-    answer of more than `likely` tokens is waited for only as long as it is among the best already. The answer contains
+    after the prefix is one where there are any. `max_tokens` counts the prefix; None = the settings'. With beams,
+    after `likely` tokens the search goes on only while the best answers found may still be beaten. The answer contains
     each of `forced`, and none of the sequences of tokens `forbidden`.
     """
 

@@ -92,8 +92,8 @@ class Stack(nn.Module):
         """Tokens to states [B, S, W]. Of the tokens `asked` alone, indices [B, A] in each row, to [B, A, W]: the last
         block then computes no other token's query and feed-forward network. Where the documents of the memory's tokens
         are given, [B, K], a token looks at the memory of its own document alone. To a list `cross_scores` the last
-        block adds the scores of its cross-attention. States that are computed `elsewhere`, from the inputs where these
-        are all that there is, are not computed here.
+        block adds the scores of its cross-attention. Where the hook `elsewhere` returns states of the inputs, these
+        are used, and nothing is computed here.
         """
         inputs.check(keys=None if cache is None else cache.keys(inputs.shape[1]))
         known = self.elsewhere(inputs, cache is None and memory is None)  # [B, S, W]

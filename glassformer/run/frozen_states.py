@@ -86,7 +86,7 @@ class Read:
         ]
 
     def known_to(self, learned: Read) -> Read:
-        """Without rows whose label no row of `learned` has: how unlikely a layer makes that depends on its steps alone.
+        """Without rows whose label no row of `learned` has: their loss depends only on the steps of the fit.
         All rows where labels are numbers, sets or places, or where none would be left.
         """
         known = torch.ones(len(self), dtype=torch.bool)  # [R]

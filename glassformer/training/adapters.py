@@ -1,4 +1,4 @@
-"""Low-rank adapters of a run (Hu et al. 2021): added to its layers, kept in a file, and merged into the weights."""
+"""Low-rank adapters that a run trains (Hu et al. 2021): added to layers, kept in a file, merged into the weights."""
 
 import fnmatch
 from pathlib import Path

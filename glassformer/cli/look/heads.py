@@ -164,7 +164,9 @@ def show(found: Sequence[Head], lost: Importance | None, attention_on: str, lost
         rows.append(cells)
     print_table(screen, ("head", "looks mostly", "share", "entropy", "away", *last), rows, slice(2, None))
     screen.print(f"looks mostly: {RULE} Measured on {escaped(attention_on)}.", markup=False)
-    screen.print("share: the attention that this place gets, the largest first; below that the least spread first.")
+    screen.print(
+        "share: the attention that this place gets. Heads with the largest share come first, the others by entropy."
+    )
     screen.print("entropy: of the attention, in nats; away: mean distance in tokens.")
     if lost is not None:
         interval = "" if lost.texts == 1 else ", with its 95 % interval (bootstrap over the texts)"

@@ -59,7 +59,7 @@ _PADDING_WORDS = "The last N words are padding: no word attends to them."
 _WORD_VECTORS = "Word vectors: random, or printed (the nine vectors in the post).  [default: random]"
 _MODEL = f"{MODEL}  Only its word vectors are used. Give {WHICH}.  [default: none]"
 _WIDTH = "Width of a random vector.  [default: 2]"
-_NOTHING_TO_SEE = "What a word with all cells masked attends to: itself, or zero (nothing: its row is zero)."
+_NOTHING_TO_SEE = "What a word attends to if all cells of its row are masked: itself, or zero (its row is zero)."
 
 
 def matrix(

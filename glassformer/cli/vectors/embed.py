@@ -287,5 +287,6 @@ def show_word(
     ]
     print_table(screen, ("layer", *pairs), rows, slice(1, None))
     screen.print(
-        "cosine of the word's vector at place 1 with that at each other; word: before positions are added", markup=False
+        "cosine between the word's vector in text 1 and in each other text; word: before positions are added",
+        markup=False,
     )

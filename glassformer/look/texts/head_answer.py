@@ -18,7 +18,7 @@ ALONE = (
     "None for one candidate alone: choose compares the scores of all candidates by a softmax over them. Give each with "
     "--choice."
 )
-LEGAL = "A tag that may not follow the one before it is ruled out: I- goes on with a span of its own label."
+LEGAL = "A tag that may not follow the one before it is ruled out: I-X may follow B-X or I-X alone."
 WRITING = (
     "The decoder is given what it has written so far; the likeliest next token is appended; again, until the likeliest "
     "is the end. What was computed for earlier tokens stays: they do not look ahead."

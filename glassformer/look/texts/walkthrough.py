@@ -49,7 +49,7 @@ class Step:
 
 
 LEFT_OUT = "The slides show the first three of these steps and leave out the rest; here are all."
-GUESSED = "In brackets: hidden words, each by the model's best guess. The model itself is given [MASK]."
+GUESSED = "Words in brackets are hidden; the model's best guess is shown. The model itself is given [MASK]."
 TEXTS = {"inputs": "source", "decoder_inputs": "target"}
 BRACKETS = "In brackets: hidden words."
 SHIFTED = (
