@@ -120,6 +120,7 @@ _QWEN2 = _like_llama(
     (
         Joint(("use_sliding_window", "layer_types"), _read_full, _nothing),
         Unused(("sliding_window", "max_window_layers"), "each layer attends to all tokens before"),
+        Only("use_mrope", (False,), "a token has one position"),
     ),
 )
 _OUTPUT, _O_PROJ = f"{BLOCK}.self_attention.body.output", f"{LAYER}.self_attn.o_proj"

@@ -73,6 +73,16 @@ def test_windows_in_some_layers_are_refused(settings: dict[str, Any], tmp_path: 
         read_huggingface(tmp_path)
 
 
+def test_the_settings_of_published_models_are_read(tmp_path: Path) -> None:
+    save("Qwen2ForCausalLM", tmp_path)
+    now = {"rope_parameters": ..., "layer_types": ..., "dtype": ..., "torch_dtype": "bfloat16", "sliding_window": 32768}
+    change_settings(tmp_path, **now, rope_theta=1e6, rope_scaling=None, use_mrope=False, max_window_layers=24)
+    config = read_huggingface(tmp_path).config
+    rotary = config.output_stack.blocks[0].self_attention.body.rotary
+    assert rotary is not None
+    assert rotary.base == 1e6
+
+
 @pytest.mark.parametrize("tensor", ["o_proj.weight", "q_proj.bias"])
 def test_nothing_but_the_bias_of_the_output_may_be_missing(tensor: str, tmp_path: Path) -> None:
     save("Qwen2ForCausalLM", tmp_path)
