@@ -48,6 +48,7 @@ SECTIONS = (
 ADDED = (
     "The word alone: no position is added",
     *("Word and position are added", "Word and segment are added", "Word, position and segment are added"),
+    "The scores are first divided by the temperature {0}, fitted on held-out records.",
 )
 TERMS = (
     *("before", "gate · x", "not labelled: as before", "logit", "first label", "score so far", "onwards", "score"),

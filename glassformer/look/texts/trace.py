@@ -68,6 +68,7 @@ def trace(
             answers={} if by_run or not masked else verbs.guesses(texts, masked),
             candidates=given.choices or (),
             closing=reader.closing,
+            after_scores=model.measured_as.after_scores,
         ),
         predicts_in=options.predicts_in or (torch.bfloat16 if model.fast else None),
         candidates=given.choices is not None,

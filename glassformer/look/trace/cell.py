@@ -22,7 +22,7 @@ class Words:
     """What cells may be called by: the words of each sentence, the tokens of the vocabulary, the labels, and the
     candidates of a choice. `source_vocabulary`: that of the inputs, where they have one of their own. `answers` are the
     right words at masked positions, so that a masked word can be called by its name. `closing` is the id of the token
-    that closes a text (a separator or an end), by side.
+    that closes a text (a separator or an end), by side. `after_scores` says what becomes of the scores of labels.
     """
 
     inputs: Sequence[Sequence[str]] = ()
@@ -33,6 +33,7 @@ class Words:
     candidates: Sequence[str] = ()
     source_vocabulary: Sequence[str] = field(default=(), repr=False)
     closing: Mapping[str, int] = field(default_factory=dict)
+    after_scores: Sequence[str] = ()
 
     def vocabulary_of(self, side: str) -> Sequence[str]:
         """The tokens of the vocabulary of `inputs` or `decoder_inputs`."""

@@ -38,6 +38,7 @@ class WordsRecord(Settings):
     candidates: tuple[str, ...] = ()
     source_vocabulary: tuple[str, ...] = ()
     closing: dict[str, int] = Field(default_factory=dict)
+    after_scores: tuple[str, ...] = ()
 
     @staticmethod
     def of(words: Words) -> WordsRecord:
@@ -50,6 +51,7 @@ class WordsRecord(Settings):
             candidates=tuple(words.candidates),
             source_vocabulary=tuple(words.source_vocabulary),
             closing=dict(words.closing),
+            after_scores=tuple(words.after_scores),
         )
 
     def words(self) -> Words:

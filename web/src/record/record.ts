@@ -41,6 +41,8 @@ export interface Words {
   readonly source_vocabulary?: readonly string[];
   /** The id of the token that closes a text, by side. */
   readonly closing?: Readonly<Partial<Record<Side, number>>>;
+  /** What becomes of the scores of labels. */
+  readonly after_scores?: readonly string[];
 }
 
 export interface Honesty {

@@ -6,7 +6,7 @@ import { range } from "../../numbers/arithmetic.ts";
 import { counted, percent } from "../../numbers/written.ts";
 import { ANSWERS, ANSWERS_LISTED, PLACES_FETCHED } from "../../sources/addresses.ts";
 import type { Source } from "../../sources/source.ts";
-import { say } from "../../words/say.ts";
+import { heard, say } from "../../words/say.ts";
 
 /** One possible answer, with where its number is. */
 export interface Guess {
@@ -51,7 +51,7 @@ export async function predictionsOf(names: Names, source: Source, sentence: numb
   }
   if (has("token_head.probabilities")) return marked(names, source, sentence);
   if (has("sentence_head.probabilities")) {
-    return together(
+    const found = await together(
       names,
       source,
       "sentence_head.probabilities",
@@ -59,6 +59,7 @@ export async function predictionsOf(names: Names, source: Source, sentence: numb
       "label",
       (answers) => say`It calls this text ${answers}.`,
     );
+    return { ...found, note: (names.run.words.after_scores ?? []).map(heard).join(" ") };
   }
   if (has(ANSWERS)) return worded(names, source, sentence);
   if (names.formulas.has(ANSWERS))
@@ -171,8 +172,7 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
   const ownFirst = (): string => {
     if (known < 2) return "";
     if (!next) return say` ${right} of the text’s ${several} are its first choice.`;
-    if (target) return say` Of the target’s ${several} after its first, ${right} are its first choice.`;
-    return say` Of the text’s ${several} after its first, ${right} are its first choice.`;
+    return say` Of ${several} after the first, ${right} are its first choice.`;
   };
   const many = rows.length > PLACES;
   if (!next) {

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-3MUJZOFN.js";import"./chunk-VSLVTGPH.js";import"./chunk-CREKNHHI.js";import"./chunk-SN46WJ2Q.js";import"./chunk-GQ4ESZRA.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
