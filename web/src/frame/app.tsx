@@ -14,6 +14,7 @@ import { useEditKeys } from "../edit/views/keys.ts";
 import { short } from "../numbers/written.ts";
 import { StoreContext, useAnswer, useLate, useNextTask, usePalette, useStore } from "../views/hooks.ts";
 import { Working } from "../views/pieces.tsx";
+import { plain } from "../views/plain.ts";
 import { say } from "../words/say.ts";
 import { Foot } from "./foot.tsx";
 import { Inspector } from "./inspector.tsx";
@@ -63,7 +64,6 @@ function Page(): VNode {
   const store = useStore();
   const { names } = store;
   usePalette();
-  useEditKeys();
   const { level, tensor, cell } = state.value;
   // A page without a model has no boxes.
   const bare = names.run.formulas.length === 0 ? withoutModel(names.run.facts) : level;
@@ -77,6 +77,7 @@ function Page(): VNode {
   const answer = useAnswer(beside === undefined && inPicture.value ? tensor : "", held);
   // Until the number of this address is here, the one before stays: dimmed, and without its mark.
   const asked = beside === undefined && tensor !== "" && !lost && inPicture.value;
+  useEditKeys(asked);
   const stale = asked && (answer === null || answer.name !== tensor || answer.cell.join() !== held.join());
   const late = useLate(stale);
   const up = (): void => {
@@ -93,9 +94,9 @@ function Page(): VNode {
   // Keys are followed as soon as what they change is drawn, here and elsewhere: an effect comes some frames later.
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!plain(event)) return;
       if (event.key === "?") keys();
-      if (event.key === "Escape" && help.current?.open !== true) up();
+      if (event.key === "Escape") up();
       if (event.key === "t" && level !== "tensor" && tensor !== "" && inPicture.value)
         goTo(toTensor(tensor, cell, names));
     };
@@ -105,11 +106,15 @@ function Page(): VNode {
   const main = useRef<HTMLElement>(null);
   const toPicture = (): void =>
     (main.current?.querySelector<HTMLElement>("canvas, .quiz input") ?? main.current)?.focus({ preventScroll: true });
+  const seen = useRef(false);
   useEffect(() => {
     main.current?.scrollTo(0, 0);
     // A link in the rail leads to the picture; it is drawn a moment later.
     const link = document.activeElement;
-    if (link?.closest(".rail nav")) setTimeout(() => document.activeElement === link && toPicture(), 200);
+    // What was in focus may be gone with the view that had it.
+    if (link?.closest(".rail nav") || (seen.current && link === document.body))
+      setTimeout(() => document.activeElement === link && toPicture(), 200);
+    seen.current = true;
     if (level === "number") store.pointed.value = null;
   }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
   // What does not show the answer is not drawn again when it comes.

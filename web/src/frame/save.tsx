@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
+import { plain } from "../views/plain.ts";
 import { say } from "../words/say.ts";
 
 const Menu = viewIn(CHUNKS.saving, (chunk) => chunk.Menu);
@@ -15,9 +16,7 @@ export function Save(): VNode {
   const shut = (): void => setOpen(false);
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      const plain = !event.defaultPrevented && !event.ctrlKey && !event.metaKey && !event.altKey;
-      const writes = event.target instanceof Element && event.target.matches("input, textarea, select");
-      if (event.key === "s" && plain && !writes && document.querySelector("dialog[open]") === null) setOpen(true);
+      if (event.key === "s" && plain(event)) setOpen(true);
     };
     const outside = (event: PointerEvent): void => {
       if (event.target instanceof Node && whole.current?.contains(event.target) === false) shut();

@@ -17,7 +17,7 @@ export function short(value: number, digits = 3): string {
 
 /** All digits that a float32 or float64 has. */
 export function full(value: number, precision: "float32" | "float64"): string {
-  if (!Number.isFinite(value) || Number.isInteger(value)) return short(value);
+  if (!Number.isFinite(value)) return short(value);
   const digits = precision === "float32" ? shortest(value) : String(value);
   return minus(digits);
 }

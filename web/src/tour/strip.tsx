@@ -8,6 +8,7 @@ import type { Said } from "../scout/said.ts";
 import { scoutOf } from "../scout/scout.ts";
 import { unbroken } from "../views/command.tsx";
 import { useOpened, useStore } from "../views/hooks.ts";
+import { plain } from "../views/plain.ts";
 import { say } from "../words/say.ts";
 import { Choice } from "./choice.tsx";
 import { type Note, Notes, PresenterLine, present, usePresenterKeys } from "./presenter.tsx";
@@ -54,7 +55,7 @@ function Step({ tour, number }: { tour: Tour; number: number }): VNode {
   const here = placeOfAnswer();
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || writes(event.target)) return;
+      if (!plain(event)) return;
       // Of the place as it is now: a key may come before this function has been put in the place of the last step's.
       const { step: at } = placeIn(state.value.tour);
       if (event.key === "n") void enter(store, addressOf(tour, at + 1)).then(() => intoSight(true));
@@ -235,9 +236,4 @@ function at(wanted: Told["at"], now: State): boolean {
   if (wanted.level !== now.level) return false;
   if (wanted.level === "block") return wanted.unit === now.unit;
   return now.level === "scene" ? wanted.scene === now.scene : wanted.tensor === now.tensor;
-}
-
-/** A letter typed into a field is no key of the tour. */
-function writes(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
 }

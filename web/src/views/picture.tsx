@@ -7,6 +7,7 @@ import { paint } from "../draw/canvas.ts";
 import { frameOf, type Panel, panelAt, type Scene } from "../draw/scene.ts";
 import { useDrag } from "./drag.ts";
 import { useStore } from "./hooks.ts";
+import { plain } from "./plain.ts";
 
 interface Place {
   readonly panel: Panel;
@@ -77,6 +78,7 @@ export function Picture({ scene, label, tensor, cell, step, onPoint, onChoose, o
     onChoose(found.panel.tensor, found.panel.cell(found.row, found.column), event.detail > 1);
   };
   const key = (event: KeyboardEvent): void => {
+    if (!plain(event)) return;
     store.pointed.value = null;
     const first = scene.panels[0];
     const from = inHand ?? (first === undefined ? null : { panel: first, row: 0, column: 0 });

@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { paint } from "../draw/canvas.ts";
 import type { Scene } from "../draw/scene.ts";
 import { SANS } from "./picture.tsx";
+import { plain } from "./plain.ts";
 
 export interface Spot {
   readonly id: string;
@@ -55,10 +56,15 @@ export function Spots({ scene, spots, label, inHand, onMove, onOpen, onChoose, n
   }, [inHand]);
   const own = spots.find((spot) => spot.id === inHand);
   const hovered = spots.find((spot) => spot.id === pointedSpot.value);
+  const under = ({ offsetX, offsetY }: MouseEvent): Spot | undefined => {
+    const zoom = canvas.current?.currentCSSZoom ?? 1;
+    return spotAt(spots, offsetX / zoom, offsetY / zoom);
+  };
   const point = (event: MouseEvent): void => {
-    pointedSpot.value = spotAt(spots, event.offsetX, event.offsetY)?.id ?? null;
+    pointedSpot.value = under(event)?.id ?? null;
   };
   const key = (event: KeyboardEvent): void => {
+    if (!plain(event)) return;
     pointedSpot.value = null;
     if (event.key === "Enter" && own !== undefined) onOpen(own.id);
     else {
@@ -84,7 +90,7 @@ export function Spots({ scene, spots, label, inHand, onMove, onOpen, onChoose, n
           pointedSpot.value = null;
         }}
         onClick={(event) => {
-          const found = spotAt(spots, event.offsetX, event.offsetY);
+          const found = under(event);
           if (found === undefined) return;
           if (onChoose !== undefined && event.detail < 2) onChoose(found.id);
           else onOpen(found.id);

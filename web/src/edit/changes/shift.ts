@@ -19,7 +19,7 @@ export function movedChanges(
   now: RunRecord,
 ): Change[] | null {
   const moves: Moves = (side, sentence) => {
-    const [one, two] = [old.words[side][sentence], now.words[side][sentence]];
+    const [one, two] = [old, now].map(({ words }) => words[side][sentence]?.filter((word) => word !== "–"));
     if (one === undefined || two === undefined || one.length === two.length) return null;
     return movedTo(one, two);
   };

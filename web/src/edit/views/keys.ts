@@ -1,9 +1,10 @@
 /** The keys that change the number in hand, from anywhere on the page. */
 
 import { useLayoutEffect } from "preact/hooks";
-import { inPicture, state } from "../../address/state.ts";
+import { state } from "../../address/state.ts";
 import type { Store } from "../../run/store.ts";
 import { useStore } from "../../views/hooks.ts";
+import { plain } from "../../views/plain.ts";
 import { type Act, actsFor } from "../changes/acts.ts";
 import { replaces } from "../changes/changes.ts";
 import { useSession } from "../session/context.ts";
@@ -31,20 +32,19 @@ export function take(
   );
 }
 
-/** The keys of changes, for the number in hand. */
-export function useEditKeys(): void {
+/** The keys of changes, for the number in hand where one is shown. */
+export function useEditKeys(shown: boolean): void {
   const session = useSession();
   const store = useStore();
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || written(event.target)) return;
-      if (session.engine.why !== "") return;
+      if (!plain(event) || session.engine.why !== "") return;
       if (event.key === "u") {
         if (session.canUndo) session.undo();
         return;
       }
+      if (!shown) return;
       const { tensor, cell } = state.value;
-      if (tensor === "" || !inPicture.value) return;
       if (event.key === "c") take(store, session, { name: tensor, cell });
       if ("vV".includes(event.key) && held.value !== null) {
         put(held.value, { name: tensor, cell }, event.key === "V", session, store);
@@ -61,11 +61,5 @@ export function useEditKeys(): void {
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
-  }, [session, store]);
-}
-
-function written(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement
-  );
+  }, [session, store, shown]);
 }

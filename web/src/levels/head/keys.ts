@@ -3,6 +3,7 @@
 import { useLayoutEffect } from "preact/hooks";
 import { go, type state } from "../../address/state.ts";
 import { type Attention, blockOf, type Chosen } from "../../formulas/attention.ts";
+import { plain } from "../../views/plain.ts";
 
 /** The state with another head in hand, in the colour of the one before. */
 export function withHead(
@@ -38,7 +39,7 @@ export function useHeadKeys(
 ): void {
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLSelectElement) return;
+      if (!plain(event)) return;
       const [block, head] = [peers.indexOf(weights), cell[1] ?? 0];
       const own = `${blockOf(weights)}.${head}`;
       const by = { "]": 1, "[": -1, "}": 1, "{": -1 }[event.key];

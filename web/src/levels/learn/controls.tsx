@@ -91,7 +91,7 @@ export function Controls({ now }: { now: Lesson }): VNode {
             size={7}
             defaultValue={String(learner.rate)}
             aria-label={say`learning rate`}
-            onChange={(event) => setRate(Number(event.currentTarget.value))}
+            onChange={(event) => setRate(Number(event.currentTarget.value.replace(",", ".")))}
           />
         </label>
         <label>
@@ -102,7 +102,9 @@ export function Controls({ now }: { now: Lesson }): VNode {
             max={9999}
             value={learner.seed}
             aria-label={say`seed of the first weights`}
-            onChange={(event) => again({ seed: Math.trunc(Number(event.currentTarget.value)) || 0 })}
+            onChange={(event) =>
+              again({ seed: Math.min(Math.max(Math.trunc(Number(event.currentTarget.value)) || 0, 0), 9999) })
+            }
           />
         </label>
       </section>

@@ -6,6 +6,7 @@ import { link, state } from "../../address/state.ts";
 import { isWriter } from "../../learn/choice.ts";
 import { grouped, power, short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
+import { plain } from "../../views/plain.ts";
 import { say } from "../../words/say.ts";
 import { Controls } from "./controls.tsx";
 import { Curve } from "./curve.tsx";
@@ -62,7 +63,7 @@ function Learning({ now }: { now: Lesson }): VNode {
   const letters = isWriter(learner.setup.choice.exercise);
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!plain(event)) return;
       const own =
         event.key === " " ? "canvas, select, textarea, input, summary, button, a" : "canvas, select, textarea, input";
       if ((event.target as HTMLElement).closest(own) !== null) return;

@@ -1,7 +1,7 @@
 /** The training that the page holds: it goes on while another level is looked at, and is there again afterwards. */
 
 import { signal } from "@preact/signals";
-import { go } from "../../address/state.ts";
+import { go, state } from "../../address/state.ts";
 import { Names } from "../../formulas/names.ts";
 import type { Program } from "../../formulas/program.ts";
 import { RATE } from "../../learn/adam.ts";
@@ -300,7 +300,7 @@ function remember(): void {
   clearTimeout(resting);
   resting = setTimeout(() => {
     const now = lesson.peek();
-    if (now === null) return;
+    if (now === null || state.peek().level !== "learn") return;
     const { learner, base } = now;
     const first = { choice: firstChoice(base), seed: SEED, rate: RATE };
     const written = writtenLesson({ choice: learner.setup.choice, seed: learner.seed, rate: learner.rate }, first);

@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { go, state } from "../../address/state.ts";
 import { grouped, short } from "../../numbers/written.ts";
 import type { Record } from "../../run/training.ts";
+import { plain } from "../../views/plain.ts";
 import { say } from "../../words/say.ts";
 import { choose, PINS, type Pin, pinned, placeInHand, withPin } from "./followed.ts";
 
@@ -41,7 +42,7 @@ export function Scrubber({ records }: { records: readonly Record[] }): VNode | n
   };
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!plain(event)) return;
       const target = event.target as HTMLElement;
       const own = target.closest("canvas, select, textarea, summary, button, a, input") !== null;
       const to: Readonly<{ [key: string]: number }> = {

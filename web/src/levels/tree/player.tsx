@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { go } from "../../address/state.ts";
+import { plain } from "../../views/plain.ts";
 import { say } from "../../words/say.ts";
 import { isStill, option, playing, withOption } from "./written/options.ts";
 
@@ -60,7 +61,7 @@ export function Player({ step, count, first, written, ready, behind, to, prepare
   };
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!plain(event)) return;
       const target = event.target as HTMLElement;
       if (target.closest("canvas, select, textarea, summary, input") !== null) return;
       if (event.key === " " && target.closest("button, a") !== null) return;

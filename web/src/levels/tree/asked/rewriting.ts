@@ -29,9 +29,15 @@ export async function write(session: Session, ask: Ask): Promise<boolean> {
     writing.value = { ...QUIET, wrong: say`There is no text to begin with: write at least one word.` };
     return false;
   }
-  writing.value = { ...QUIET, busy: true };
+  const own = { ...QUIET, busy: true };
+  writing.value = own;
   try {
     const found = await searchFor(source, text, ask.options);
+    if (writing.value !== own) return false;
+    if (state.peek().level !== "tree") {
+      writing.value = QUIET;
+      return false;
+    }
     const branch = branchOf(continued(store, found.record.text), found, ask.options);
     if (branch !== null) branches.value = withBranch(branches.value, branch);
     const ids = branch?.ids ?? found.record.prompt;
@@ -41,6 +47,7 @@ export async function write(session: Session, ask: Ask): Promise<boolean> {
     playing.value = ask.plays === true && !isStill();
     return true;
   } catch (error) {
+    if (writing.value !== own) return false;
     const again = (): void => void write(session, ask);
     writing.value = { ...QUIET, wrong: problem(error), again };
     return false;

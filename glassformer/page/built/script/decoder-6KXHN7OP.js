@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-GFXA4YX6.js";import"./chunk-KE4YP37F.js";import"./chunk-XXKWAZZX.js";import"./chunk-TON5YS6A.js";import"./chunk-4TU6R54G.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
