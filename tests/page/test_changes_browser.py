@@ -316,6 +316,7 @@ def test_a_drag_that_is_left_changes_nothing_and_a_click_stays_a_click(window: P
     window.mouse.move(*at)
     window.mouse.down()
     window.mouse.move(*to, steps=4)
+    window.get_by_text("Escape: leave it").wait_for()  # a browser hears of the mouse once a frame
     window.keyboard.press("Escape")
     window.mouse.up()
     assert "level=tensor" in place_of(window)
