@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -193,6 +194,25 @@ def test_drafts_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -> N
     assert {path.name for path in tmp_path.iterdir()} == {"file", living.name, foreign.name}
     clear_drafts(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"file", living.name}
+
+
+def test_drafts_of_another_container_stay_for_a_day(tmp_path: Path) -> None:
+    """Its processes have ids of their own, such as this one's."""
+    own = f"{os.getpid()}-{threading.get_native_id()}"
+    new, old = (tmp_path / f".{name}.{own}-00000000.draft" for name in ("new", "old"))
+    for path in (new, old):
+        path.write_text("written")
+    os.utime(old, (0, 0))
+    clear_drafts(tmp_path)
+    assert list(tmp_path.iterdir()) == [new]
+    with atomic_write(tmp_path / "new") as draft:
+        draft.write_text("whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"new", new.name}
+
+
+def test_the_current_folder_is_not_replaced() -> None:
+    with pytest.raises(OSError, match="current folder"), atomic_write(Path()):
+        raise AssertionError("there is nothing to write to")
 
 
 def test_a_folder_that_holds_something_is_not_replaced(tmp_path: Path) -> None:

@@ -1,23 +1,31 @@
 """Atomic writes: files and folders are written under a temporary name, flushed, and then renamed.
 
-The temporary name (of a "draft") contains the id of the writing process. The drafts of a killed process are deleted by
-the next write to the same path; those of running processes are kept.
+The temporary name (of a "draft") contains the id of the writing process and where it runs. The drafts of a killed
+process are deleted by the next write to the same path; those of running processes are kept, and those of another
+machine or container, whose processes are not known here, for a day.
 """
 
+import errno
 import importlib
 import os
+import platform
 import re
 import shutil
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 # The subfolder that holds all new files of a folder until they are moved into it.
 _READY = ".saved"
-_DRAFT = re.compile(r"\.(?P<name>.+)\.(?P<owner>(?P<process>\d+)-\d+)\.(draft|removed)", re.DOTALL)
+_DRAFT = re.compile(
+    r"\.(?P<name>.+)\.(?P<owner>(?P<process>\d+)-\d+(-(?P<place>[0-9a-f]{8}))?)\.(draft|removed)", re.DOTALL
+)
+_DAY = 86_400.0  # seconds
 # Seconds between attempts to rename, one in all.
 _WAITS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.25, 0.35)
 
@@ -109,23 +117,40 @@ def _put_in_place(directory: Path, names: Sequence[str]) -> None:
 
 
 def _sibling(target: Path, kind: str) -> Path:
-    return target.with_name(f".{target.name.removeprefix('.')}.{_process_and_thread()}.{kind}")
+    if not target.name:
+        raise OSError(errno.EBUSY, "the current folder cannot be replaced: name another one")
+    return target.with_name(f".{target.name.removeprefix('.')}.{_owner()}.{kind}")
 
 
-def _process_and_thread() -> str:
-    return f"{os.getpid()}-{threading.get_native_id()}"
+def _owner() -> str:
+    return f"{os.getpid()}-{threading.get_native_id()}-{_place()}"
+
+
+@cache
+def _place() -> str:
+    """The machine and the container, in which the ids of processes are those of this one."""
+    try:
+        container = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        container = 0
+    return f"{zlib.crc32(f'{platform.node()} {container}'.encode()):08x}"
 
 
 def clear_drafts(folder: Path, name: str | None = None) -> None:
     """Delete the drafts in a folder that killed processes left; with `name`, those of this file or folder."""
     for path in folder.iterdir() if folder.is_dir() else ():
         found = _DRAFT.fullmatch(path.name)
-        if (
-            found
-            and name in (None, found["name"])
-            and (found["owner"] == _process_and_thread() or not _alive(int(found["process"])))
-        ):
+        if found and name in (None, found["name"]) and _is_left(path, found):
             _discard(path)
+
+
+def _is_left(path: Path, found: re.Match[str]) -> bool:
+    """Whether nobody writes a draft any more, as far as can be known."""
+    if found["place"] not in (None, _place()):
+        with suppress(OSError):
+            return time.time() - path.stat().st_mtime > _DAY
+        return False
+    return found["owner"] == _owner() or not _alive(int(found["process"]))
 
 
 def _alive(process: int) -> bool:

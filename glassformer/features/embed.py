@@ -153,7 +153,7 @@ def alone(model: Artefact, text: object, strategy: object, pooling: object, *, f
     known = reading(model)
     if known is None:
         return None
-    key = strategy, pooling, model.length
+    key = strategy, pooling or model.pooling, model.length
     maker: VectorsOf | None = known.makers.get(key)
     if maker is None or maker.tokenizer is not model.tokenizer:
         maker = known.makers[key] = vectors_of(model, [strategy], None if pooling is None else [pooling])

@@ -121,7 +121,7 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         each = sum(self.widths) * (_USUAL if words else 1)
         self.read_ahead = min(16_384, max(_NUMBERS // each, 1))
         self.read_ahead_tokens = max(_NUMBERS // sum(self.widths), 1) if words else _AHEAD
-        self.numbers_of_token = sum(self.widths) if words else 0
+        self.numbers_of_token, self.numbers_of_text = (sum(self.widths), 0) if words else (0, sum(self.widths))
         self.unread, self.first_unread = 0, ""  # words for which the tokenizer has no token, and the first of them
         self.streamed, self.special = False, sum(map(len, tokenizer.frame_ids))
 

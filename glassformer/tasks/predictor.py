@@ -89,8 +89,9 @@ class Predictor(ABC, Generic[Example, Prediction]):
     reads_several: ClassVar[bool] = False
     # The most characters of a record, where the answer holds something of each token.
     longest: ClassVar[int | None] = None
-    # Numbers of an answer for each token of its text, where it has a vector of each.
+    # Numbers of an answer for each token of its text, where it has a vector of each, and for each text.
     numbers_of_token: int = 0
+    numbers_of_text: int = 0
     # What its answers to a row depend on besides the model, where that is not the same for all of its class.
     asks: Hashable = ()
     # The most rows whose predictions are in memory together; fewer where each prediction is large.
@@ -119,6 +120,10 @@ class Predictor(ABC, Generic[Example, Prediction]):
     def given_ids(self, ids: Sequence[int], where: str) -> tuple[Example, Iterable[Row]]:
         """An example from the tokens of a text without special ones, and its rows. Raises ConfigError, DataError."""
         raise ConfigError(located(where, "a text is needed"), got="tokens", do="give the text")
+
+    def numbers(self, example: Example) -> int:
+        """The numbers of its answer, but for those of each token."""
+        return self.numbers_of_text
 
     def shortens(self, example: Example) -> bool:
         """Whether an example is not read whole because the model has no room for it; never by default."""

@@ -34,6 +34,12 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
     ("v1/embeddings", {"model": "english" * 100_000, "input": "a"}, 404, "no model"),
     ("v1/english/fill", {"e" * 1_000_000: 1}, 400, "no setting"),
     ("v1/sentences/embed", {"texts": ["a"], "strategy": ["l" * 60_000]}, 400, "no strategy"),
+    ("v1/sentences/embed", {"texts": ["a"], "strategy": ["concat:0" + ",0" * 100]}, 400, "no strategy"),
+    ("v1/sentences/embed", {"texts": ["a b c"] * 1000, "strategy": ["0", "1", "2", "3", "4", "5", "last", "sum-all"],
+                            "pooling": ["mean", "max", "first"]}, 413, "4,000,000 numbers"),
+    ("v1/english/fill", {"texts": ["[MASK] " * 100] * 12, "top": 1000}, 413, "4,000,000 numbers"),
+    ("v1/sentences/embed", {"texts": ["a"], "strategy": ["mix:/etc/passwd"]}, 400, "no file is read"),
+    ("v1/embeddings", {"model": "sentences", "input": "a", "strategy": "mix:/etc/passwd"}, 400, "no file is read"),
 ]  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def test_an_address_whose_query_is_not_utf8_is_unknown_and_no_fault(bundled: dic
 
 
 def test_without_the_token_the_server_answers_only_that_it_works(bundled: dict[str, Model]) -> None:
-    with TestClient(served_by({"english": bundled["english"]}, "s3cret"), base_url=LOCAL) as client:
+    with TestClient(served_by({"english": bundled["english"]}, "s3cret\n"), base_url=LOCAL) as client:
         for headers in (
             {},
             {"Authorization": "Bearer other"},

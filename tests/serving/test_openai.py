@@ -122,6 +122,11 @@ def test_a_reply_is_that_of_chat_streamed_or_not(
     assert found.usage.completion_tokens == len(expected.tokens)
     parts = list(api.chat.completions.create(model=model, messages=messages, max_tokens=8, stream=True))
     assert "".join(part.choices[0].delta.content or "" for part in parts) == expected.reply
+    assert [part.choices[0].delta.role for part in parts if part.choices[0].delta.role] == [
+        "assistant"
+    ]  # clients join it
+    again = [*messages, found.choices[0].message.model_dump(), {"role": "user", "content": "Why?"}]
+    assert api.chat.completions.create(model=model, messages=again, max_tokens=2).choices[0].message.content
     assert parts[-1].choices[0].finish_reason == found.choices[0].finish_reason
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,7 +61,7 @@ def serve(
 
     named: dict[str, str] = {}
     for which in models:
-        name = Path(which).name
+        name = Path(os.path.abspath(which)).name
         if name in named:
             raise ConfigError("each model needs its own name", got=f"{named[name]} and {which}", do="rename a folder")
         named[name] = which

@@ -84,7 +84,10 @@ def embed(
     note_poolings(opened, pooling or (opened.pooling,))
     if word is not None:
         with results(out) as handle:
-            given = [str(each.values["text"]) for each in islice(records(inputs), COMPARED)]
+            given = [str(each.values["text"]) for each in islice(records(inputs), COMPARED + 1)]
+            if len(given) > COMPARED:
+                note(f"the first {COMPARED} texts are compared, and no more")
+            given = given[:COMPARED]
             show_word(opened, word, given, pooling or ("mean",), handle, json=json)
         return
     from glassformer.features.embed import vectors_of

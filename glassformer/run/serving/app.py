@@ -57,7 +57,7 @@ def verb_route(models: Models, form: Form) -> Route:
             answers = [{**own, **item.future.result().to_dict()} for own, item in zip(kept, items, strict=True)]
             return {"model": served.name, "verb": form.name, "answers": answers}
 
-        return await models.answered(made, tokens)
+        return await models.answered(made, tokens + sum(item.numbers for item in items))
 
     return Route(path=f"/v1/{{model}}/{form.name}", summary=form.help, handle=ask, body=form.body)
 
@@ -81,7 +81,7 @@ class Guard(guard.Guard):
             seconds_to_read=limits.seconds_to_read,
             seconds_to_answer=limits.seconds,
         )
-        self.token = token
+        self.token = None if token is None else token.strip()  # a file ends with a line end
 
     def check(self, scope: Scope) -> None:
         """Raise UnauthorizedError without the token, ForbiddenError for a request from a page of another site."""

@@ -38,7 +38,8 @@ _END = object()
 @dataclass(eq=False)
 class Item:
     """A record that waits for its answer. `key` is the same for those that may be answered together; `tokens` are those
-    of all its rows, `longest` those of the longest; `future` has the answer, and is cancelled when nobody waits for it.
+    of all its rows, `longest` those of the longest, `numbers` those of its answer; `future` has the answer, and is
+    cancelled when nobody waits for it.
     """
 
     key: str
@@ -47,6 +48,7 @@ class Item:
     rows: Sequence[Row]
     future: asyncio.Future[Any]
     tokens: int = 0
+    numbers: int = 0
     longest: int = 0
     found: list[Any] = field(default_factory=list)
     missing: int = 0
@@ -54,6 +56,7 @@ class Item:
     def __post_init__(self) -> None:
         lengths = [len(row.ids) for row in self.rows]
         self.tokens, self.longest = sum(lengths), max(lengths, default=0)
+        self.numbers = self.predictor.numbers(self.example)
 
     @property
     def wanted(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, get_type_hints
 
-from pydantic import Field, create_model
+from pydantic import AfterValidator, Field, create_model
 
 from glassformer.answering.answers import options_for, predictor_for
 from glassformer.base.errors import ConfigError
@@ -24,6 +24,19 @@ MOST_TOP = 1000
 
 # Only the first error is reported. Without fail_fast, 100,000 errors would be described first.
 Texts = Annotated[tuple[str, ...], Field(fail_fast=True)]
+
+
+def _of_layers(strategy: str) -> str:
+    if strategy.startswith("mix:"):
+        raise ValueError("a mix is in a file, and no file is read for a request")
+    if len(strategy) > MOST_CHARACTERS:
+        raise ValueError(f"there is no strategy of more than {MOST_CHARACTERS} characters for a request")
+    return strategy
+
+
+MOST_CHARACTERS = 100
+Strategy = Annotated[str, AfterValidator(_of_layers)]
+"""A choice of layers in a request."""
 
 
 class Turn(Settings):
@@ -112,7 +125,7 @@ def form_of(verb: str) -> Form:
 @cache
 def embed_form() -> Form:
     options = {
-        "strategy": (Annotated[Texts, Field(min_length=1, max_length=8)], ("last",)),
+        "strategy": (Annotated[tuple[Strategy, ...], Field(min_length=1, max_length=8)], ("last",)),
         "pooling": (Annotated[Texts, Field(min_length=1, max_length=4)] | None, None),
         "per_word": (bool, False),
     }

@@ -19,7 +19,7 @@ class Limits(Settings):
     `body`: bytes of a request. `records`: records of a request. `tokens`: tokens of one record, all of its rows
     together, alone or among others. `request_tokens`: tokens of all records of a request. `token_characters`: so
     many times these, the characters of a record and of a request: blanks and long words are read to become few
-    tokens or none. `numbers`: numbers of an answer that has a vector of each token. `new_tokens`: tokens that may
+    tokens or none. `numbers`: numbers of an answer, as of its vectors. `new_tokens`: tokens that may
     be asked for of each text that is written. `beams`: beams, or answers to one text. `words`: texts of one option,
     as `stop`; `characters`: those of them all. `waiting`: records that wait for one model; `waiting_tokens`: their
     tokens. `streams`: texts of one model that are streamed at once. `requests`: requests that are answered at once.

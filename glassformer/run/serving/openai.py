@@ -19,7 +19,7 @@ from glassformer.base.settings import REQUEST, OneOf, Seed, Settings, read_setti
 from glassformer.features.embed import cosine
 from glassformer.features.search.rerank import best_first, judge_of
 from glassformer.run.serving.batching import Written
-from glassformer.run.serving.forms import Texts
+from glassformer.run.serving.forms import Strategy, Texts
 from glassformer.run.serving.limits import Wish, read_object
 from glassformer.run.serving.routes import Route, answered, in_events, note
 from glassformer.run.serving.served import Models
@@ -49,7 +49,7 @@ class EmbeddingsRequest(Settings):
     model: str
     input: Input
     encoding_format: Literal["float", "base64"] = "float"
-    strategy: str = "last"
+    strategy: Strategy = "last"
     pooling: str | None = None
     normalize: bool = True
 
@@ -64,7 +64,7 @@ class RerankRequest(Settings):
     documents: Annotated[Texts, Field(min_length=1)]
     top_n: Annotated[int, Field(ge=1)] | None = None
     return_documents: bool = False
-    strategy: str = "last"
+    strategy: Strategy = "last"
     pooling: str | None = None
 
 
@@ -112,11 +112,16 @@ class ContentPart(Settings):
 
 
 class ChatMessage(Settings):
-    """A turn of a conversation; a system message comes first."""
+    """A turn of a conversation; a system message comes first. What clients send with one that was an answer is null."""
 
     role: Literal["system", "developer", "user", "assistant"]
     content: str | Annotated[tuple[ContentPart, ...], Field(fail_fast=True)]
     name: str | None = None
+    refusal: None = None
+    audio: None = None
+    function_call: None = None
+    tool_calls: tuple[()] | None = None
+    annotations: tuple[()] | None = None
 
     @property
     def text(self) -> str:
@@ -188,7 +193,7 @@ class Api:
             usage = {"prompt_tokens": tokens, "total_tokens": tokens}
             return {"object": "list", "data": data, "model": asked.model, "usage": usage}
 
-        return await self.models.answered(made, tokens)
+        return await self.models.answered(made, tokens + sum(map(len, found)))
 
     async def rerank(self, request: Request) -> Response:
         """Documents by a model of pairs, else by the cosine of their vectors and that of the query."""
@@ -255,6 +260,7 @@ class Api:
                 )
         if system:
             options["system"] = "\n".join(system)
+        begun = set[int]()
         turns_ = tuple({"role": turn.role, "content": turn.text} for turn in turns)
 
         def choice(index: int, text: str, reason: str | None) -> dict[str, Any]:
@@ -262,7 +268,9 @@ class Api:
             return {"index": index, "message": message, "logprobs": None, "finish_reason": reason}
 
         def chunk(index: int, text: str, reason: str | None) -> dict[str, Any]:
-            delta = {} if reason else {"role": "assistant", "content": text}
+            # A client joins what comes: each choice has its role once.
+            delta = {} if reason else {"content": text} if index in begun else {"role": "assistant", "content": text}
+            begun.add(index)
             return {"index": index, "delta": delta, "logprobs": None, "finish_reason": reason}
 
         return await self._write(

@@ -130,7 +130,7 @@ class Models:
         def made() -> list[Item]:
             key, predictor = served.predictor(form, options)
             found: list[Item] = []
-            most, tokens, characters = self.limits.request_tokens, 0, 0
+            most, tokens, characters, numbers = self.limits.request_tokens, 0, 0, 0
             if predictor.numbers_of_token:
                 most = min(most, self.limits.numbers // predictor.numbers_of_token)
             for values, where in numbered(records):
@@ -142,6 +142,8 @@ class Models:
                 found.append(item)
                 tokens += item.tokens
                 check_size(tokens, most, "tokens")
+                numbers += item.numbers
+                check_size(numbers, self.limits.numbers, "numbers in their answers")
             return found
 
         return made() if _short(form, records, options) else await in_thread(self.readers, made)
@@ -164,9 +166,9 @@ class Models:
             raise TooLargeError(wanted, got=f"{found:,}", do="divide it")
         return found
 
-    async def answered(self, make: Callable[[], Mapping[str, Any]], tokens: int) -> Response:
-        """What is made, as JSON: of many tokens in a thread, so that others need not wait."""
-        if tokens <= _AT_ONCE:
+    async def answered(self, make: Callable[[], Mapping[str, Any]], size: int) -> Response:
+        """What is made, as JSON: of many tokens or numbers in a thread, so that others need not wait."""
+        if size <= _AT_ONCE:
             return answered(make())
         return await in_thread(self.readers, lambda: answered(make()))
 

@@ -18,8 +18,8 @@ BACKLOG, MOST_SILENT = 2048, 8192
 
 def listening_at(host: str, port: int, token: str | None) -> socket.socket:
     """A socket that listens there; raises ConfigError, also where other machines could ask without a token."""
-    if token is not None and not token.strip():
-        raise ConfigError("a token must have characters", got="an empty one")
+    if token is not None and not (token.strip() and token.strip().isascii()):
+        raise ConfigError("a token must have ASCII characters", got="others" if token.strip() else "an empty one")
     if host not in LOOPBACK and token is None:
         raise ConfigError(
             "a server that other machines can reach needs a token",

@@ -224,6 +224,10 @@ class Fill(Predictor[Masked, Filled]):
             row = make_row(example.encoding, window, self.tokenizer, inside)
             yield replace(row, labels={"token": answers})
 
+    def numbers(self, example: Masked) -> int:
+        """Each guess has a token, a text, an id and a probability."""
+        return 4 * self.top * len(example.places)
+
     def predict(self, model: Transformer, batches: Iterator[Batch]) -> Iterator[tuple[int, Guesses]]:
         size = self.tokenizer.vocabulary_size
         for batch, found in log_probabilities(model, batches):
