@@ -18,11 +18,14 @@ _BYTES = {**{chr(byte): byte for byte in _THEMSELVES}, **{chr(256 + n): byte for
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a vocabulary writes tokens: bytes as letters, or blanks as `blank`; `added` tokens as they are."""
+    """How a vocabulary writes tokens: bytes as letters, or blanks as `blank`; `added` tokens as they are. With
+    `byte_fallback` a token `<0xC3>` is a byte.
+    """
 
     byte_level: bool
     blank: str
     added: frozenset[str]
+    byte_fallback: bool = False
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
@@ -30,7 +33,8 @@ class Spelling:
         blanks = [str(each.get("replacement", BLANK)) for each in decoders if each.get("type") == "Metaspace"]
         blanks += [str(each["pattern"]["String"]) for each in decoders if _writes_blanks(each)]
         added = frozenset(str(token["content"]) for token in settings.get("added_tokens") or ())
-        return cls(any(each.get("type") == "ByteLevel" for each in decoders), blanks[0] if blanks else "", added)
+        kinds = {each.get("type") for each in decoders}
+        return cls("ByteLevel" in kinds, blanks[0] if blanks else "", added, "ByteFallback" in kinds)
 
     def text(self, token: str) -> str:
         """What a token stands for, a blank before a word included; a byte that is no whole letter is `<0xC3>`."""
@@ -47,6 +51,8 @@ class Spelling:
         """How many bytes of a text, in UTF-8, a token stands for; None where tokens leave out blanks between words."""
         if self.byte_level and all(letter in _BYTES for letter in token):
             return len(token)
+        if self.byte_fallback and re.fullmatch("<0x[0-9A-F]{2}>", token):
+            return 1
         return len(self.text(token).encode()) if self.byte_level or self.blank else None
 
 

@@ -4,12 +4,13 @@ memory of a text.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from array import array
-from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache
+from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,16 +59,24 @@ def spellings(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, ...]]
         return [tuple(ids)]
     longest = max(map(len, tokenizer.vocabulary()))
     letters = "".join(tokenizer.token(id_).removeprefix(before if place else "") for place, id_ in enumerate(ids))
+    pieces: list[list[tuple[int, int]]] = []  # from each letter the ends of tokens, and their ids
+    for at in range(len(letters)):
+        ends = range(at + 1, min(at + longest, len(letters)) + 1)
+        ids_at = ((end, tokenizer.id((before if at else "") + letters[at:end])) for end in ends)
+        pieces.append([(end, id_) for end, id_ in ids_at if id_ is not None])
+    least = [*[math.inf] * len(letters), 0.0]  # the fewest tokens from each letter to the end
+    for at in reversed(range(len(letters))):
+        least[at] = 1 + min((least[end] for end, _ in pieces[at]), default=math.inf)
     found: list[tuple[int, ...]] = []
-    begun: deque[tuple[int, tuple[int, ...]]] = deque([(0, ())])
-    while begun and len(found) + len(begun) < _MOST:
-        at, known = begun.popleft()
-        if at == len(letters):
+    begun: list[tuple[float, int, tuple[int, ...]]] = [(least[0], 0, ())]
+    while begun and len(found) < _MOST:
+        _, left, known = heappop(begun)
+        if -left == len(letters):
             found.append(known)
-        for end in range(at + 1, min(at + longest, len(letters)) + 1):
-            id_ = tokenizer.id((before if known else "") + letters[at:end])
-            if id_ is not None:
-                begun.append((end, (*known, id_)))
+            continue
+        for end, id_ in pieces[-left]:
+            if least[end] < math.inf:
+                heappush(begun, (len(known) + 1 + least[end], -end, (*known, id_)))
     return found
 
 

@@ -31,10 +31,12 @@ class Frame:
         return cls(before, after)
 
     @classmethod
-    def language_model(cls, tokenizer: Tokenizer) -> Frame:
-        """A token for the end of each document, and one for its beginning where this is another token."""
+    def language_model(cls, tokenizer: Tokenizer, *, apart: bool = False) -> Frame:
+        """A token for the end of each document, and one for its beginning where this is another token, or where the
+        documents are kept `apart`: then the end of the one before is not seen.
+        """
         begin, end = tokenizer.begin_id, tokenizer.end_id
-        before = () if begin is None or begin == end else (begin,)
+        before = () if begin is None or (begin == end and not apart) else (begin,)
         return cls(before, () if end is None else (end,), close=False)
 
 

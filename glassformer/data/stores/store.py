@@ -203,7 +203,9 @@ def _chunks(documents: Iterable[Placed]) -> Iterator[_Chunk]:
 
 
 def _cuts(text: str) -> Iterator[int]:
-    """Where to cut a text so that its chunks give the same tokens as the whole: before the last of some spaces."""
+    """Where to cut a text so that its chunks give the tokens of the whole, but for the blank that some tokenizers put
+    before a text: before the last of some spaces.
+    """
     begin = 0
     while len(text) - begin > _CHUNK:
         low, high = begin + 1, begin + _CHUNK

@@ -180,8 +180,9 @@ def log_rows(sources: Mapping[Split, Any], what: str, shapes: str, too_long: str
     """Log the rows of a `PairSource` or a `DialogueSource`: `what` they hold, their shapes, and what is left out."""
     held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
     train = sources["train"]
+    learned = len(train.examples) - train.left_out
     log(
-        f"{len(train.examples):,} {what} to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
+        f"{learned:,} {what} to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
         f"{shapes} tokens, {train.padding:.1%} of them padding"
     )
     if left_out := sum(source.left_out for source in sources.values()):
@@ -208,15 +209,15 @@ class TargetLosses:
 def target_losses(
     model: Transformer, source: PairSource, unigram: Unigram, limit: int | None, *, never: Sequence[int]
 ) -> TargetLosses:
-    """The losses after the right tokens, without smoothing, where the tokens of `never` have the probability 0; of all
-    pairs, or always the same ones, about `limit`.
+    """The losses after the right tokens, without smoothing, where the tokens of `never` have the probability 0 and are
+    not measured; of all pairs, or always the same ones, about `limit`.
     """
     device = next(model.parameters()).device
     sums = np.zeros((4, len(source.examples)))  # tokens, losses, right, unigram
     with evaluating(model):
         for batch, pairs in _rows(source, limit):
             labels = batch.labels[TARGET].flatten()  # [B·T]
-            asked = labels != IGNORED
+            asked = (labels != IGNORED) & ~torch.isin(labels, torch.tensor(list(never), dtype=labels.dtype))
             moved = batch.to(device)
             states = model(moved.inputs, moved.decoder_inputs, heads=()).states.flatten(0, 1)[asked.to(device)]
             its, right = pairs.reshape(-1)[asked.numpy()], labels[asked]  # [n], [n]

@@ -201,7 +201,8 @@ def unknown_of(tokenizer: Tokenizer, text: str, encoding: Encoding | tokenizers.
     before: Span = (0, 0)
     for id_, (start, end) in zip(ids, encoding.offsets, strict=True):
         spelled = (start, end) == before and len(text[start:end].strip()) == 1
-        if id_ == unknown or spelled:
+        named = id_ == unknown and text[start:end] == tokenizer.token(id_)  # as [UNK] in the text itself
+        if (id_ == unknown and not named) or spelled:
             found |= dict.fromkeys(text[start:end].strip())
         before = (start, end)
     return "".join(found)

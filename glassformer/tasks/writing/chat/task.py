@@ -4,6 +4,7 @@ B rows · S tokens of the turns · T tokens of the reply · R, E replies · n to
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -72,12 +73,20 @@ def with_replies(
     asked: Sequence[tuple[object, str]],
     engine: Engine | None,
 ) -> Scores:
-    """Scores with those of a writer's replies to these turns, compared with the right ones."""
+    """Scores with those of a writer's replies to these turns, compared with the right ones. Turns that cannot be
+    replied to, as those that end with a reply, are left out.
+    """
+    examples, replies = [], list[str]()
+    for turns, reply in asked:
+        with suppress(DataError):
+            examples.append(writer.example({"turns": turns}, ""))
+            replies.append(reply)
+    if not examples:
+        return scores
     with evaluating(model) as fast:
-        examples = (writer.example({"turns": turns}, "") for turns, _ in asked)
         written = [found.reply for found in predict(writer, model, examples, fast=fast, engine=engine)]
     own = {**scores.of[THIS_MODEL], **reply_scores(written)}
-    of = {**scores.of, THIS_MODEL: own, "right replies": reply_scores([right for _, right in asked])}
+    of = {**scores.of, THIS_MODEL: own, "right replies": reply_scores(replies)}
     return replace(scores, of=of, report={"written": len(written)})
 
 

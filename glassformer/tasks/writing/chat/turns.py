@@ -98,7 +98,9 @@ def messages_of(turns: object, where: str = "", *, system: str | None = None) ->
         found.append(Message(role, text))
     if found[-1].role != USER:
         raise DataError(located(where, "the last turn must be the user's"), got=f"one of {found[-1].role}")
-    if system is not None and found[0].role != SYSTEM:
+    if system is not None:
+        if found[0].role == SYSTEM:
+            raise DataError(located(where, "a conversation has one system message"), got="two", do="leave out --system")
         if not system.strip():
             raise DataError("the system message must hold words", got=repr(system)[:60])
         found.insert(0, Message(SYSTEM, system))
@@ -138,6 +140,10 @@ def lessons(
                 yield whole
                 return
         except NotAddingError:  # then each reply is learned apart
+            history = last
+        except DataError:  # a template may want the user to begin
+            if turns[0].role == USER:
+                raise
             history = last
     costs = [len(ids_of(writer.tokenizer, each.content)) + _AROUND for each in (*system, *turns)]
     before, costs = sum(costs[: len(system)]), costs[len(system) :]
@@ -191,7 +197,9 @@ def _fitting(
                 raise
             end = number + 1
             continue
-        except DataError:  # a template may want the user to begin
+        except DataError:  # as above
+            if number == 0:
+                return None, end
             if first >= number - 1:
                 raise
             first += 1

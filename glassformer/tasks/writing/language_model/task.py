@@ -42,7 +42,7 @@ class NextTokens:
 
     def __init__(self, store: TokenStore, tokenizer: Tokenizer, data: CorpusSection) -> None:
         mask = bool(data.document_mask)
-        frame = Frame.language_model(tokenizer)
+        frame = Frame.language_model(tokenizer, apart=mask)
         self.text = PackedRows(store, data.length + 1, frame=frame, document_mask=mask, overlap=1)
         self._vocabulary, self._document_mask = tokenizer.vocabulary_size, mask
         facts = [type(self).__name__, store.fingerprint, data.length, mask, frame.before, frame.after]
