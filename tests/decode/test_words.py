@@ -33,6 +33,16 @@ def test_a_word_has_a_spelling_for_each_place() -> None:
     )
 
 
+def test_a_long_text_has_its_shortest_spellings() -> None:
+    tokenizer = gf.load("writer").tokenizer
+    usual = tuple(tokenizer.ids("I am not a man, but I am not a king"))
+    found = spellings(tokenizer, usual)
+    assert len(found) == len(set(found)) == 1000
+    assert usual in found
+    assert [len(each) for each in found] == sorted(len(each) for each in found)
+    assert {tokenizer.decode(each) for each in found} == {tokenizer.decode(usual)}
+
+
 def test_a_forbidden_word_is_forbidden_in_all_its_tokens() -> None:
     model = gf.load("en-fr")
     tokenizer = model.tokenizer.target

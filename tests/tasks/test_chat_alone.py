@@ -172,6 +172,33 @@ def test_it_is_compared_with_a_trigram_as_a_language_model_is() -> None:
     assert scores.of["trigram"]["loss"] < scores.of["unigram"]["loss"]  # the replies are known by heart
 
 
+def test_held_out_turns_that_nobody_may_ask_are_left_out() -> None:
+    model = talking("llama", length=WIDE)
+    turns = [Message("user", "Hi"), Message("assistant", "Ho"), Message("assistant", "I wait")]
+    exchanges = Exchanges()
+    exchanges.add(turns, [False, True, True])
+    train = make(model, [dialogue(4)], length=WIDE)
+    writer = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), [model.tokenizer.end_id or 0])
+    known = [one for one in lessons(writer, turns, [False, True, True], room=WIDE, history=None) if one is not None]
+    whole = DialogueSource(known, exchanges, length=WIDE, pad_id=0)
+    task = ChatAlone(ChatSection(), model.tokenizer, own_templates(model.tokenizer))
+    task.unigram = Unigram.count(train.target_tokens, model.tokenizer.vocabulary_size)
+    assert task.evaluate(model.module, whole).report["written"] == 1
+
+
+def test_a_template_that_wants_the_user_first_learns_of_dialogues_without_roles() -> None:
+    templates = ChatTemplates({"default": BRACKETS}, {"bos_token": "", "eos_token": "<|endoftext|>"})
+    model = talking(templates=templates, length=WIDE)
+    writer = TurnWriter(model.tokenizer, templates.named(), [model.tokenizer.end_id or 0])
+    given = Dialogue(
+        ("Hi how are you", "I am fine", "And the family?", "All well, thanks"), (False, True, True, True), ""
+    )
+    for messages, learned in perspectives(given):
+        found = [one for one in lessons(writer, messages, learned, room=WIDE, history=None) if one is not None]
+        assert found
+        assert all(any(one.learned) for one in found)
+
+
 def whole_ids(model: gf.Model, given: Dialogue) -> list[int]:
     """The tokens of all lessons of a dialogue that fits into a row."""
     writer = TurnWriter(model.tokenizer, own_templates(model.tokenizer).named(), [model.tokenizer.end_id or 0])
@@ -245,6 +272,12 @@ def test_a_template_that_wants_the_user_first_gets_him() -> None:
 def test_roles_are_read_as_in_training() -> None:
     usual = messages_of([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}, "Who?"])
     assert messages_of([{"role": "User", "content": "Hi"}, {"from": "gpt", "value": "Ho"}, "Who?"]) == usual
+
+
+def test_a_second_system_message_is_refused() -> None:
+    turns = [{"role": "system", "content": "Be brief."}, "Hi"]
+    with refused(DataError, wanted="one system message", got="two"):
+        messages_of(turns, system="Be kind.")
 
 
 def test_what_cannot_be_answered_is_refused() -> None:

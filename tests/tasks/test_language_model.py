@@ -71,6 +71,18 @@ def test_each_token_but_the_first_is_a_label_once(
     assert stream_of(source).tolist() == expected
 
 
+def test_documents_that_are_kept_apart_begin_as_a_text_does_that_is_written(
+    make: Callable[..., NextTokens], tokenizer: Tokenizer
+) -> None:
+    source = make(4000, document_mask=True)
+    batch = source.batch(np.arange(len(source)), np.zeros(len(source), np.int64), shape=(len(source), 4000))
+    assert batch.inputs.ids is not None
+    begins = batch.inputs.ids == tokenizer.end_id  # of GPT-2 the end is what a text begins with, too
+    after = batch.labels[NEXT][begins]
+    firsts = [int(source.text.store.document(number)[0]) for number in range(source.text.store.documents)]
+    assert [label for label in after.tolist() if label != IGNORED] == firsts
+
+
 def test_a_documents_loss_does_not_depend_on_its_neighbours(make: Callable[..., NextTokens]) -> None:
     model = writing()
     task = LanguageModel(LanguageModelSection(), Unigram(np.ones(300, np.int64)), None)

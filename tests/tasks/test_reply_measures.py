@@ -79,6 +79,18 @@ def test_replies_that_are_too_long_are_measured_by_nobody(tokenizer: Tokenizer) 
     assert found.count == int(held_out.targets.lengths[:3].sum())
 
 
+def test_a_token_that_is_never_written_is_not_measured(tokenizer: Tokenizer) -> None:
+    """As in a validation target that holds `<pad>`: its loss is infinite, whatever the model."""
+    held_out = source(tokenizer, TRAINED)
+    model = build(marian(size="tiny", vocabulary=tokenizer.vocabulary_size, layers=1), seed=0)
+    unigram = Unigram.count(held_out.target_tokens, tokenizer.vocabulary_size)
+    strange = int(held_out.target_tokens[0])
+    with torch.no_grad():
+        of = target_losses(model, held_out, unigram, None, never=(strange,))
+    assert np.isfinite(of.losses).all()
+    assert of.tokens.sum() == (held_out.target_tokens != strange).sum()
+
+
 def test_the_scores_of_replies_have_intervals_and_a_verdict(tokenizer: Tokenizer) -> None:
     held_out = source(tokenizer, TRAINED)
     model = build(marian(size="tiny", vocabulary=tokenizer.vocabulary_size, layers=1), seed=0)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from glassformer.text.token_text import BLANK
+from glassformer.text.token_text import BLANK, Spelling
 from glassformer.text.train import train_tokenizer
 
 SENTENCES = ("She likes summer better, été comme hiver.", "Les garçons  jouent\nà l'été <ici>.", "d'accord 2 · 3") * 4
@@ -42,3 +42,13 @@ def test_vocabularies_that_write_letters_keep_them() -> None:
     assert "".join(pieces.text(id_) for id_ in ids).strip() == SENTENCES[0]
     words = train_tokenizer("wordpiece", SENTENCES, vocabulary=80)
     assert words.shown == words.vocabulary()
+
+
+def test_a_byte_of_byte_fallback_is_one_byte() -> None:
+    settings = {"decoder": {"type": "Sequence", "decoders": [
+        {"type": "Replace", "pattern": {"String": BLANK}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}
+    ]}}  # fmt: skip
+    spelling = Spelling.of(settings)
+    assert [spelling.byte_count(token) for token in ("<0xE2>", f"{BLANK}cat", "é", "<0xZZ>")] == [1, 4, 2, 6]
+    del settings["decoder"]["decoders"][1]  # type: ignore[attr-defined]  # of a vocabulary where it is a word
+    assert Spelling.of(settings).byte_count("<0xE2>") == 6
