@@ -210,6 +210,13 @@ def test_drafts_of_another_container_stay_for_a_day(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"new", new.name}
 
 
+@pytest.mark.parametrize("name", ["n" * 250, "é" * 120])
+def test_a_name_may_be_as_long_as_the_file_system_has_it(name: str, tmp_path: Path) -> None:
+    with atomic_write(tmp_path / name) as draft:
+        draft.write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_the_current_folder_is_not_replaced() -> None:
     with pytest.raises(OSError, match="current folder"), atomic_write(Path()):
         raise AssertionError("there is nothing to write to")

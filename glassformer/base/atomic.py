@@ -33,7 +33,7 @@ _WAITS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.25, 0.35)
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
     """Inside, write to the path given, which becomes `target` at the end, but not after an error. Raises OSError."""
-    clear_drafts(target.parent, target.name.removeprefix("."))
+    clear_drafts(target.parent, _begin_of(target))
     draft = _sibling(target, "draft")
     try:
         yield draft
@@ -119,7 +119,12 @@ def _put_in_place(directory: Path, names: Sequence[str]) -> None:
 def _sibling(target: Path, kind: str) -> Path:
     if not target.name:
         raise OSError(errno.EBUSY, "the current folder cannot be replaced: name another one")
-    return target.with_name(f".{target.name.removeprefix('.')}.{_owner()}.{kind}")
+    return target.with_name(f".{_begin_of(target)}.{_owner()}.{kind}")
+
+
+def _begin_of(target: Path) -> str:
+    """What its drafts are called by: so much of its name that theirs, which are longer, are possible too."""
+    return os.fsencode(target.name.removeprefix("."))[:180].decode(errors="ignore")
 
 
 def _owner() -> str:
