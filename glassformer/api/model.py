@@ -278,7 +278,7 @@ class Model(Writing):
         refuse_no_path(directory, CheckpointError)
         store.refuse_a_run(Path(directory), self.source)
         if not store.is_ours(directory):
-            store.refuse_a_model(directory, "a saved model")
+            store.refuse_a_model(directory, "a saved model", (*store.FILES, *store.TOKENIZERS))
         return store.write(directory, self)
 
 

@@ -118,7 +118,7 @@ def _put_in_place(directory: Path, names: Sequence[str]) -> None:
 
 def _sibling(target: Path, kind: str) -> Path:
     if not target.name:
-        raise OSError(errno.EBUSY, "the current folder cannot be replaced: name another one")
+        raise OSError(errno.EBUSY, "this folder cannot be replaced: name another one")
     return target.with_name(f".{_begin_of(target)}.{_owner()}.{kind}")
 
 

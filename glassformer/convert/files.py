@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from glassformer.base.atomic import replace_files
@@ -165,6 +166,14 @@ def _opened(path: Path) -> Iterator[Any]:
             got=f"one that is cut short or damaged ({error})",
             do="copy or download it again, or go back to an earlier one",
         ) from None
+
+
+def write_weights(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    """A safetensors file that may be read as the umask says: the library makes it private."""
+    path.touch()
+    mode = path.stat().st_mode
+    save_file(tensors, path, metadata)
+    path.chmod(mode)
 
 
 def write_whole(directory: Path, fill: Callable[[Path], None]) -> None:

@@ -39,6 +39,6 @@ def fetch(hub_id: str) -> Path:
     except errors as error:
         raise CheckpointError(
             f"the hub must be reached to fetch {hub_id}",
-            got=f"{type(error).__name__}: {str(error).splitlines()[0]}",
+            got=f"{type(error).__name__}: {next(iter(str(error).splitlines()), 'no more is known')}",
             do="check the id and the network, or give a folder on this machine",
         ) from None

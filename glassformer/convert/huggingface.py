@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from glassformer.base.atomic import current
@@ -181,7 +180,7 @@ def write_huggingface(
     described = describe(config, state, tokenizer, token_settings=token_settings, use=use, length=length, start=start)
 
     def fill(folder: Path) -> None:
-        save_file(described.tensors, folder / files.WEIGHTS, metadata={"format": "pt"})
+        files.write_weights(folder / files.WEIGHTS, described.tensors, {"format": "pt"})
         write_json(folder / files.SETTINGS, described.settings)
         if generation:
             write_json(folder / GENERATION_FILE, generation)

@@ -1,6 +1,6 @@
 """Llama of Hugging Face: `transformers.models.llama`; Mistral and Qwen2, which are read as a Llama.
 
-They are not written: the same model is written as a Llama.
+They are written as a Llama, but for a model with a window, which a Llama does not have.
 """
 
 from dataclasses import replace
@@ -86,11 +86,12 @@ def _read_window(values: Values) -> dict[str, Any]:
 
 def _read_full(values: Values) -> dict[str, Any]:
     """Nothing, as each layer attends to all tokens; raises CheckpointError where some do not."""
-    kinds = values.get("layer_types") or ()
-    if values.get("use_sliding_window", False) or set(kinds) - {"full_attention"}:
+    kinds, layers = values.get("layer_types"), values.get("num_hidden_layers", 32)
+    near = not kinds and values.get("use_sliding_window", False) and values.get("max_window_layers", 28) < layers
+    if near or set(kinds or ()) - {"full_attention"}:
         raise CheckpointError(
             "each layer of a Qwen2 model must attend to all tokens before",
-            got=f"use_sliding_window = {values.get('use_sliding_window')!r}, layer_types = {sorted(set(kinds))}",
+            got=f"use_sliding_window = {values.get('use_sliding_window')!r}, layer_types = {sorted(set(kinds or ()))}",
         )
     return {}
 

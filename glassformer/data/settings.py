@@ -73,10 +73,6 @@ class CorpusSection(DataSection):
     def _rows_of_one_kind(self) -> Self:
         if self.passages and (not self.pack or self.document_mask is False):
             raise ValueError("passages are packed and kept apart: leave out pack and document_mask")
-        if self.end and (self.validation_files or self.test):
-            raise ValueError(
-                "the end of the text is held out, and nothing else: leave out end, or validation_files and test"
-            )
         return self
 
 

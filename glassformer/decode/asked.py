@@ -16,7 +16,7 @@ BEAMS, LENGTH_PENALTY = 5, 0.6
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 _BEAM = ("length_penalty", "coverage_penalty", "groups", "diversity", "forced")
 # What each method means for itself.
-_OF_A_METHOD = ("method", "penalized", "early_stopping", "length_penalty_form")
+_OF_A_METHOD = ("method", "n_best", "penalized", "early_stopping", "length_penalty_form")
 # Settings that can be asked for, by options of the same names.
 _ASKED = tuple(name for name in DecodeSettings.model_fields if name in WritingOptions.__dataclass_fields__)
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, GlassformerError
 from glassformer.base.json_text import read_sealed_line, sealed_line
+from glassformer.convert.files import write_weights
 from glassformer.data.stores.split import Split
 from glassformer.models.heads import SentenceHead
 from glassformer.models.transformer import Transformer, fingerprint
@@ -109,10 +109,7 @@ class Probe:
             {"chosen": self.task.section.chosen, "start": self.start, "scale": self.scale, "layer": layer}
         )
         with atomic_write(folder / PROBE) as draft:
-            draft.touch()
-            mode = draft.stat().st_mode  # by the umask; the library makes the file private
-            save_file({"weight": self.weight, "bias": self.bias}, draft, {"facts": facts})
-            draft.chmod(mode)
+            write_weights(draft, {"weight": self.weight, "bias": self.bias}, {"facts": facts})
 
     @classmethod
     def read(cls, folder: Path, task: Task) -> Probe:

@@ -77,7 +77,7 @@ def earlier_recipe(out: Path, recipe: Recipe, *, resume: bool) -> Recipe | None:
         store.refuse_a_model(out, "a training without a checkpoint" if resume else "a new run")
     known = read_saved_recipe(out)
     if known is None:
-        theirs = [name for name in store.TOKENIZERS if (out / name).exists()]
+        theirs = [name for name in (*store.TOKENIZERS, "metrics.jsonl", "watched.jsonl") if (out / name).exists()]
         if theirs and not resume:  # else maybe of a run that was killed before its recipe was written
             raise would_replace(out, theirs[0])
         return None

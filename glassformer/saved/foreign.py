@@ -10,6 +10,7 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import ModelConfig
+from glassformer.convert.files import FILES
 from glassformer.convert.heads import LabelUse
 from glassformer.convert.huggingface import Report, read_huggingface, write_huggingface
 from glassformer.convert.unlike import pooling_of, unlike_others
@@ -68,7 +69,7 @@ def use_of(model: Artefact) -> LabelUse:
 
 def write_foreign(model: Artefact, directory: str | Path) -> tuple[str, ...]:
     """Write a folder for `transformers`; returns what is not exported. Raises ConfigError, CheckpointError."""
-    refuse_a_model(directory, "an export")
+    refuse_a_model(directory, "an export", FILES)
     model.needs_weights("an export")
     if model.task is not None and (more := model.task.beyond_transformers):
         raise ConfigError(

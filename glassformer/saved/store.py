@@ -14,13 +14,12 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
 
 from glassformer import __version__
 from glassformer.base.atomic import current, replace_files
@@ -29,6 +28,7 @@ from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.base.paths import check_path, refuse_no_path
 from glassformer.config import ModelConfig
 from glassformer.convert.files import read_header, read_safetensors
+from glassformer.convert.files import write_weights as write_tensors
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.facts import (
@@ -109,16 +109,20 @@ def changed_files(directory: str | Path) -> tuple[str, ...]:
     )
 
 
-def refuse_a_model(directory: str | Path, what: str) -> None:
-    """Raise CheckpointError when a directory holds a model, or a file that one would replace."""
+def refuse_a_model(directory: str | Path, what: str, names: Sequence[str] = ()) -> None:
+    """Raise CheckpointError when a directory holds a model, or a file that one would replace: `names` are more such."""
     check_path(directory, CheckpointError, utf8=True)
     directory = Path(directory)
     folders = {directory, current(directory)}
-    if found := sorted(path.name for folder in folders for name in _OF_A_MODEL for path in folder.glob(name)):
+    marks = any(path for folder in folders for name in _OF_A_MODEL[:4] for path in folder.glob(name))
+    found = [name for folder in folders for name in (*_OF_A_MODEL[4:], *names) if os.path.lexists(folder / name)]
+    if marks or found:
         raise CheckpointError(
             f"{what} needs a folder without a model",
-            got=f"{directory}, which holds {'a model' if set(found) - {METRICS, CARD} else found[0]}",
-            do="choose another folder, or remove this one first",
+            got=f"{directory}, which holds {'a model' if marks else found[0]}",
+            do="choose another folder, or remove this one first"
+            if marks
+            else "choose another folder, or move this file",
         )
 
 
@@ -169,13 +173,10 @@ _FLOATS = ("F16", "BF16", "F32", "F64")
 def write_weights(path: Path, module: Transformer) -> None:
     # named_parameters gives a shared parameter once, under its first name.
     state = {name: parameter.detach().cpu().contiguous() for name, parameter in module.named_parameters()}
-    path.touch()
-    mode = path.stat().st_mode  # by the umask; the library makes the file private
     try:
-        save_file(state, str(path), metadata={"format": "pt"})
+        write_tensors(path, state, {"format": "pt"})
     except SafetensorError as error:  # the library wraps the system's error
         raise OSError(str(error)) from None
-    os.chmod(path, mode)
 
 
 def read_weights_header(path: Path) -> Header:

@@ -295,3 +295,17 @@ def test_labels_and_tags_of_another_shape_are_refused(folder: Path, tmp_path: Pa
     regressor = gf.TextRegressor(folder, settings=TINY, batch=4, out=out).fit(TEXTS, NUMBERS)
     with refused(ConfigError, got="run", do="out"):
         regressor.fit(TEXTS, NUMBERS)
+
+
+def test_tags_are_compared_in_the_form_in_which_they_were_learned(folder: Path) -> None:
+    tagger = fitted("Tagger", folder)
+    given = [[f" {tag} " for tag in tags] for tags in TAGS]
+    assert tagger.score(WORDS, given) == tagger.score(WORDS, TAGS)
+
+
+def test_parameters_of_numpy_are_saved(folder: Path, tmp_path: Path) -> None:
+    """As those that GridSearchCV sets from an array."""
+    classifier = fitted("TextClassifier", folder)
+    classifier.set_params(seed=np.int64(3), epochs=np.arange(1, 3)[0])
+    loaded = gf.TextClassifier.load(classifier.save(tmp_path / "saved"))
+    assert (loaded.seed, loaded.epochs) == (3, 1)

@@ -75,6 +75,15 @@ def test_a_csv_file_is_written_as_the_one_that_was_read(
     assert (tmp_path / "x.csv").read_bytes() == expected
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_a_carriage_return_in_a_cell_divides_no_row(suffix: str, tmp_path: Path) -> None:
+    table = tmp_path / f"x{suffix}"
+    write_table(io.StringIO('{"id": 1, "text": "red\\rcat"}\n{"id": 2, "text": "a, b"}\n'), table, suffix)
+    with table.open(newline="") as handle:
+        rows = list(csv.reader(handle, delimiter="," if suffix == ".csv" else "\t"))
+    assert rows == [["id", "text"], ["1", "red\rcat"], ["2", "a, b"]]
+
+
 @pytest.mark.parametrize("name", ["answers.csv.gz", "answers.xlsx", "answers.json"])
 def test_a_suffix_that_would_not_be_kept_is_refused(run: Run, trained: Path, tmp_path: Path, name: str) -> None:
     done = run("fill", trained, "She [MASK] the summer", "--out", tmp_path / name)

@@ -57,6 +57,18 @@ def model(seeds: Path) -> Path:
     return seeds / "seed-0"
 
 
+def test_a_table_with_names_is_read_by_them_where_the_training_had_numbers(
+    run: Run, model: Path, tmp_path: Path
+) -> None:
+    named = tmp_path / "named.csv"
+    named.write_text(f"id,text\n77,{WORDS[0]} 1\n78,{WORDS[1]} 2\n")
+    found = run("classify", model, "--file", named, "--json")
+    assert [each["text"] for each in found.records] == [f"{WORDS[0]} 1", f"{WORDS[1]} 2"]
+    assert "read by the names text" in " ".join(found.err.split())
+    chosen = run("classify", model, "--file", named, "--text-column", "0", "--json")
+    assert [each["text"] for each in chosen.records] == ["77", "78"]
+
+
 MIXED = (
     {"id": "a", "text": WORDS[0], "other": 3},
     {"id": 7, "text": "   "},

@@ -64,13 +64,24 @@ def test_a_window_is_nothing_that_a_llama_of_transformers_has(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "settings", [{"use_sliding_window": True}, {"layer_types": ["sliding_attention"] * 2}], ids=str
+    "settings",
+    [
+        {"use_sliding_window": True, "max_window_layers": 1, "layer_types": ...},
+        {"layer_types": ["sliding_attention"] * 2},
+    ],
+    ids=str,
 )
 def test_windows_in_some_layers_are_refused(settings: dict[str, Any], tmp_path: Path) -> None:
     save("Qwen2ForCausalLM", tmp_path)
     change_settings(tmp_path, **settings)
-    with refused(CheckpointError, wanted="each layer", got=next(iter(settings))):
+    with refused(CheckpointError, wanted="each layer", got="layer_types"):
         read_huggingface(tmp_path)
+
+
+def test_windows_in_no_layer_are_none(tmp_path: Path) -> None:
+    save("Qwen2ForCausalLM", tmp_path)
+    change_settings(tmp_path, use_sliding_window=True, max_window_layers=28, layer_types=...)
+    assert read_huggingface(tmp_path).config.output_stack.blocks[0].self_attention.body.window is None
 
 
 def test_the_settings_of_published_models_are_read(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.data.settings import CorpusSection
 from glassformer.data.stores.corpus import Corpus, prepare, resolve_shares, training_texts
 from glassformer.text.tokenizer import Tokenizer
@@ -109,8 +108,8 @@ def test_many_documents_keep_the_shares_asked_for(texts: list[str], tmp_path: Pa
 
 @pytest.mark.parametrize("more", [{"test": 0.1}, {"validation_files": ("held.txt",)}], ids=str)
 def test_where_the_end_is_held_out_nothing_else_is(more: dict[str, object], texts: list[str], tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="leave out end"):
-        section(tmp_path / "notes.txt", texts, **{"test": 0.0, "end": 0.2, **more})
+    with refused(ConfigError, wanted="end of the text", got="data.end"):
+        resolve_shares(section(tmp_path / "notes.txt", texts, **{"test": 0.0, "end": 0.2, **more}))
 
 
 def test_too_few_documents_for_a_split(texts: list[str], tmp_path: Path) -> None:

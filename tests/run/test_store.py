@@ -52,6 +52,17 @@ def test_its_files_may_be_read_as_the_umask_says(model: Model, tmp_path: Path) -
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "saved").iterdir()} == {0o640}
 
 
+@pytest.mark.parametrize("name", ["recipe.toml", "tokenizer.json", "target_tokenizer.json"])
+def test_no_file_of_the_user_is_replaced(model: Model, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with refused(CheckpointError, got=name):
+        model.save(tmp_path)
+    with refused(CheckpointError, got=name if name != "recipe.toml" else "vocab.txt"):
+        (tmp_path / "vocab.txt").write_text("mine")
+        model.export(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {name, "vocab.txt"}
+
+
 def test_the_files_are_those_of_the_design(model: Model, tmp_path: Path) -> None:
     model.recipe = resolve("classify")
     model.save(tmp_path / "saved")

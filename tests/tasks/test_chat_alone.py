@@ -274,10 +274,9 @@ def test_roles_are_read_as_in_training() -> None:
     assert messages_of([{"role": "User", "content": "Hi"}, {"from": "gpt", "value": "Ho"}, "Who?"]) == usual
 
 
-def test_a_second_system_message_is_refused() -> None:
+def test_a_conversation_keeps_its_own_system_message() -> None:
     turns = [{"role": "system", "content": "Be brief."}, "Hi"]
-    with refused(DataError, wanted="one system message", got="two"):
-        messages_of(turns, system="Be kind.")
+    assert messages_of(turns, system="Be kind.") == messages_of(turns)
 
 
 def test_what_cannot_be_answered_is_refused() -> None:

@@ -11,6 +11,7 @@ from glassformer.api.estimators.given import sentences_of
 from glassformer.api.estimators.tuning import Tuned
 from glassformer.base.errors import DataError
 from glassformer.scoring.bio import is_scheme, spans_of
+from glassformer.tasks.rows import label_of
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -45,7 +46,8 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
         """The F1 of spans where the tags mark spans (BIO), as seqeval counts it; else the share of right tags. Raises
         DataError for sentences without as many tags as words.
         """
-        sentences, right = _tagged(X, y)
+        sentences, given = _tagged(X, y)
+        right = [[label_of(tag, "a tag") for tag in its] for its in given]  # as they were learned
         found = self.predict(sentences)
         if not is_scheme(self.classes_):
             words = sum(map(len, right))

@@ -18,6 +18,7 @@ from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.saved.recipe import RECIPE
 from glassformer.training.progress import ConsoleProgress, NoProgress
+from glassformer.training.stopping import Interrupted
 
 FILE = "estimator.json"
 _MADE_FOR = "glassformer estimator, format 1"
@@ -27,9 +28,11 @@ def save_estimator(
     directory: str | Path, kind: str, model: Model, parameters: Mapping[str, Any], learned: Mapping[str, Any]
 ) -> Path:
     """Write the model and the facts of the estimator. Raises CheckpointError when that is impossible."""
-    folder = model.save(directory)
-    facts = {"made_for": _MADE_FOR, "kind": kind, "parameters": dict(parameters), "learned": dict(learned)}
+    given = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in parameters.items()}
+    facts = {"made_for": _MADE_FOR, "kind": kind, "parameters": given, "learned": dict(learned)}
     try:
+        sealed_json(facts)
+        folder = model.save(directory)
         with atomic_write(folder / FILE) as draft:
             draft.write_text(sealed_json(facts), encoding="utf-8")
     except (OSError, TypeError) as error:
@@ -117,7 +120,13 @@ class Tuned:
             elif start is not None:
                 changes["model.start"] = str(start)
             progress = ConsoleProgress() if self.verbose else NoProgress()
-            model = train(task, set=changes, out=Path(folder) / "run" if out is None else out, progress=progress)
+            try:
+                model = train(task, set=changes, out=Path(folder) / "run" if out is None else out, progress=progress)
+            except Interrupted as error:
+                if out is not None:
+                    raise
+                said = "stopped: nothing is kept of a fit without a folder; out= keeps it"
+                raise Interrupted(said, signal_number=error.exit_code - 128) from None
             if out is None:
                 model.source = None  # its folder is gone: an index that it makes must not look for it there
             return model

@@ -181,4 +181,6 @@ def _reader(entry: VerbEntry, opened: Model, named: Mapping[str, Columns], same:
     if "words" in entry.columns:
         return SentenceReader(read, entry.usual, blank=entry.blank, keep=keep)
     pairs = bool(of_pairs) and not named
-    return TableReader(read, entry.usual, blank=entry.blank, pairs=pairs, lists=entry.turns, keep=keep)
+    return TableReader(
+        read, entry.usual, blank=entry.blank, pairs=pairs, lists=entry.turns, keep=keep, learned=not named
+    )

@@ -22,9 +22,9 @@ def import_(
     from glassformer.api.model import Model
     from glassformer.run.card import write_card
     from glassformer.saved.foreign import read_foreign
-    from glassformer.saved.store import refuse_a_model
+    from glassformer.saved.store import FILES, TOKENIZERS, refuse_a_model
 
-    refuse_a_model(out, "an import")  # before a model is downloaded
+    refuse_a_model(out, "an import", (*FILES, *TOKENIZERS))  # before a model is downloaded
     model, report = read_foreign(source, Model)
     model.card = write_card(model, out)
     model.save(out)

@@ -15,7 +15,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TextIO
 
@@ -90,10 +90,13 @@ def write_table(lines: TextIO, path: Path, suffix: str, inputs: Iterable[Path] =
         return
     how = _Written.like(inputs) if suffix == ".csv" else _Written(TABLES[suffix])
     with path.open("w", encoding=how.encoding, errors="backslashreplace", newline="") as handle:
-        writer = csv.writer(handle, delimiter=how.delimiter, lineterminator="\n")
-        writer.writerow(names)
-        for row in _rows(lines):
-            writer.writerow([how.cell(row.get(name)) for name in names])
+        # A carriage return in a cell is not quoted by itself, where lines end in another way.
+        usual, whole = (
+            csv.writer(handle, delimiter=how.delimiter, lineterminator="\n", quoting=quoting)
+            for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+        )
+        for cells in chain([names], ([how.cell(row.get(name)) for name in names] for row in _rows(lines))):
+            (whole if any("\r" in cell for cell in cells) else usual).writerow(cells)
 
 
 def _write_parquet(lines: TextIO, path: Path, names: Sequence[str]) -> None:

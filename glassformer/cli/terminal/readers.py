@@ -39,7 +39,8 @@ class Text(NamedTuple):
 
 class TableReader:
     """Reads rows of tables by `columns`, or by `usual` names; of `pairs` else the first two; `lists` are turns.
-    `documents`: what a text of a plain file is; the lines of one are joined. `keep`: columns that come back.
+    `documents`: what a text of a plain file is; the lines of one are joined. `keep`: columns that come back. `learned`:
+    the columns are those of the training; where these are numbers, a table with the usual names is read by them.
     """
 
     def __init__(
@@ -52,8 +53,9 @@ class TableReader:
         lists: bool = False,
         documents: Literal["line", "blank-line", "file"] = "line",
         keep: tuple[str, ...] = (),
+        learned: bool = False,
     ) -> None:
-        self.keep = keep
+        self.keep, self._learned = keep, learned
         column = columns["text"]
         assert isinstance(column, str)
         self.column, self.plain = column, len(columns) == 1
@@ -88,11 +90,21 @@ class TableReader:
             if left_out and self.documents == "line":
                 tell(f"{path.name}: blank lines have no answer; left out: {left_out:,}")
             return
-        columns = named(self.columns, self._usual) if objects or names_columns(path) else self.columns
+        by_name = objects or names_columns(path) or (self._learned and self._has_names(path))
+        columns = named(self.columns, self._usual) if by_name else self.columns
         columns = self._of_pairs(columns, path) if self._pairs and not objects else columns
         read_rows = json_rows if objects else read_table
         for row in read_rows(path, self._names(columns), optional=_KEPT, bad=bad):
             yield from _by_role(row, columns, bad, self.keep, lists=self._lists)
+
+    def _has_names(self, path: Path) -> bool:
+        """Whether the header of a table has the usual names of the columns that were numbers in the training."""
+        names = set(names_of(named(self.columns, self._usual)))
+        found = find_format(path, names_of(self.columns))
+        if not found.header or names == set(names_of(self.columns)) or not names <= set(found.columns):
+            return False
+        note(f"{path.name}: read by the names {', '.join(sorted(names))}, as the columns of the training have numbers")
+        return True
 
     def _of_pairs(self, columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
         from glassformer.data.readers.parallel import pair_columns, unread_note

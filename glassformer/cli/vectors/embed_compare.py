@@ -168,8 +168,8 @@ def _ranked(
                     arrays[name].append(of if words else of[None])
             advance(len(some))
     vectors = {name: np.concatenate(arrays[name]) for name in arrays}
-    wanted = {f"{one}.{two}" for one in plain for two in poolings}
-    chosen = {name: of for name, of in vectors.items() if name in wanted}
+    wanted = maker.features[: len(set(plain)) * len(set(poolings))]  # before those of single layers
+    chosen = {feature.name: vectors[feature.name] for feature in wanted}
     of_layers = {each: np.stack([vectors[f"{layer}.{each}"] for layer in layers], axis=1) for each in mixed}
     texts = None if words else [str(each.values["text"]) for each in kept]
     total = (len(chosen) + len(of_layers) + 1 + (texts is not None)) * folds * repeats

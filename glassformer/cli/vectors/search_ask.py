@@ -79,6 +79,7 @@ def search_ask(
     rows_of_hits = out is not None and suffix_of(out) in TABLES
     counts = out is not None and not inputs.once
     total = sum(1 for _ in records(inputs, tell=lambda said: None)) if counts else None
+    known: dict[str, object] = dict.fromkeys(("rank", "score", "row", "text", "sentence", "hit_id"))
     with results(out, inputs=inputs.files) as handle, counted(out, 0, what="questions", total=total) as advance:
         read = records(inputs)
         for some in batches(read if by == "words" else noting_unknown(found.model.tokenizer, read)):
@@ -89,7 +90,8 @@ def search_ask(
                 if hits is None:
                     blank.append(one.where or f"question {number}")
                 if rows_of_hits:
-                    for columns in map(_columns, hits) if hits else [{}]:
+                    for columns in map(_columns, hits) if hits else [dict.fromkeys(known)]:
+                        known |= columns
                         record(with_kept(one, {"question": text, **columns}), handle)
                     continue
                 if json:

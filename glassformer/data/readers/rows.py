@@ -36,7 +36,7 @@ def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator
     alone after its last row (with quotes they are kept). Raises DataError for one that is never closed.
     """
     lines = _Numbered(path, read_lines(path, bad=bad))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader, count = csv.reader(lines, delimiter=delimiter, strict=True), 0
     while True:
         lines.first = 0
         # The csv module has one limit for the whole process: it is changed only while a record is read.
@@ -53,9 +53,10 @@ def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator
             continue
         finally:
             csv.field_size_limit(limit)
-        written = "".join(cells)
+        written, count = "".join(cells), count or len(cells)
         # A delimiter between two cells and a line end are as many characters as cells; empty quotes are more.
-        if written.strip() or (cells and lines.size > len(written) + len(cells)):
+        full = len(cells) > 1 or count == len(cells) == 1  # a row that has its cells
+        if written.strip() or (full and lines.size > len(written) + len(cells)):
             yield lines.first, cells
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.base.counting import number_of
-from glassformer.base.errors import DataError, from_system
+from glassformer.base.errors import ConfigError, DataError, from_system
 from glassformer.base.json_text import read_sealed_json, sealed_json
 from glassformer.data.readers.files import files_for
 from glassformer.data.readers.lines import OnBad, Skipped, left_out, of_each, stop_unless
@@ -76,9 +76,12 @@ _MORE: dict[Documents, str] = {
 
 def resolve_shares(section: CorpusSection) -> dict[str, float]:
     """The shares to split documents by, larger than asked for where a split would be empty; for a small text the share
-    at its end. Raises DataError for too few documents.
+    at its end. Raises DataError for too few documents, ConfigError for an end next to other held-out text.
     """
     shares = {"validation": 0.0 if section.validation_files else section.validation, "test": section.test}
+    if section.end and (section.validation_files or section.test):
+        got = "data.end, and data.test or validation files"
+        raise ConfigError("the end of the text is held out, and nothing else", got=got, do="leave one of them out")
     if section.end:
         return {**shares, "validation": 0.0, "end": section.end}
     sizes: dict[float, int] = {}

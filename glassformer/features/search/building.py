@@ -114,9 +114,7 @@ def building(
     check_path(path, DataError, utf8=True)
     path = Path(path)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise DataError(
-            "an index is written to a new folder", got=f"{path}, which exists", do="delete it, or choose another --out"
-        )
+        raise DataError("an index is written to a new folder", got=f"{path}, which exists", do="choose another --out")
     if extends is not None:
         of = extends.facts
         strategy, pooling, per = of.mix or of.strategy, of.pooling, of.per

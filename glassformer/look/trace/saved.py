@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, ConfigError, from_system
 from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig
+from glassformer.convert.files import write_weights
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.honesty import Honesty
 from glassformer.look.trace.interventions import Intervention
@@ -115,7 +115,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], header: Header) -> None:
     own = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     wanted = f"the trace could not be written to {path}"
     with from_system(CheckpointError, wanted, also=SafetensorError), atomic_write(path) as draft:
-        save_file(own, draft, metadata={"glassformer": json.dumps(header.model_dump(mode="json"))})
+        write_weights(draft, own, {"glassformer": json.dumps(header.model_dump(mode="json"))})
 
 
 def read(path: Path) -> tuple[Header, dict[str, Tensor]]:

@@ -221,16 +221,24 @@ class Api:
             "pooling": None if asked.pooling is None else (asked.pooling,),
             "per_word": False,
         }
-        found, tokens = await self._answers(request, asked.model, "embed", records, options)
+        returned = isinstance(asked, EmbeddingsRequest)
+        found, tokens = await self._answers(request, asked.model, "embed", records, options, returned=returned)
         return [next(iter(each.vectors.values())) for each in found], tokens
 
     async def _answers(
-        self, request: Request, model: str, verb: str, records: Sequence[Mapping[str, object]], options: dict[str, Any]
+        self,
+        request: Request,
+        model: str,
+        verb: str,
+        records: Sequence[Mapping[str, object]],
+        options: dict[str, Any],
+        *,
+        returned: bool = True,
     ) -> tuple[list[Any], int]:
-        """The answers of a model to a verb, and how many tokens it has read."""
+        """The answers of a model to a verb, and how many tokens it has read. `returned` as in `Models.answers`."""
         served = self.models[model]
         note(request, records=len(records))
-        items = await self.models.answers(served, served.form(verb), records, options)
+        items = await self.models.answers(served, served.form(verb), records, options, returned=returned)
         tokens = sum(item.tokens for item in items)
         note(request, tokens=tokens)
         return [item.future.result() for item in items], tokens

@@ -113,15 +113,29 @@ class Models:
         return self.served[name]
 
     async def answers(
-        self, served: Served, form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]
+        self,
+        served: Served,
+        form: Form,
+        records: Sequence[Mapping[str, object]],
+        options: Mapping[str, Any],
+        *,
+        returned: bool = True,
     ) -> list[Item]:
-        """Each record with its answer, in order. Raises what the verb raises, TooLargeError and OverloadedError."""
-        items = await self.read(served, form, records, options)
+        """Each record with its answer, in order; the numbers of answers are limited where they are `returned`. Raises
+        what the verb raises, TooLargeError and OverloadedError.
+        """
+        items = await self.read(served, form, records, options, returned=returned)
         await served.worker.answer(items)
         return items
 
     async def read(
-        self, served: Served, form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]
+        self,
+        served: Served,
+        form: Form,
+        records: Sequence[Mapping[str, object]],
+        options: Mapping[str, Any],
+        *,
+        returned: bool = True,
     ) -> list[Item]:
         """Records as they wait for their answers; raises DataError and TooLargeError."""
         self.check_number(records, min(self.limits.records, self.limits.waiting))
@@ -143,7 +157,7 @@ class Models:
                 tokens += item.tokens
                 check_size(tokens, most, "tokens")
                 numbers += item.numbers
-                check_size(numbers, self.limits.numbers, "numbers in their answers")
+                check_size(numbers if returned else 0, self.limits.numbers, "numbers in their answers")
             return found
 
         return made() if _short(form, records, options) else await in_thread(self.readers, made)

@@ -178,11 +178,11 @@ def pair_of(values: Mapping[str, object], where: str) -> TextPair:
 
 def log_rows(sources: Mapping[Split, Any], what: str, shapes: str, too_long: str, log: Callable[[str], None]) -> None:
     """Log the rows of a `PairSource` or a `DialogueSource`: `what` they hold, their shapes, and what is left out."""
-    held_out = ", ".join(f"{len(sources[split].examples):,} {split}" for split in sources if split != "train")
+    counts = {split: len(source.examples) - source.left_out for split, source in sources.items()}
+    held_out = ", ".join(f"{count:,} {split}" for split, count in counts.items() if split != "train")
     train = sources["train"]
-    learned = len(train.examples) - train.left_out
     log(
-        f"{learned:,} {what} to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
+        f"{counts['train']:,} {what} to learn from, {held_out or 'none held out'}; {len(train):,} rows of "
         f"{shapes} tokens, {train.padding:.1%} of them padding"
     )
     if left_out := sum(source.left_out for source in sources.values()):

@@ -98,9 +98,7 @@ def messages_of(turns: object, where: str = "", *, system: str | None = None) ->
         found.append(Message(role, text))
     if found[-1].role != USER:
         raise DataError(located(where, "the last turn must be the user's"), got=f"one of {found[-1].role}")
-    if system is not None:
-        if found[0].role == SYSTEM:
-            raise DataError(located(where, "a conversation has one system message"), got="two", do="leave out --system")
+    if system is not None and found[0].role != SYSTEM:
         if not system.strip():
             raise DataError("the system message must hold words", got=repr(system)[:60])
         found.insert(0, Message(SYSTEM, system))
