@@ -12,7 +12,7 @@ import torch
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
 from glassformer.base.errors import CheckpointError, ConfigError, MissingExtraError, TokenizerError
-from glassformer.convert import fetch, huggingface, read_huggingface, write_huggingface
+from glassformer.convert import fetch, files, read_huggingface, write_huggingface
 from glassformer.text.train import train_tokenizer
 from tests.contracts.families import Row
 from tests.convert.sources import change_settings, change_tensors, save, tensors_of
@@ -203,7 +203,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(huggingface, "save_file", full)
+    monkeypatch.setattr(files, "save_file", full)
     other = Row("bert", "bert").model(seed=1)
     for place in ("out", "new"):
         with refused(CheckpointError, wanted=str(tmp_path / place), got="No space left on device"):

@@ -59,7 +59,10 @@ export function useDrag<Place>(
       mousemove: move as EventListener,
       mouseup: end,
       keydown: given as EventListener,
-      blur: end,
+      // Of the window alone: pressing the button takes the focus from what had it.
+      blur: (event) => {
+        if (event.target === window) end(event);
+      },
     };
     // Before the page hears of them: Escape leads one level up.
     for (const [kind, listener] of Object.entries(listeners)) addEventListener(kind, listener, true);

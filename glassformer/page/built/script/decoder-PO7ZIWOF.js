@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-N6HZIDFH.js";import"./chunk-JBGSJZIW.js";import"./chunk-IF3VTZZK.js";import"./chunk-KJJXYNMR.js";import"./chunk-WWBKAPSE.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
