@@ -168,7 +168,7 @@ def _opened(path: Path) -> Iterator[Any]:
         ) from None
 
 
-def write_weights(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
     """A safetensors file that may be read as the umask says: the library makes it private."""
     path.touch()
     mode = path.stat().st_mode

@@ -180,7 +180,7 @@ def write_huggingface(
     described = describe(config, state, tokenizer, token_settings=token_settings, use=use, length=length, start=start)
 
     def fill(folder: Path) -> None:
-        files.write_weights(folder / files.WEIGHTS, described.tensors, {"format": "pt"})
+        files.save_tensors(folder / files.WEIGHTS, described.tensors, {"format": "pt"})
         write_json(folder / files.SETTINGS, described.settings)
         if generation:
             write_json(folder / GENERATION_FILE, generation)

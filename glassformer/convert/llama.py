@@ -97,7 +97,7 @@ def _read_full(values: Values) -> dict[str, Any]:
 
 
 def _like_llama(name: str, defaults: dict[str, Any], settings: tuple[SettingRow, ...]) -> Family:
-    """A family whose models are Llamas, under the names of its own classes, with defaults and settings of its own."""
+    """A family whose models are Llamas: its classes' names, other defaults, and further settings."""
     rows = (
         replace(row, default=defaults[row.theirs]) if isinstance(row, Setting) and row.theirs in defaults else row
         for row in LLAMA.settings

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, GlassformerError
 from glassformer.base.json_text import read_sealed_line, sealed_line
-from glassformer.convert.files import write_weights
+from glassformer.convert.files import save_tensors
 from glassformer.data.stores.split import Split
 from glassformer.models.heads import SentenceHead
 from glassformer.models.transformer import Transformer, fingerprint
@@ -109,7 +109,7 @@ class Probe:
             {"chosen": self.task.section.chosen, "start": self.start, "scale": self.scale, "layer": layer}
         )
         with atomic_write(folder / PROBE) as draft:
-            write_weights(draft, {"weight": self.weight, "bias": self.bias}, {"facts": facts})
+            save_tensors(draft, {"weight": self.weight, "bias": self.bias}, {"facts": facts})
 
     @classmethod
     def read(cls, folder: Path, task: Task) -> Probe:

@@ -27,8 +27,7 @@ from glassformer.base.errors import CheckpointError, from_system
 from glassformer.base.json_text import file_checksum, sealed_json
 from glassformer.base.paths import check_path, refuse_no_path
 from glassformer.config import ModelConfig
-from glassformer.convert.files import read_header, read_safetensors
-from glassformer.convert.files import write_weights as write_tensors
+from glassformer.convert.files import read_header, read_safetensors, save_tensors
 from glassformer.models.transformer import Transformer
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.facts import (
@@ -174,7 +173,7 @@ def write_weights(path: Path, module: Transformer) -> None:
     # named_parameters gives a shared parameter once, under its first name.
     state = {name: parameter.detach().cpu().contiguous() for name, parameter in module.named_parameters()}
     try:
-        write_tensors(path, state, {"format": "pt"})
+        save_tensors(path, state, {"format": "pt"})
     except SafetensorError as error:  # the library wraps the system's error
         raise OSError(str(error)) from None
 

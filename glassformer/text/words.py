@@ -59,14 +59,14 @@ def spellings(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, ...]]
         return [tuple(ids)]
     longest = max(map(len, tokenizer.vocabulary()))
     letters = "".join(tokenizer.token(id_).removeprefix(before if place else "") for place, id_ in enumerate(ids))
-    pieces: list[list[tuple[int, int]]] = []  # from each letter the ends of tokens, and their ids
+    tokens_from: list[list[tuple[int, int]]] = []  # the ends of the tokens that begin at each letter, and their ids
     for at in range(len(letters)):
         ends = range(at + 1, min(at + longest, len(letters)) + 1)
         ids_at = ((end, tokenizer.id((before if at else "") + letters[at:end])) for end in ends)
-        pieces.append([(end, id_) for end, id_ in ids_at if id_ is not None])
+        tokens_from.append([(end, id_) for end, id_ in ids_at if id_ is not None])
     least = [*[math.inf] * len(letters), 0.0]  # the fewest tokens from each letter to the end
     for at in reversed(range(len(letters))):
-        least[at] = 1 + min((least[end] for end, _ in pieces[at]), default=math.inf)
+        least[at] = 1 + min((least[end] for end, _ in tokens_from[at]), default=math.inf)
     found: list[tuple[int, ...]] = []
     begun: list[tuple[float, int, tuple[int, ...]]] = [(least[0], 0, ())]
     while begun and len(found) < _MOST:
@@ -74,7 +74,7 @@ def spellings(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, ...]]
         if -left == len(letters):
             found.append(known)
             continue
-        for end, id_ in pieces[-left]:
+        for end, id_ in tokens_from[-left]:
             if least[end] < math.inf:
                 heappush(begun, (len(known) + 1 + least[end], -end, (*known, id_)))
     return found

@@ -31,10 +31,10 @@ def save_estimator(
     given = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in parameters.items()}
     facts = {"made_for": _MADE_FOR, "kind": kind, "parameters": given, "learned": dict(learned)}
     try:
-        sealed_json(facts)
+        text = sealed_json(facts)  # before the model is written
         folder = model.save(directory)
         with atomic_write(folder / FILE) as draft:
-            draft.write_text(sealed_json(facts), encoding="utf-8")
+            draft.write_text(text, encoding="utf-8")
     except (OSError, TypeError) as error:
         raise CheckpointError(f"an estimator must be saved to {folder}", got=str(error)) from None
     return folder

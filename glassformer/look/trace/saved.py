@@ -16,7 +16,7 @@ from glassformer.base.atomic import atomic_write
 from glassformer.base.errors import CheckpointError, ConfigError, from_system
 from glassformer.base.settings import Settings, read_settings
 from glassformer.config import ModelConfig
-from glassformer.convert.files import write_weights
+from glassformer.convert.files import save_tensors
 from glassformer.look.trace.cell import Words
 from glassformer.look.trace.honesty import Honesty
 from glassformer.look.trace.interventions import Intervention
@@ -115,7 +115,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], header: Header) -> None:
     own = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     wanted = f"the trace could not be written to {path}"
     with from_system(CheckpointError, wanted, also=SafetensorError), atomic_write(path) as draft:
-        write_weights(draft, own, {"glassformer": json.dumps(header.model_dump(mode="json"))})
+        save_tensors(draft, own, {"glassformer": json.dumps(header.model_dump(mode="json"))})
 
 
 def read(path: Path) -> tuple[Header, dict[str, Tensor]]:

@@ -124,18 +124,14 @@ class Models:
         """Each record with its answer, in order; the numbers of answers are limited where they are `returned`. Raises
         what the verb raises, TooLargeError and OverloadedError.
         """
-        items = await self.read(served, form, records, options, returned=returned)
+        items = await self.read(served, form, records, options)
+        if returned:
+            check_size(sum(item.numbers for item in items), self.limits.numbers, "numbers in their answers")
         await served.worker.answer(items)
         return items
 
     async def read(
-        self,
-        served: Served,
-        form: Form,
-        records: Sequence[Mapping[str, object]],
-        options: Mapping[str, Any],
-        *,
-        returned: bool = True,
+        self, served: Served, form: Form, records: Sequence[Mapping[str, object]], options: Mapping[str, Any]
     ) -> list[Item]:
         """Records as they wait for their answers; raises DataError and TooLargeError."""
         self.check_number(records, min(self.limits.records, self.limits.waiting))
@@ -144,7 +140,7 @@ class Models:
         def made() -> list[Item]:
             key, predictor = served.predictor(form, options)
             found: list[Item] = []
-            most, tokens, characters, numbers = self.limits.request_tokens, 0, 0, 0
+            most, tokens, characters = self.limits.request_tokens, 0, 0
             if predictor.numbers_of_token:
                 most = min(most, self.limits.numbers // predictor.numbers_of_token)
             for values, where in numbered(records):
@@ -156,8 +152,6 @@ class Models:
                 found.append(item)
                 tokens += item.tokens
                 check_size(tokens, most, "tokens")
-                numbers += item.numbers
-                check_size(numbers if returned else 0, self.limits.numbers, "numbers in their answers")
             return found
 
         return made() if _short(form, records, options) else await in_thread(self.readers, made)
