@@ -16,7 +16,7 @@ from glassformer.base.atomic import atomic_write, current
 from glassformer.base.errors import ConfigError, TokenizerError, from_system
 from glassformer.base.json_text import check_sealed_text, sealed_text
 from glassformer.base.paths import check_path, refuse_endless
-from glassformer.base.settings import Settings, parse_toml, read_settings, read_toml, toml_of
+from glassformer.base.settings import PublicSettings, parse_toml, read_settings, read_toml, toml_of
 from glassformer.bundled.recipes import ready_recipe, ready_recipes, recipe_files
 from glassformer.bundled.travelling import travels
 from glassformer.data.settings import DataSection
@@ -54,7 +54,7 @@ _PATHS = (
 _MODELS = (("model", "start"), ("distil", "teacher"))
 
 
-class Recipe(Settings):
+class Recipe(PublicSettings):
     """Everything a run is made from; `recipe_class` has the types of a task's own tables."""
 
     task: TaskSection

@@ -84,7 +84,7 @@ def test_a_carriage_return_in_a_cell_divides_no_row(suffix: str, tmp_path: Path)
     assert rows == [["id", "text"], ["1", "red\rcat"], ["2", "a, b"]]
 
 
-@pytest.mark.parametrize("name", ["answers.csv.gz", "answers.xlsx", "answers.json"])
+@pytest.mark.parametrize("name", ["answers.csv.gz", "answers.xlsx", "answers.json", "answers.conll"])
 def test_a_suffix_that_would_not_be_kept_is_refused(run: Run, trained: Path, tmp_path: Path, name: str) -> None:
     done = run("fill", trained, "She [MASK] the summer", "--out", tmp_path / name)
     assert (done.code, name in done.err) == (2, True)

@@ -19,6 +19,12 @@ Run = Callable[..., Any]
 TEXT = "She [MASK] the summer [MASK]."
 
 
+def test_a_graph_is_asked_for_by_its_option(run: Run, trained: Path, tmp_path: Path) -> None:
+    done = run("export", trained, tmp_path / "d.onnx")
+    assert (done.code, "--to onnx" in done.err) == (2, True)
+    assert not (tmp_path / "d.onnx").exists()
+
+
 def test_out_to_hugging_face_and_back_to_the_bit(run: Run, trained: Path, tmp_path: Path) -> None:
     there, back = tmp_path / "theirs", tmp_path / "ours"
     assert run("export", trained, there).out == f"{there}\n"

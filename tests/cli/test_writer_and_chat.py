@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+import glassformer as gf
 from experiments.small.dialogues import PAIR
 from experiments.small.models import MEGABYTES, PARAMETERS
+from glassformer.base.errors import DataError
 from glassformer.bundled.travelling import described
 
 Run = Callable[..., Any]
@@ -36,6 +38,14 @@ def test_the_documents_pair_is_known_by_heart(run: Run, more: tuple[str, ...]) -
     (record,) = run("chat", asked, "--json", *more).records
     assert record["reply"] == reply
     assert record["ended"]
+
+
+def test_turns_with_roles_are_read_as_those_of_a_decoder() -> None:
+    model = gf.load("chat")
+    assert model.chat([{"role": "user", "content": PAIR[0]}]).reply == model.chat(PAIR[0]).reply
+    for role in ("king", "assistant", "system"):
+        with pytest.raises(DataError):
+            model.chat([{"role": role, "content": PAIR[0]}])
 
 
 def test_without_a_text_a_conversation_begins(run: Run) -> None:

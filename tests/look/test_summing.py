@@ -265,6 +265,9 @@ def test_ties_sum_over_the_tokens_of_a_word() -> None:
     assert ties(found, "animal", "it", "street").word.text == "animal"
     with pytest.raises(UnknownNameError):
         ties(found, "it", "dog", "street")
+    for sentence in (-1, 1):
+        with refused(ConfigError, got=str(sentence)):
+            ties(found, "it", "animal", "street", sentence=sentence)
     with pytest.raises(ConfigError, match="no self-attention"):
         ties(trace_and_words(found), "it", "animal", "street", side="decoder_inputs")
 

@@ -220,3 +220,8 @@ def test_numbers_of_numpy_and_paths_are_settings() -> None:
     assert (found.train.steps, found.train.learning_rate) == (3, 1e-3)
     files = (*found.data.files, *found.data.validation_files)
     assert files == tuple(str(Path(name).resolve()) for name in ("a.txt", "b.txt"))
+
+
+def test_a_recipe_made_in_python_is_refused_as_one_in_a_file() -> None:
+    with refused(ConfigError, got="nothing"):
+        glassformer.Recipe()

@@ -46,6 +46,8 @@ def export(
         raise ConfigError("--pooling makes the vector of --features", got="no --features", do="add it, or leave it out")
     if len(pooling or ()) > 1:
         raise ConfigError("a graph has one pooling", got=", ".join(pooling or ()), do="choose one")
+    if to == "huggingface" and out.suffix == ".onnx":
+        raise ConfigError("a graph needs --to onnx", got=str(out), do="add it; OUT is the name of a folder")
     options = ExportOptions(features, pooling[0] if pooling else None, int8, tuple(text or ()), tuple(data or ()))
     found = write(open_as_saved(model, Artefact), out, to, options, ConsoleProgress())
     if json:

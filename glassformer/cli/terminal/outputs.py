@@ -32,7 +32,7 @@ TABLES = {".csv": ",", ".tsv": "\t", ".parquet": ""}
 """The suffix of a table, with its delimiter."""
 RECORDS = (".jsonl", *TABLES)
 # Suffixes of formats that answers are not written in: a program that reads them would fail on the text of the screen.
-_OTHERS = (".json", ".xls", ".xlsx", ".ods", ".gz", ".zip", ".bz2", ".xz", ".zst")
+_OTHERS = (".json", ".conll", ".conllu", ".xls", ".xlsx", ".ods", ".gz", ".zip", ".bz2", ".xz", ".zst")
 _SURROGATE = re.compile(r"(?<!\\)\\ud[89a-f]", re.IGNORECASE)
 # Rows that are in memory together, and the bytes of a table by which it is known how it is written.
 _TOGETHER, _HEAD = 512, 1 << 16

@@ -119,10 +119,13 @@ def search_ask(
 
 
 def _columns(hit: "Hit") -> dict[str, object]:
-    """Its fields as columns of a table, and a column for each that is kept: hit_NAME where a field has the name."""
+    """Its fields as columns of a table, and a column for each that is kept: hit_NAME where another has the name."""
     found = {name: value for name, value in vars(hit).items() if name not in ("kept", "id")} | {"hit_id": hit.id}
-    taken = found.keys() | {"question"}
-    return found | {f"hit_{name}" if name in taken else name: value for name, value in hit.kept.items()}
+    for name, value in hit.kept.items():
+        while name in found or name == "question":
+            name = f"hit_{name}"
+        found[name] = value
+    return found
 
 
 def _fields(hit: "Hit") -> dict[str, object]:

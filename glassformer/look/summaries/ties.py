@@ -71,17 +71,21 @@ def ties(
     as in the text, `it` or `the@3` where one occurs twice. Of a word that was cut into several tokens the weights are
     summed where it is looked at and averaged where it looks; its vector is the mean of theirs. `side` is the text that
     has the words, in whose self-attention they meet: `inputs`, or `decoder_inputs` of an encoder-decoder. Raises
-    UnknownNameError for words that the text does not have, ConfigError for a side without self-attention.
+    UnknownNameError for words that the text does not have, ConfigError for a side without self-attention and for a
+    sentence that the run does not have.
     """
     names = (others,) if isinstance(others, str) else tuple(others)
     if not names:
         raise ConfigError("a head is asked whether it looks at one word more than at another", got="no other word")
-    at, first, *rest = (span_of(trace.words, each, sentence=sentence, side=side) for each in (word, one, *names))
     formulas = trace.statement.formulas
     within = (name for name in attentions(trace) if name.endswith("self_attention"))
     own = [name for name in within if formulas[f"{name}.weights"].tokens == side]
     if not own:
         raise ConfigError(f"no self-attention looks from {side} at {side}", got=trace.config.family)
+    count = len(trace[f"{own[0]}.weights"])
+    if not 0 <= sentence < count:
+        raise ConfigError(f"sentence must count from 0 to {count - 1}", got=str(sentence))
+    at, first, *rest = (span_of(trace.words, each, sentence=sentence, side=side) for each in (word, one, *names))
     heads = []
     for attention in own:
         weights = trace[f"{attention}.weights"][sentence].double().cpu()  # [H, Q, K]

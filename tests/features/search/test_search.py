@@ -376,10 +376,13 @@ def test_a_column_of_a_question_that_has_the_name_of_a_field_is_kept(
 
 def test_a_table_of_answers_has_a_row_for_each_hit(saved: Path, tmp_path: Path) -> None:
     notes, asked = tmp_path / "notes.jsonl", tmp_path / "asked.csv"
-    notes.write_text('{"text": "the dog and the fox", "id": "x", "rank": 7}\n{"text": "food for friends", "rank": 8}\n')
+    first = {"text": "the dog and the fox", "id": "x", "rank": 7, "hit_rank": "b"}
+    second = first | {"text": "food for friends", "id": "y"}
+    notes.write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
     asked.write_text("Nr;text\n5;the dog\n6;!\n")
     index, out = str(tmp_path / "index"), tmp_path / "hits.csv"
-    assert main(["search", "build", str(saved), str(notes), "--out", index, "--keep", "rank"]) == 0
+    kept = ["--keep", "rank", "--keep", "hit_rank"]
+    assert main(["search", "build", str(saved), str(notes), "--out", index, *kept]) == 0
     command = ["search", "ask", index, "--file", str(asked), "--keep", "Nr", "--top", "2", "--by", "words"]
     assert main([*command, "--out", str(out)]) == 0
     with out.open(newline="", encoding="utf-8") as handle:
@@ -388,7 +391,7 @@ def test_a_table_of_answers_has_a_row_for_each_hit(saved: Path, tmp_path: Path) 
         ("5", "the dog", "1", "x"),
         ("6", "!", "", ""),  # no hit, and no question is lost
     ]
-    assert (rows[0]["text"], rows[0]["hit_rank"]) == ("the dog and the fox", "7")
+    assert (rows[0]["text"], rows[0]["hit_rank"], rows[0]["hit_hit_rank"]) == ("the dog and the fox", "7", "b")
     assert float(rows[0]["score"].replace(",", ".")) > 0
 
 

@@ -12,7 +12,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.config import ModelConfig
-from glassformer.data.readers.read import in_a_line, text_and_role
+from glassformer.data.readers.read import in_a_line
 from glassformer.decode.asked import reply_search, search_settings
 from glassformer.decode.request import Hypothesis, log_probability_of, score_of
 from glassformer.decode.step import Wanted
@@ -21,9 +21,11 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.answered import Answered
 from glassformer.tasks.predictor import Context
 from glassformer.tasks.rows import Row, located
+from glassformer.tasks.writing.chat.turns import messages_of
 from glassformer.tasks.writing.generator import GeneratedToken, Prompt, generated
 from glassformer.tasks.writing.translator import Translator
 from glassformer.tasks.writing.writers import Writer, of_sentence
+from glassformer.text.chat_template import SYSTEM
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.text.windows import text_room
 from glassformer.text.words import ids_of
@@ -135,18 +137,11 @@ class Chatter(Writer[Conversation, Reply]):
         return cls(translator, history=options.history or learned or HISTORY)
 
     def example(self, values: Mapping[str, object], where: str) -> Conversation:
-        """A first turn, or a list of turns, each read in one line; raises DataError for an empty one."""
-        given = values.get("turns", values.get("text"))
-        turns = [given] if isinstance(given, str) else given
-        if not isinstance(turns, list | tuple) or not turns:
-            raise DataError(located(where, "a turn to reply to is needed"), got=repr(given)[:60])
-        found = []
-        for turn in turns:
-            text = text_and_role(turn)[0] if isinstance(turn, Mapping) else turn
-            if not isinstance(text, str) or not text.strip():
-                raise DataError(located(where, "a turn must hold words"), got=repr(text)[:60])
-            found.append(in_a_line(text))
-        return self._read(tuple(found))
+        """A first turn, or a list of turns, each read in one line; raises DataError as `messages_of` does."""
+        turns = messages_of(values.get("turns", values.get("text")), where)
+        if any(each.role == SYSTEM for each in turns):
+            raise DataError(located(where, "an encoder–decoder reads turns alone"), got="a system message")
+        return self._read(tuple(in_a_line(each.content) for each in turns))
 
     def _read(self, turns: tuple[str, ...]) -> Conversation:
         """As many of the last turns as the model reads at once; of one that is too long the end."""
