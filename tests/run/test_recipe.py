@@ -224,4 +224,4 @@ def test_numbers_of_numpy_and_paths_are_settings() -> None:
 
 def test_a_recipe_made_in_python_is_refused_as_one_in_a_file() -> None:
     with refused(ConfigError, got="nothing"):
-        glassformer.Recipe()
+        glassformer.Recipe()  # type: ignore[call-arg]
