@@ -122,8 +122,8 @@ def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> li
     """Records of a text, or of several, with what belongs to each by its role; what is None is not given. Raises
     ConfigError for a role that the verb does not read, DataError where texts lack their own.
     """
-    entry = verb_named(verb)
-    records = texts_of(text)
+    entry, texts = verb_named(verb), listed(text)
+    records = texts_of(texts)
     for role, given in roles.items():
         if given is None:
             continue
@@ -131,7 +131,7 @@ def records_for(verb: str, text: str | Texts, roles: Mapping[str, object]) -> li
             raise ConfigError(f"{verb} reads {' and '.join(entry.columns)}", got=f"{role}")
         what = {"pair": entry.second, "choices": "list of candidates"}.get(role, role)
         alone = role == "choices" and isinstance(text, str)
-        for record, (_, its) in zip(records, paired(text, [given] if alone else given, what), strict=True):
+        for record, (_, its) in zip(records, paired(texts, [given] if alone else given, what), strict=True):
             record[role] = _listed(its) if role == "choices" else its
     return records
 

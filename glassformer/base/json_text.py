@@ -140,6 +140,8 @@ def in_json(value: Any) -> Any:
         return [in_json(inner) for inner in value]
     if isinstance(value, str | int | float | None):
         return value
+    if hasattr(value, "tolist"):  # of NumPy
+        return in_json(value.tolist())
     if is_dataclass(value):
         return {each.name: in_json(getattr(value, each.name)) for each in fields(value)}
     return str(value)

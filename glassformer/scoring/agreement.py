@@ -161,7 +161,8 @@ def _parts(sums: Reals, labels: int) -> tuple[Reals, ...]:
 def _correlation(count: Reals, sums: Reals) -> Reals:
     x, y, xx, yy, xy = (sums[..., place] for place in range(5))
     spread = (count * xx - x * x) * (count * yy - y * y)
-    return _divided(count * xy - x * y, np.sqrt(np.maximum(spread, 0)))
+    found = _divided(count * xy - x * y, np.sqrt(np.maximum(spread, 0)))
+    return np.clip(found, -1, 1)  # sums may have lost digits: of a sample without the largest value all are near 0
 
 
 def _divided(above: Reals, below: Reals) -> Reals:

@@ -39,6 +39,14 @@ def test_what_belongs_to_each_text_is_given_by_its_role(translator: Model) -> No
     assert found[0].total != pytest.approx(alone.total, abs=1e-4)
 
 
+def test_texts_that_can_be_read_once_have_a_second_text_too() -> None:
+    model, texts = gf.load("next-sentence"), ["I like tea.", "It rains."]
+    once: Any = (text for text in texts)
+    found = model.classify(once, pair="Me too.")
+    assert [each.text for each in found] == texts
+    assert {each.pair for each in found} == {"Me too."}
+
+
 def test_a_verb_that_writes_takes_the_options_of_writing(translator: Model) -> None:
     asked = translator.ask("translate", "I am a student.", options={"beams": 1, "max_tokens": 3})
     assert asked.to_dict() == translator.translate("I am a student.", beams=1, max_tokens=3).to_dict()

@@ -247,6 +247,7 @@ def test_a_tagger_is_scored_as_seqeval_does(folder: Path) -> None:
         ([0.5, float("nan")] * 12, "nan"),
         ([1, "a"] * 12, "(int), 'a' (str)"),
         ([(0, 1), (1, 0)] * 12, "(0, 1)"),
+        ([2**63 + 1, -1] * 12, str(2**63 + 1)),
     ],
 )
 def test_labels_that_are_none_are_refused(folder: Path, labels: list[Any], got: str) -> None:
@@ -301,6 +302,14 @@ def test_tags_are_compared_in_the_form_in_which_they_were_learned(folder: Path) 
     tagger = fitted("Tagger", folder)
     given = [[f" {tag} " for tag in tags] for tags in TAGS]
     assert tagger.score(WORDS, given) == tagger.score(WORDS, TAGS)
+
+
+def test_parameters_are_saved_or_refused(folder: Path, tmp_path: Path) -> None:
+    features = gf.TextFeatures(folder, strategy={"last"}).fit(TEXTS)  # type: ignore[arg-type]  # a set
+    assert gf.TextFeatures.load(features.save(tmp_path / "saved")).strategy == ["last"]
+    features.set_params(fast=object())
+    with refused(CheckpointError, wanted="other"):
+        features.save(tmp_path / "other")
 
 
 def test_parameters_of_numpy_are_saved(folder: Path, tmp_path: Path) -> None:

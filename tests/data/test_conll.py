@@ -81,6 +81,14 @@ def test_tabs_blanks_documents_and_comments(text: str, tmp_path: Path) -> None:
     assert (two.values["text"], two.values["tags"]) == ("Bonn", ["B-LOC"])
 
 
+def test_a_first_word_may_begin_with_a_hash(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.conll", "#Paris B-LOC\nis O\n\n#Rome B-LOC\n")
+    assert [row.values["words"] for row in conll_rows(path)] == [["#Paris", "is"], ["#Rome"]]
+    for comment in ("# a comment", "#newdoc id = n01", "#"):
+        (row,) = conll_rows(write(tmp_path, "a.conll", f"{comment}\nis O\n"))
+        assert row.values["words"] == ["is"]
+
+
 def test_columns_by_number(tmp_path: Path) -> None:
     path = write(tmp_path, "a.conll", "1\tEU\tNNP\tB-ORG\n\n1\tBonn\tNNP\tB-LOC\n")
     one, _ = conll_rows(path, words="1", tags="2")

@@ -201,6 +201,40 @@ def test_columns_that_name_themselves_have_no_numbers(kind: str, tmp_path: Path)
     assert "0" in caught.value.got
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "columns"),
+    [("x.jsonl", b'{\n{"text": "a", "id": 7}\n', ("text", "id")), ("x.conll", b"\xff O\nis O\n", ("0", "1"))],
+)
+def test_a_bad_first_line_does_not_hide_the_others(
+    name: str, content: bytes, columns: tuple[str, ...], tmp_path: Path
+) -> None:
+    path, bad = tmp_path / name, list[DataError]()
+    path.write_bytes(content)
+    assert find_format(path).columns == columns
+    list(read_table(path, bad=bad.append))
+    assert [error.where for error in bad] == [f"{path}, line 1"]
+    path.write_bytes(content.splitlines()[0])
+    with refused(DataError, wanted=f"{path}, line 1"):
+        find_format(path)
+
+
+def test_values_of_parquet_that_are_stored_once_or_as_maps_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    texts = [f"{number} " + "word " * 4_000 for number in range(300)]
+    maps = pa.array([[("k", "v")]] * 300, pa.map_(pa.string(), pa.string()))
+    pq.write_table(pa.table({"text": pa.array(texts).dictionary_encode(), "more": maps}), path)
+    assert [row.values["text"] for row in read_table(path, ["text"])] == texts
+    assert [row.values["more"] for row in read_table(path)] == [[("k", "v")]] * 300
+
+
+def test_a_column_that_a_parquet_file_names_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.Table.from_arrays([["x"], ["a"], ["q"]], names=["text", "text", "label"]), path)
+    with refused(DataError, wanted=str(path), got="'text'"):
+        list(read_table(path, ["text"]))
+    assert [row.values for row in read_table(path, ["label"])] == [{"label": "q"}]
+
+
 def test_of_a_parquet_file_only_what_is_asked_for_is_decoded(tmp_path: Path) -> None:
     """The other column is overwritten: whoever decodes it fails."""
     path = tmp_path / "x.parquet"

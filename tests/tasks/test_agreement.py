@@ -170,6 +170,15 @@ def test_a_correlation_has_no_unit(unit: float) -> None:
     assert found["pearson"] == pytest.approx(stats.pearsonr(true, guessed).statistic, rel=1e-12)
 
 
+def test_a_correlation_is_at_most_one_where_sums_have_lost_their_digits() -> None:
+    generator = np.random.default_rng(0)
+    true = np.array([1e8, *generator.normal(size=60)])
+    guessed = np.array([1e8, *(true[1:] + 0.01 * generator.normal(size=60))])
+    measure = agreement.numbers(true, guessed, deviation=1.0)
+    assert measure.values()["pearson"] <= 1
+    assert max(measure.intervals(samples=500)["pearson"]) <= 1
+
+
 def test_two_records_have_no_correlation() -> None:
     found = agreement.numbers(np.array([1.0, 2.0]), np.array([5.0, 3.0]), deviation=1.0).values()
     assert found.keys() == {"loss", "mean_absolute_error"}

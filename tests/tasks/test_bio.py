@@ -99,6 +99,9 @@ def test_where_spans_may_begin_inside_a_word_of_its_own_is_one() -> None:
         (("O", "B-a", "I-a"), False),
         (BIO, True),
         (("O", "B-a", "I-a", "E-a", "S-a"), True),
+        (("O", "B-a", "I-a", "E-a", "S-a"), False),
+        (("O", "B-a", "I-a", "S-a"), False),
+        (("O", "E-a", "S-a"), True),
     ],
 )
 def test_the_probability_of_a_span_is_that_of_all_sequences_that_have_it(

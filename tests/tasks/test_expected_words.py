@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.__main__ import main
 from glassformer.page.documents import expected
 from glassformer.tasks.words.guesses import expected_tokens
+from glassformer.text.special import BERT
 from glassformer.text.tokenizer import Tokenizer
+from glassformer.text.train import train_tokenizer
 
+MASKED = replace(BERT, mask="<mask>")
 SKIT = "Let's stick to [MASK] in this skit"
 
 
@@ -82,3 +86,11 @@ def test_explain_and_its_page_tell_the_hidden_word(
     assert main(["explain", "english", SKIT, SKIT, "--expect", "it"]) == 2
     assert main(["explain", "writer", SKIT, "--expect", "it"]) == 2
     assert expected(english.trace(SKIT)) == []
+
+
+def test_the_mask_of_the_tokenizer_is_one_to_expect_a_word_at() -> None:
+    tokenizer = train_tokenizer("wordpiece", ["the dog sees the cat"] * 20, vocabulary=320, special=MASKED)
+    once = expected_tokens(tokenizer, "the [MASK] sees the [MASK]", ["dog", "cat"])
+    assert expected_tokens(tokenizer, "the <mask> sees the [MASK]", ["dog", "cat"]) == once
+    with pytest.raises(DataError):
+        expected_tokens(tokenizer, "the <mask> sees the [MASK]", ["dog"])

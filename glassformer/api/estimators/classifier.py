@@ -45,6 +45,9 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             raise DataError("to classify there must be at least two labels", got=f"{len(classes)} in {len(texts):,}")
         names = names_of(classes)
         number = {each: names[place] for place, each in enumerate(classes.tolist())}
+        if lost := [label for label in labels if label not in number]:
+            got = f"{lost[0]!r}, which NumPy rounds next to the others"
+            raise DataError("labels must stay different in one array", got=got, do="give them as words")
         records = labelled(texts, pairs, [number[label] for label in labels])
         weights: Any = self.class_weight
         if isinstance(weights, Mapping):

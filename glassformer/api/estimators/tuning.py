@@ -28,7 +28,7 @@ def save_estimator(
     directory: str | Path, kind: str, model: Model, parameters: Mapping[str, Any], learned: Mapping[str, Any]
 ) -> Path:
     """Write the model and the facts of the estimator. Raises CheckpointError when that is impossible."""
-    given = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in parameters.items()}
+    given = {name: _in_json(value) for name, value in parameters.items()}
     facts = {"made_for": _MADE_FOR, "kind": kind, "parameters": given, "learned": dict(learned)}
     try:
         text = sealed_json(facts)  # before the model is written
@@ -36,8 +36,14 @@ def save_estimator(
         with atomic_write(folder / FILE) as draft:
             draft.write_text(text, encoding="utf-8")
     except (OSError, TypeError) as error:
-        raise CheckpointError(f"an estimator must be saved to {folder}", got=str(error)) from None
+        raise CheckpointError(f"an estimator must be saved to {directory}", got=str(error)) from None
     return folder
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def load_estimator(

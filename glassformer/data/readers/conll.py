@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from glassformer.base.errors import DataError, MissingColumnError
-from glassformer.data.readers.lines import OnBad, read_lines, stop
+from glassformer.data.readers.lines import First, OnBad, read_lines, stop
 from glassformer.data.readers.named_rows import Row, no_column
 
 NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
@@ -102,12 +102,13 @@ def conll_rows(
 def conll_columns(path: Path) -> tuple[str, ...]:
     """The names of a CoNLL-U file's columns, or the numbers of another file's."""
     layout = _Layout()
-    for line in read_lines(path):
+    bad = First()  # lines before the first good one, which are refused, or left out, where all are read
+    for line in read_lines(path, bad=bad):
         if line.text.strip() and not _is_comment(line.text, layout) and line.text.split()[0] != _DOCUMENT:
             _begin(path, line.text, line.number, layout, ())
             break
     if not layout.count:
-        raise DataError(f"{path} must hold words", got="only blanks")
+        raise bad.error or DataError(f"{path} must hold words", got="only blanks")
     return layout.names or tuple(map(str, range(layout.count)))
 
 
@@ -118,7 +119,11 @@ def _is_comment(text: str, layout: _Layout) -> bool:
     if found := _GLOBAL.match(text):
         layout.names = tuple(found[1].split())
         return True
-    return bool(layout.names) or ("\t" not in text and (layout.tabs or text.startswith("# id ")))
+    if "\t" in text or layout.names:
+        return bool(layout.names)
+    if layout.count:
+        return layout.tabs or text.startswith("# id ")
+    return text[1:2].isspace() or "=" in text or len(text.split()) == 1
 
 
 def _begin(path: Path, text: str, line: int, layout: _Layout, columns: Sequence[str]) -> None:

@@ -43,6 +43,15 @@ def stop_unless(setting: str) -> OnBad:
     return partial(stop, left_out_by=setting)
 
 
+class First:
+    """Goes on after bad rows; `error` is the first."""
+
+    error: DataError | None = None
+
+    def __call__(self, error: DataError) -> None:
+        self.error = self.error or error
+
+
 class Skipped:
     """Counts bad rows, and files that could not be read to their end (`files`), and keeps the first few messages."""
 

@@ -112,13 +112,16 @@ def parquet_rows(
     with _parquet_file(path) as table:
         if missing := [column for column in columns if column not in table.schema_arrow.names]:
             raise no_column(str(path), missing[0], table.schema_arrow.names)
+        several = [column for column in columns if table.schema_arrow.names.count(column) > 1]
+        if several:
+            raise named_twice(str(path), several[0])
         number = 0
         more = [name for name in optional if name in table.schema_arrow.names and name not in columns]
         read = [*columns, *more] if columns else None
         for group in range(table.num_row_groups):
             rows = _rows_together(table, group, path)
             for batch in table.iter_batches(batch_size=rows, row_groups=[group], columns=read, use_threads=False):
-                each = [batch] if _held(batch) <= LONGEST_LINE else [batch.slice(at, 1) for at in range(len(batch))]
+                each = [batch] if _held(batch) <= LONGEST_LINE else (_row(batch, at) for at in range(len(batch)))
                 for piece in each:
                     if (size := _held(piece)) > LONGEST_LINE:
                         number += 1
@@ -143,10 +146,27 @@ def _rows_together(table: ParquetFile, group: int, path: Path) -> int:
 
 def _held(values: Any) -> int:
     """The bytes of a batch or an array, and 8 for each value in its lists: a null there has no bytes of its own."""
-    inner = values.columns if hasattr(values, "columns") else values.flatten() if hasattr(values, "flatten") else []
-    inner = inner if isinstance(inner, list) else [inner]
+    inner = _inner(values)
     listed = sum(8 * len(each) for each in inner) if hasattr(values, "offsets") else 0
     return int(values.nbytes) + listed + sum(_held(each) for each in inner if hasattr(each, "flatten"))
+
+
+def _inner(values: Any) -> list[Any]:
+    """The columns of a batch, the fields of structs, the values of lists, the keys and items of maps."""
+    if hasattr(values, "columns"):
+        return list(values.columns)
+    if hasattr(values, "keys"):  # of maps, which Arrow cannot flatten
+        start, end = values.offsets[0].as_py(), values.offsets[-1].as_py()
+        return [each.slice(start, end - start) for each in (values.keys, values.items)]
+    found = values.flatten() if hasattr(values, "flatten") else []
+    return found if isinstance(found, list) else [found]
+
+
+def _row(batch: RecordBatch, at: int) -> RecordBatch:
+    """One row, without the other values of a column that stores each once."""
+    row = batch.slice(at, 1)
+    plain = [each.dictionary_decode() if hasattr(each, "dictionary_decode") else each for each in row.columns]
+    return type(batch).from_arrays(plain, names=batch.schema.names)
 
 
 @contextmanager
@@ -177,6 +197,10 @@ def _in_python(batch: RecordBatch, path: Path) -> list[dict[str, object]]:
             got=str(error).splitlines()[0],
             do="write that column as text",
         ) from None
+
+
+def named_twice(where: str, column: str) -> DataError:
+    return DataError(f"{where} must name each column once", got=f"{column!r} twice", do="rename one of them")
 
 
 def no_column(where: str, column: str, known: Collection[str], *, numbered: bool = False) -> MissingColumnError:

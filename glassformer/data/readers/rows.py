@@ -10,7 +10,7 @@ from pathlib import Path
 from glassformer.base.errors import DataError, MissingColumnError
 from glassformer.data.readers.conll import conll_rows
 from glassformer.data.readers.lines import LONGEST_LINE, Line, OnBad, read_lines, stop
-from glassformer.data.readers.named_rows import NAME_IT, Row, json_rows, no_column, parquet_rows
+from glassformer.data.readers.named_rows import NAME_IT, Row, json_rows, named_twice, no_column, parquet_rows
 from glassformer.data.readers.squad import squad_rows
 from glassformer.data.readers.table_format import (
     DELIMITERS,
@@ -178,7 +178,7 @@ def by_role(values: Mapping[str, object], columns: Mapping[str, Columns]) -> dic
 
 def _column_index(column: str, names: list[str], where: str, header: bool) -> int:
     if header and names.count(column) > 1:
-        raise DataError(f"{where} must name each column once", got=f"{column!r} twice", do="rename one of them")
+        raise named_twice(where, column)
     if header and not is_number(column) and column in names:
         return names.index(column)
     if not is_number(column):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from glassformer.base.errors import DataError
 from glassformer.data.readers.conll import conll_columns
-from glassformer.data.readers.lines import LONGEST_LINE, decoded_head, plain_suffix
+from glassformer.data.readers.lines import LONGEST_LINE, First, decoded_head, plain_suffix
 from glassformer.data.readers.named_rows import json_rows, parquet_columns
 from glassformer.data.readers.squad import COLUMNS as SQUAD_COLUMNS
 
@@ -100,9 +100,11 @@ def find_format(
     if kind == "squad":
         return TableFormat(kind, "", False, True, SQUAD_COLUMNS)
     if kind == "jsonl" or kind == "parquet":
-        first = next((tuple(row.values) for row in json_rows(path)), None) if kind == "jsonl" else parquet_columns(path)
+        bad = First()  # rows before the first good one, which are refused, or left out, where all are read
+        objects = (tuple(row.values) for row in json_rows(path, bad=bad))
+        first = next(objects, None) if kind == "jsonl" else parquet_columns(path)
         if first is None:
-            raise DataError(f"{path} must hold rows", got="none")
+            raise bad.error or DataError(f"{path} must hold rows", got="none")
         return TableFormat(kind, "", False, True, first)
     if kind == "conll":
         return conll_format(path)

@@ -16,7 +16,7 @@ import numpy as np
 from glassformer.answering.answers import Texts, check_text, is_table, listed
 from glassformer.base.errors import CheckpointError, ConfigError, DataError, ShapeError
 from glassformer.base.json_text import in_json, parse_json
-from glassformer.base.plain import counted, is_missing
+from glassformer.base.plain import counted, is_missing, plain
 from glassformer.features.embed import embed, vectors_of
 from glassformer.features.search import building, reading
 from glassformer.features.search.nearest import Backend, Floats, Integers, Reals, nearest, ordered
@@ -330,10 +330,8 @@ def _fill(begun: building.Building, records: Iterator[dict[str, Any]]) -> None:
     while some := list(islice(records, building.TOGETHER)):
         found = embed(begun.model, begun.maker, (({"text": each["text"]}, "") for each in some))
         for vectors, each in zip(found, some, strict=True):
-            plain = {str(name): value.tolist() if hasattr(value, "tolist") else value for name, value in each.items()}
-            there = {
-                name: of for name, of in plain.items() if of is None or not is_missing(of)
-            }  # not as of a DataFrame
+            # Not what is missing in a DataFrame.
+            there = {str(name): of for name, of in each.items() if of is None or not is_missing(plain(of))}
             kept = {name: in_json(of) for name, of in there.items() if name != "text"}
             begun.file.put(vectors, kept.pop("id", None), kept)
         begun.file.commit()

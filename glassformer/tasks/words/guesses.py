@@ -40,7 +40,7 @@ def expected_tokens(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> tu
 
     Raises DataError unless there is a word for each [MASK], with tokens that the vocabulary has.
     """
-    first, *others = text.split(MASK)
+    first, *others = text.replace(tokenizer.special.mask or MASK, MASK).split(MASK)
     if len(others) != len(words):
         got = f"{len(words)} for {len(others)} in {text[:60]!r}"
         raise DataError(f"one expected word is needed for each {MASK}", got=got, do="give one for each, in their order")

@@ -4,8 +4,9 @@ L labels · N words
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -211,18 +212,13 @@ def decoded(
     if chain is None:
         logarithms = log_softmax(logits.astype(np.float64))[np.arange(len(numbers)), numbers]  # [N]
     else:
-        longer, before = (
-            (_longer(found, tags, labels), _before(found, tags, labels)) if is_scheme(labels) else (None, None)
-        )
-        logarithms = log_probabilities(logits, chain, numbers, starts, ends, longer, before)  # [K]
-        places = {label: number for number, label in enumerate(labels)}
-        others = _begun_otherwise(found, tags, chain, places) if is_scheme(labels) else list(tags)
-        if others != list(tags):  # an imported model may mark the same span in two ways
-            its = np.array([places[tag] for tag in others])  # [N]
-            ways = _longer(found, others, labels), _before(found, others, labels)
-            again = log_probabilities(logits, chain, its, starts, ends, *ways)  # [K]
-            two = np.array([others[span.start] != tags[span.start] for span in found])  # [K]
-            logarithms = np.where(two, np.logaddexp(logarithms, again), logarithms)  # [K]
+        scheme, places = is_scheme(labels), {label: number for number, label in enumerate(labels)}
+        logarithms = np.full(len(found), float("-inf"))  # [K]
+        for its, marked in _ways(found, tags, chain, places) if scheme else [(tags, np.ones(len(found), bool))]:
+            apart = (_longer(found, its, labels), _before(found, its, labels)) if scheme else (None, None)
+            way = np.array([places[tag] for tag in its])  # [N]
+            more = log_probabilities(logits, chain, way, starts, ends, *apart)  # [K]
+            logarithms = np.where(marked, np.logaddexp(logarithms, more), logarithms)  # [K]
     probabilities = np.exp(np.minimum(logarithms, 0.0)).tolist()
     spans = []
     for (label, first, end), probability in zip(found, probabilities, strict=True):
@@ -244,17 +240,27 @@ def _marked(tags: Sequence[str], labels: Sequence[str]) -> list[TagSpan]:
     return [TagSpan(tag, number, number + 1) for number, tag in enumerate(tags)]
 
 
-def _begun_otherwise(
+def _ways(
     found: Sequence[TagSpan], tags: Sequence[str], chain: Chain, numbers: Mapping[str, int]
-) -> list[str]:
-    """The tags with B- in the place of I- at the beginning of each span, and the reverse, where both may begin one."""
-    other = list(tags)
-    for label, start, _ in found:
-        inside, begun = f"I-{label}", f"B-{label}"
-        if tags[start] in (inside, begun) and inside in numbers and begun in numbers:
-            free = np.isfinite(chain.first[numbers[inside]])
-            other[start] = (inside if tags[start] == begun else begun) if free else tags[start]
-    return other
+) -> Iterator[tuple[Sequence[str], npt.NDArray[np.bool_]]]:
+    """All tags that mark the same spans, and of which spans they do [K]: an imported model may begin or end a span with
+    several tags of its type. The given tags come first.
+    """
+    of_spans = []
+    for label, start, end in found:
+        own = list(tags[start:end])
+        first = [tag for tag in numbers if tag[2:] == label and np.isfinite(chain.first[numbers[tag]])]
+        last = [tag for tag in numbers if tag[2:] == label and np.isfinite(chain.last[numbers[tag]])]
+        several = [[tag] for tag in first if tag in last]
+        if end - start > 1:
+            several = [[one, *own[1:-1], two] for one, two in product(first, last)]
+        whole = [TagSpan(label, 0, end - start)]
+        of_spans.append([own, *(way for way in several if way != own and spans_of(way) == whole)])
+    for turn in range(max(map(len, of_spans), default=0)):
+        its = list(tags)
+        for (_, start, end), ways in zip(found, of_spans, strict=True):
+            its[start:end] = ways[min(turn, len(ways) - 1)]
+        yield its, np.array([turn < len(ways) for ways in of_spans])
 
 
 def _longer(found: Sequence[TagSpan], tags: Sequence[str], labels: Sequence[str]) -> npt.NDArray[np.bool_]:
