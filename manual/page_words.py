@@ -40,7 +40,7 @@ HONESTY = (
     "{4} from prediction in {5}. Measured before the changes by hand.",
 )
 SECTIONS = (
-    "{0} other places of this run are not listed",
+    "places of this run that are not listed: {0}",
     "{0} more answers",
     "this model can read no text that it has not learned from: its vocabulary has only their words",
     "{0} sentences of the package that no model of it has learned from",

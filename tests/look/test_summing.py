@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import glassformer as gf
 from glassformer.api.trace import Trace, trace
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.config import ModelConfig, NormConfig
@@ -235,6 +236,17 @@ def test_rollout_refuses_weights_below_zero() -> None:
     changed = found.run_again((patch({name: -found[name]}, name),))  # type: ignore[misc]  # a fresh trace has it
     with refused(ConfigError, wanted="shares of attention", got=name):
         rollout(changed)
+
+
+def test_goals_are_of_every_text_and_of_no_padding() -> None:
+    model = gf.load("writer")
+    found = model.trace(["It was", "She looked at him for a long"])
+    real = found.facts["inputs.real"]
+    places = [found.chosen_tokens[cell["place"]] for _, cell in goals(found, 8)]
+    assert {sentence for sentence, _ in places} == {0, 1}
+    assert all(real[place] for place in places)
+    assert len(goals(found, 100)) == int(real.sum())
+    assert goals(found, 1) == goals(found, 8)[:1]
 
 
 # --------------------------------------------------------------------------- ties

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 
+import glassformer as gf
 from glassformer.api.trace import Trace, trace
 from glassformer.cli.look.render import share_lines, write
 from glassformer.look.formulas.explanation import Limits, explained_lines, number
@@ -251,3 +252,15 @@ def test_an_explanation_is_printed_as_it_is_written_at_the_walkthrough() -> None
     explanation = slides_trace().explain(f"{ATTENTION}.weights", "head=1,query=She,key=She")
     assert str(explanation).splitlines() == list(explained_lines(explanation))
     assert "mathml" not in str(explanation)
+
+
+@pytest.mark.parametrize("name", ["writer", "en-fr"])
+def test_padding_answers_nothing(name: str) -> None:
+    long, short = "She looked at him for a long time", "It was"
+    found = gf.load(name).trace([long, short])
+    steps = walkthrough(found, sentence=1, limits=Limits(words=100))
+    step = [each for each in steps if each.name == "head.probabilities"][-1]
+    side = found.statement.formulas["head.probabilities"].tokens
+    real = found.facts[f"{side}.real"]
+    counted = real[1] if len(found["head.probabilities"].shape) == 3 else real
+    assert 0 < len(step.tables) == int(counted.sum()) < counted.numel()

@@ -3,6 +3,7 @@
 B sentences · S tokens · W width
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,7 +75,7 @@ def goal_of(trace: Tensors, goal: str | None) -> tuple[str, dict[str, int]]:
 
 
 def goals(trace: Tensors, most: int = 1) -> list[tuple[str, dict[str, int]]]:
-    """The largest score of each of the first places (texts, tokens) of the model's head; raises ConfigError."""
+    """The largest score of each of the first places of the model's head, of every text alike; raises ConfigError."""
     name = next((name for name in HEADS if name in trace), None)
     if name is None:
         raise ConfigError("attributions need a number to explain", do="give goal='name[cell]', a cell of the run")
@@ -84,15 +85,17 @@ def goals(trace: Tensors, most: int = 1) -> list[tuple[str, dict[str, int]]]:
     shape = logits.shape[:-1]
     formula = trace.statement.formulas[name]
     real = trace.facts.get(f"{formula.tokens}.real")
-    found = []
-    for row, scores in enumerate(rows):
-        cell = [int(index) for index in torch.unravel_index(torch.tensor(row), shape)]
-        if len(cell) == 2 and real is not None and not real[tuple(cell)]:
+    seen: Counter[int] = Counter()  # by text
+    places = []
+    for row in range(len(rows)):
+        cell = tuple(int(index) for index in torch.unravel_index(torch.tensor(row), shape))
+        place = trace.chosen_tokens[row] if axes[0] == "place" and trace.chosen_tokens else cell
+        if len(place) == 2 and real is not None and not real[place]:
             continue
-        found.append((name, dict(zip(axes, [*cell, int(scores.argmax())], strict=True))))
-        if len(found) == most:
-            break
-    return found
+        seen[place[0]] += 1
+        places.append((seen[place[0]], row, cell))
+    chosen = sorted(sorted(places)[:most], key=lambda each: each[1])
+    return [(name, dict(zip(axes, [*cell, int(rows[row].argmax())], strict=True))) for _, row, cell in chosen]
 
 
 def attribute(trace: Tensors, cells: Sequence[tuple[str, Mapping[str, int]]]) -> list[Attributions]:

@@ -295,18 +295,23 @@ class _Walkthrough:
         held = self.trace.hold(["head.probabilities", "head.logits"])
         probabilities = held.tensor("head.probabilities")
         names = [self.focus.place_name(place) for place in range(probabilities.shape[0])]
+        side = self.trace.statement.formulas["head.probabilities"].tokens
+        real, chosen = self.trace.facts.get(f"{side}.real"), self.trace.chosen_tokens
         if probabilities.dim() == 3:
-            probabilities = probabilities[self.sentence]
-            side = self.trace.statement.formulas["head.probabilities"].tokens
+            probabilities, chosen = probabilities[self.sentence], ()
+            real = None if real is None else real[self.sentence]
             after = "after " if self.trace.config.output_stack.causal else ""
             names = [f"{after}{word}" for word in self.focus.words(side, len(probabilities))]
         tables = []
-        for place in range(min(probabilities.shape[0], self.limits.words)):
+        places = [
+            n for n in range(len(probabilities)) if real is None or real[chosen[n] if chosen else n]
+        ]  # no padding
+        for place in places[: self.limits.words]:
             values, ids = probabilities[place].topk(min(self.limits.answers, probabilities.shape[1]))
             found = zip(ids.tolist(), values.tolist(), strict=True)
             rows = tuple((word_at(self.trace.words.vocabulary, index), (value,)) for index, value in found)
             tables.append(Table(self.where(place, names[place]), ("probability",), rows))
-        more = probabilities.shape[0] - len(tables)
+        more = len(places) - len(tables)
         remarks = (f"{more} more places.",) if more else ()
         title = "Argmax: the likeliest next word at each place" if self.two_stacks else "The model's guesses"
         return Step(title, "head.probabilities", tables=tuple(tables), remarks=remarks)

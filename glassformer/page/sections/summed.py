@@ -48,7 +48,7 @@ def lens_section(trace: Trace) -> Section:
         for place, (sentence, token) in enumerate(found.places)
     ]
     rest = len(every) - len(chosen)
-    return {"places": places, "left_out": f"{rest} other places of this run are not listed" if rest else ""}
+    return {"places": places, "left_out": f"places of this run that are not listed: {rest}" if rest else ""}
 
 
 def lens_layer(trace: Trace, found: Lens, layer: int, place: int) -> Section:
@@ -71,8 +71,8 @@ def attributions_section(trace: Trace) -> Section:
     """What the best answer of each of the first places owes to every token."""
     asked = goals(trace, MOST_GOALS)
     found = attribute(trace, asked)
-    rows = trace.tensor(asked[0][0]).shape[:-1].numel()
-    left_out = f"{rows - len(asked)} more answers" if rows > len(asked) else ""
+    rest = len(goals(trace, trace.tensor(asked[0][0]).shape[:-1].numel())) - len(asked)
+    left_out = f"{rest} more answers" if rest else ""
     return {"goals": [goal(trace, each) for each in found], "note": NOTE, "left_out": left_out}
 
 

@@ -102,7 +102,7 @@ const PAGES: readonly Entry[] = [
   {
     text: say`HTML file`,
     tells: say`with all numbers`,
-    make: async ({ at, names, source }) => [await wholePage(source, format(at)), fileName([names.run.title], "html")],
+    make: async ({ at, names, source }) => [await wholePage(source, at), fileName([names.run.title], "html")],
   },
   {
     text: say`Link`,

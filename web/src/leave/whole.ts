@@ -1,7 +1,9 @@
 /** What leaves the page whole: a tensor of any size, and the page itself with all its numbers. */
 
+import { format, type State } from "../address/state.ts";
 import { sizeOf, type Tensor } from "../numbers/safetensors.ts";
 import { grouped } from "../numbers/written.ts";
+import { DifferenceSource } from "../sources/difference.ts";
 import { isServed } from "../sources/served.ts";
 import type { Source } from "../sources/source.ts";
 import { LANGUAGE } from "../words/say.ts";
@@ -53,10 +55,13 @@ export function partsOf(shape: readonly number[], most = AT_ONCE): string[] {
 
 /**
  * The page of a run as one file. An exported page is written again from what it carries; of a live one the server
- * writes it. `place` is the address at which it opens.
+ * writes it, with its changes made. It opens at the view of `at`; of A − B it is the page of B.
  */
-export async function wholePage(source: Source, place: string): Promise<Blob> {
-  const text = isServed(source) ? await source.page() : ownPage();
+export async function wholePage(shown: Source, at: State): Promise<Blob> {
+  const source = shown instanceof DifferenceSource ? shown.b : shown;
+  const served = isServed(source);
+  const text = served ? await source.page() : ownPage();
+  const place = format(served ? { ...at, model: "", changes: "", kept: "", shown: "" } : at);
   // What the server has written has its language already.
   const spoken = text.includes("data-language") || LANGUAGE === "en" ? "" : ` data-language="${LANGUAGE}"`;
   return new Blob([text.replace('<html lang="en"', `<html lang="en"${spoken} data-place="${attribute(place)}"`)], {

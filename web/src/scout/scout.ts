@@ -207,16 +207,18 @@ export class Scout {
     if (!this.has(name)) return [];
     const { places } = this.names.run;
     const side = this.formula(name)?.tokens ?? this.side;
+    // Places after the end of a shorter text are padding.
+    const count = this.names.run.words[side][this.sentence]?.length || Infinity;
     const word = (token: number): Said => {
       const { text, hidden } = this.names.word(side, this.sentence, token);
       return { text, of: hidden ? "hidden" : "strong" };
     };
     if (this.names.axes(name).includes("place")) {
       return places.flatMap(([sentence, token], place) => {
-        return sentence === this.sentence ? [{ given: { place }, word: word(token), token }] : [];
+        return sentence === this.sentence && token < count ? [{ given: { place }, word: word(token), token }] : [];
       });
     }
-    return range(this.size(name, "token"), (token) => ({
+    return range(Math.min(this.size(name, "token"), count), (token) => ({
       given: { token },
       word: word(token),
       token,

@@ -12,8 +12,8 @@ import { numbersIn, type Source } from "./source.ts";
 export class DifferenceSource implements Source {
   readonly run: RunRecord;
   readonly whole = true;
+  readonly b: Source;
   readonly #a: Source;
-  readonly #b: Source;
   readonly #row: number | null;
   readonly #names: Names;
   readonly #made = new Map<string, Tensor>();
@@ -21,7 +21,7 @@ export class DifferenceSource implements Source {
   /** With `row` every sentence of B is taken from that one sentence of A. */
   constructor(a: Source, b: Source, row: number | null) {
     this.#a = a;
-    this.#b = b;
+    this.b = b;
     this.#row = row;
     this.#names = new Names(b.run);
     this.run = { ...b.run, title: say`A − B`, honesty: null, changes: "" };
@@ -51,7 +51,7 @@ export class DifferenceSource implements Source {
   }
 
   async #pair(name: string): Promise<readonly [Tensor, Tensor] | null> {
-    const [one, two] = await Promise.all([this.#a.tensor(name), this.#b.tensor(name)]);
+    const [one, two] = await Promise.all([this.#a.tensor(name), this.b.tensor(name)]);
     if (one === undefined || two === undefined) return null;
     const a = this.#row === null ? one : this.#repeated(name, one, two.shape);
     return a !== null && a.shape.join() === two.shape.join() ? [a, two] : null;
@@ -71,7 +71,7 @@ export class DifferenceSource implements Source {
   }
 
   shape(name: string): readonly number[] | undefined {
-    return this.#made.get(name)?.shape ?? this.#b.shape(name);
+    return this.#made.get(name)?.shape ?? this.b.shape(name);
   }
 
   async numbersAt(name: string, index: readonly number[]): Promise<ArrayLike<number> | undefined> {

@@ -1,10 +1,12 @@
 /** The server of a page as the engine of its changes. */
 
+import { axisNames } from "../../record/axes.ts";
+import type { RunRecord } from "../../record/record.ts";
 import type { Offer, Wish } from "../../record/wishes.ts";
 import type { HttpSource } from "../../sources/http_source.ts";
 import { say } from "../../words/say.ts";
-import type { Change, Which } from "../changes/changes.ts";
-import { type Engine, type Made, rewritten } from "./engine.ts";
+import { type Change, same, type Which } from "../changes/changes.ts";
+import { type Engine, type Made, rewritten, stands } from "./engine.ts";
 
 /** A server's models, any texts, all changes. */
 export class Server implements Engine {
@@ -29,6 +31,20 @@ export class Server implements Engine {
     const { texts, seconds, choices } = this.#base(model);
     if (which === "target") return null;
     return (which === "text" ? texts : which === "second" ? seconds : choices) ?? null;
+  }
+
+  row(model: string, which: Which, changes: readonly Change[], row: number): number {
+    return rowsOf(this.texts(model, which) ?? [], changes, which)[row] ?? row;
+  }
+
+  shifted(model: string, before: readonly Change[], after: readonly Change[], run: RunRecord): readonly Change[] {
+    const texts = this.texts(model, "text") ?? [];
+    const [rows = [], left = []] = [before, after].map((changes) => rowsOf(texts, changes, "text"));
+    if (rows.join() === left.join()) return after;
+    return after.flatMap((change) => {
+      const there = before.some((each) => same(each, change)) ? sentenceOf(change, run) : null;
+      return there === null ? change : (inSentence(change, left.indexOf(rows[there] ?? -1)) ?? []);
+    });
   }
 
   async make(model: string, changes: readonly Change[], stop: AbortSignal): Promise<Made> {
@@ -61,4 +77,26 @@ export class Server implements Engine {
     }
     return { source: await this.#first.ask(wish, stop), steps, refused };
   }
+}
+
+/** The rows of the texts that are left, and that of one more. */
+function rowsOf(before: readonly string[], changes: readonly Change[], which: Which): number[] {
+  const all = rewritten(before, changes, which, () => true);
+  return [...all.flatMap((text, row) => (stands(text) ? [row] : [])), all.length];
+}
+
+/** The sentence in which something is changed; null for a text, and for a tensor or a part of one that belongs to none. */
+function sentenceOf(change: Change, run: RunRecord): number | null {
+  if (change.kind === "text") return null;
+  if (change.kind !== "replace" && change.kind !== "patch") return change.sentence ?? 0;
+  const formula = run.formulas.find((each) => each.name === change.where);
+  return formula !== undefined && axisNames(formula.axes)[0] === "sentence" ? (change.cell?.[0] ?? null) : null;
+}
+
+/** The change in another sentence; null for one that is left out. */
+function inSentence(change: Change, sentence: number): Change | null {
+  if (sentence < 0) return null;
+  if (change.kind !== "replace" && change.kind !== "patch")
+    return change.kind === "text" ? change : { ...change, sentence };
+  return { ...change, cell: [sentence, ...(change.cell ?? []).slice(1)] };
 }

@@ -102,8 +102,12 @@ export class Session {
   /** The texts of one kind as they read now; null where there are none, or where they are not known. */
   texts(which: Which): readonly string[] | null {
     const before = this.engine.texts(state.value.model, which);
-    const texts = this.changes.filter((change) => change.kind === "text");
-    return before === null ? null : rewritten(before, texts, which);
+    return before === null ? null : rewritten(before, this.changes, which);
+  }
+
+  /** The row that a text has in a change. */
+  row(which: Which, row: number): number {
+    return this.engine.row?.(state.value.model, which, this.changes, row) ?? row;
   }
 
   /** What a number was before the last change; null where nothing is known of it. */
@@ -166,7 +170,8 @@ export class Session {
       // What is made at once is shown at once: the page is drawn a single time for the change and its numbers.
       let made = this.engine.atOnce?.(changes) ?? null;
       if (made === null) {
-        this.busy.value = { begun, doing: this.#doing(asked.model), stop: () => this.#giveUp(stop) };
+        const doing = say`Running the text through ${asked.model || this.#first.names.run.title}`;
+        this.busy.value = { begun, doing, stop: () => this.#giveUp(stop) };
         made = await this.engine.make(asked.model, changes, stop.signal);
       }
       const untouched = asked.model === "" && changes.length === 0;
@@ -180,7 +185,8 @@ export class Session {
       this.#replace(next, asked);
       // The picture stands; what could not be done, and how much it differs from the one before, is shown next.
       if (this.#begun) await new Promise((resolve) => setTimeout(resolve));
-      if (!stop.signal.aborted) this.#tell([...ignored, ...made.refused]);
+      const told = [...ignored, ...made.refused];
+      if (!stop.signal.aborted && told.length + this.told.value.length > 0) this.told.value = told;
       const found = await this.#compared(untouched ? new Store(made.source) : next, next.names, { first, other });
       if (!stop.signal.aborted) this.since.value = made.refused[0] ? null : found; // a refused change has no effect
     } catch (error) {
@@ -192,10 +198,6 @@ export class Session {
         this.took = Math.max(50, performance.now() - begun);
       }
     }
-  }
-
-  #tell(sentences: readonly string[]): void {
-    if (sentences.length + this.told.value.length > 0) this.told.value = sentences;
   }
 
   /** How many numbers are others now; null where the runs cannot be compared one by one. */
@@ -303,13 +305,13 @@ export class Session {
     const count = parseChanges(changes).changes.length;
     const named = model || this.#first.names.run.title;
     const changed = count === 0 ? say`as it was` : count === 1 ? say`1 change` : say`${count} changes`;
-    return row === null ? `${named}, ${changed}` : say`${named}, ${changed}, sentence ${row + 1} alone`;
+    return row === null ? `${named}, ${changed}` : say`${named}, ${changed}, sentence ${row} alone`;
   }
 
   /** The new run takes the place of the one that is shown; what was in hand stays in hand as far as it is still there. */
   #replace(next: Store, asked: Asked): void {
     const [old, now] = [this.#now.names.run, next.names.run];
-    const [before, after] = [this.#shown.changes, asked.changes].map((text) => parseChanges(text).changes);
+    const [before = [], after = []] = [this.#shown.changes, asked.changes].map((text) => parseChanges(text).changes);
     this.#now = next;
     if (parseKept(state.value.kept) === null) {
       this.#display(next);
@@ -323,8 +325,9 @@ export class Session {
     if (other && !named) inHand = { ...inHand, level: firstLevel(now.formulas) };
     const units = now.formulas.map((formula) => formula.unit);
     if (!units.includes(unit)) inHand = { ...inHand, unit: firstUnit(units) };
-    const moved = movedChanges(before ?? [], after ?? [], old, now);
-    if (moved !== null) inHand = { ...inHand, changes: formatChanges(moved) };
+    const shifted = this.engine.shifted?.(asked.model, before, after, old) ?? after;
+    const moved = movedChanges(before, shifted, old, now) ?? shifted;
+    if (moved !== after) inHand = { ...inHand, changes: formatChanges(moved) };
     go(inHand, true);
     void this.#arrange(state.value);
     if (next.source.whole) void next.check();
@@ -337,10 +340,6 @@ export class Session {
     this.#past.pop();
     go(this.#shown, true);
     this.told.value = [say`Stopped: the numbers are those of before.`];
-  }
-
-  #doing(model: string): string {
-    return say`Running the text through ${model || this.#first.names.run.title}`;
   }
 }
 

@@ -15,6 +15,7 @@ export type Edit =
 /** A stretch of one of the texts. */
 interface Target {
   readonly which: Which;
+  /** In a change. */
   readonly row: number;
   readonly text: string;
   readonly start: number;
@@ -30,7 +31,13 @@ export function targetOf(session: Session, names: Names, side: Side, sentence: n
     const words = [...(text ?? "").matchAll(/\S+/g)];
     const found = words[token];
     if (text === null || found === undefined || side !== "inputs") return null;
-    return { which: "text", row: sentence, text, start: found.index, end: found.index + found[0].length };
+    return {
+      which: "text",
+      row: session.row("text", sentence),
+      text,
+      start: found.index,
+      end: found.index + found[0].length,
+    };
   }
   const spans = run.spans as Readonly<
     Record<Side, readonly (readonly (readonly [number, number, number] | null)[])[] | null>
@@ -51,7 +58,7 @@ export function targetOf(session: Session, names: Names, side: Side, sentence: n
     while (end < letters.length && inside(end)) end += 1;
   }
   const length = (count: number): number => letters.slice(0, count).join("").length;
-  return { which, row, text, start: length(start), end: length(end) };
+  return { which, row: session.row(which, row), text, start: length(start), end: length(end) };
 }
 
 /** Whether a token may be of a word of a text: decided without the text, for there are many words on a page. */

@@ -43,7 +43,9 @@ export function TextFields(): VNode | null {
   }
   const done = (written: readonly TextChange[]): void => {
     setOpen("");
-    const others = written.filter((change) => session.text(change.which, change.row) !== change.text);
+    const others = written
+      .filter(({ text }, at) => text !== fields[at]?.[2])
+      .map((change) => ({ ...change, row: session.row(change.which, change.row) }));
     if (others.length > 0) session.set(others.reduce((all, change) => withChange(all, change), session.changes));
     setMade(state.peek().changes);
   };

@@ -41,10 +41,7 @@ export function GradientsView(): VNode {
 function Goals({ all }: { all: Attributions }): VNode {
   const { names } = useStore();
   const { at, options, sentence } = state.value;
-  const first = Math.max(
-    all.goals.findIndex((goal) => goal.sentence === sentence),
-    0,
-  );
+  const first = all.goals.findIndex((goal) => goal.sentence === sentence);
   const place = at[0] !== undefined && at[0] < all.goals.length ? at[0] : first;
   const goal = all.goals[place];
   if (goal === undefined)

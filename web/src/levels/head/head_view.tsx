@@ -224,7 +224,7 @@ function Note({ shown, plan }: { shown: Shown; plan: Plan }): VNode {
           {say`A line is a word that looks at a word. Faint: the strongest lines of each word, which hold 0.7 of its weight, ${grouped(sum(({ lines }) => lines))} of ${grouped(sum(({ of }) => of))}.`}{" "}
         </>
       )}
-      {say`The word in hand has all its lines, and a filled bar for each of its strongest.${striped && say` Striped: may not be looked at.`} 0 is none, 0.00 is little.${words && say` Words of several tokens: summed where they are looked at, averaged where they look.`}${bare && say` Marks are hidden: their weight is counted, see above.`}`}
+      {say`The word in hand has all its lines, and a filled bar for each of its strongest.${striped && say` Striped: may not be looked at.`} 0 is none, 0.00 is little.${words && say` Words of several tokens: summed as keys, averaged as queries.`}${bare && say` Marks are hidden: their weight is counted, see above.`}`}
       <span class="legend">
         {say`colours of the square:`}{" "}
         {SCALE.map((weight) => {

@@ -101,7 +101,7 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
     at.length === 3
       ? at.map((index, place) => (place === 0 ? index : Math.min(index, asked.words - 1)))
       : [0, firstRow(asked), 0];
-  const laid = Number(options.find((each) => each.startsWith("rows."))?.slice(5) ?? asked.words);
+  const laid = Number(options.find((each) => each.startsWith("rows."))?.slice(5) ?? asked.words) || 0;
   const side = names.side(asked.from, "token") ?? "inputs";
   const words: Words = useMemo(() => {
     const text = range(asked.words, (token) => names.word(side, asked.sentence, token).text);

@@ -138,7 +138,9 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
   const tokens = words.length > 0 ? words.length : (source.shape(name)?.at(-2) ?? 1);
   const all: { index: number[]; token: number }[] =
     names.axes(name)[0] === "place"
-      ? run.places.flatMap(([row, token], place) => (row === sentence ? [{ index: [place], token }] : []))
+      ? run.places.flatMap(([row, token], place) =>
+          row === sentence && token < tokens ? [{ index: [place], token }] : [],
+        )
       : range(tokens, (token) => ({ index: [sentence, token], token }));
   const hidden = all.filter(({ token }) => names.word(side, sentence, token).hidden);
   const asked = hidden.length > 0 ? hidden : all;
@@ -171,8 +173,8 @@ async function worded(names: Names, source: Source, sentence: number): Promise<P
   const target = run.model.stacks.length > 1;
   const ownFirst = (): string => {
     if (known < 2) return "";
-    if (!next) return say` ${right} of the text’s ${several} are its first choice.`;
-    return say` Of ${several} after the first, ${right} are its first choice.`;
+    if (!next) return say` Its first choice is right for ${right} of ${several}.`;
+    return say` Its first choice is right for ${right} of ${several} after the first.`;
   };
   const many = rows.length > PLACES;
   if (!next) {

@@ -94,10 +94,10 @@ export function drawWriting(board: Board): number {
   });
   let y = words + rows.length * high + 16;
   if (all.length > shown.length)
-    y = drawText(board, 0, y, say`${all.length - shown.length} more steps: arrow down leads on.`);
+    y = drawText(board, 0, y, say`${all.length - shown.length} more steps: arrow up and down lead to them.`);
   const says =
     other > 0
       ? say`Where the text goes on otherwise, it was given, or found by a search that keeps several texts (beam search): argmax is one way to choose (C-16).`
-      : say`Each word of this text is the likeliest one at its step (C-16: argmax is one way to choose, beam search another).`;
+      : say`Each word shown here is the likeliest one at its step (C-16: argmax is one way to choose, beam search another).`;
   return drawText(board, 0, y, says);
 }

@@ -43,6 +43,7 @@ function nextToken({ names, sheet, store }: Context, sentence: number, token: nu
   if (!stacks.some((stack) => stack.side === "decoder")) return null;
   if (side === "inputs" && stacks.length > 1) return null;
   const ids = store.fetch(`${side}.ids`);
-  const [, count = 0] = ids?.shape ?? [];
-  return token + 1 < count ? (ids?.data[sentence * count + token + 1] ?? null) : null;
+  const [, length = 0] = ids?.shape ?? [];
+  const count = names.run.words[side][sentence]?.length || length; // without the padding of a shorter text
+  return token + 1 < count ? (ids?.data[sentence * length + token + 1] ?? null) : null;
 }

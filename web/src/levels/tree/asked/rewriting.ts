@@ -43,7 +43,7 @@ export async function write(session: Session, ask: Ask): Promise<boolean> {
     const ids = branch?.ids ?? found.record.prompt;
     const step = ask.step ?? found.record.prompt.length - 1;
     writing.value = QUIET;
-    show(session, row, found.record.text, ids, ask.options, step);
+    show(session, session.row("text", row), found.record.text, ids, ask.options, step);
     playing.value = ask.plays === true && !isStill();
     return true;
   } catch (error) {

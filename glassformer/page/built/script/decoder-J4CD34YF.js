@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-HJDFWEX3.js";import"./chunk-4QV2VQYX.js";import"./chunk-ZSB3C5XH.js";import"./chunk-VNH3B5Q7.js";import"./chunk-3FUC6SBI.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
