@@ -59,6 +59,7 @@ class Context:
                 for key, (cosines, sines) in self.rotary.items()
             },
             bias=queries(self.bias),
+            memory_mask=queries(self.memory_mask),
             asked=asked,
         )
 

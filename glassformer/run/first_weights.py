@@ -4,6 +4,7 @@ pretrained vectors.
 W width · V vocabulary
 """
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from glassformer.saved.sections import DistilSection
 from glassformer.tasks import task_named
 from glassformer.tasks.feed import check_taught
 from glassformer.tasks.labels.labels import two_segments
+from glassformer.tasks.settings import TaskSection
 from glassformer.tasks.task import Source, Task, check_encoder
 from glassformer.text.tokenizer import Tokenizer
 
@@ -101,7 +103,7 @@ def student_of(teacher: Artefact, section: DistilSection) -> tuple[Artefact, str
     with torch.no_grad():
         for name, tensor in module.state_dict().items():
             tensor.copy_(theirs[_BLOCK.sub(lambda found: f"encoder.blocks.{chosen[int(found[1])]}.", name)])
-    same = {name: getattr(teacher, name) for name in ("task", "length", "data", "templates")}
+    same = {name: getattr(teacher, name) for name in ("task", "length", "data", "templates", "pooling")}
     student = Artefact(module, teacher.tokenizer, **same)
     layers = ", ".join(str(number) for number in chosen)
     return student, f"the student starts with {wanted} of the teacher's {count} layers: {layers}"
@@ -131,6 +133,23 @@ _SEGMENT = "encoder.embed.segment.weight"
 
 # How byte-level and unigram tokenizers write the space before a word.
 _BLANKS = ("Ġ", "▁")
+
+
+def has_labels_of(model: Artefact, task: TaskSection) -> bool:
+    """Whether a model has a head with the labels of a task; one for numbers, for those of about the same size."""
+    known, outputs = model.task, task.head_outputs
+    if model.labels or known is None or not has_label_rows(model):
+        return model.labels == outputs.labels
+    return not outputs.labels and type(known) is type(task) and known.head_outputs.fits(outputs)
+
+
+def continues(start: Artefact | None, task: TaskSection) -> bool:
+    """Whether a task is learned on by a model that has learned it before."""
+    return start is not None and type(start.task) is type(task) and has_labels_of(start, task)
+
+
+def has_label_rows(model: Artefact) -> bool:
+    return any(name.startswith(LABEL_ROWS) for name, _ in model.module.named_parameters())
 
 
 def adapt(start: Transformer, config: ModelConfig, *, seed: int, same_labels: bool) -> tuple[Transformer, str]:
@@ -194,7 +213,7 @@ def use_vectors(module: Transformer, tokenizer: Tokenizer, path: str | Path, *, 
     width = module.word_table.shape[1]
     found: set[tuple[int, int]] = set()
     with torch.no_grad():
-        for line, word, numbers in _vectors(Path(path)):
+        for line, word, numbers in _vectors(Path(path), width):
             if len(numbers) != width:
                 raise ShapeError(
                     f"word vectors must have the width of the model, {width}",
@@ -222,18 +241,28 @@ def _sides(module: Transformer, tokenizer: Tokenizer) -> list[tuple[Tensor, Toke
     return both[:1] if both[0][0] is both[1][0] else both
 
 
-def _vectors(path: Path) -> Iterator[tuple[Line, str, list[str]]]:
-    """Word and numbers of each line. A first line of two numbers is a header of word2vec."""
+def _vectors(path: Path, width: int) -> Iterator[tuple[Line, str, list[str]]]:
+    """Word and numbers of each line. A first line of two numbers is a header of word2vec; a word of GloVe may have
+    blanks.
+    """
     for line in read_lines(path):
         word, *numbers = line.text.rstrip().split(" ")
+        if len(numbers) > width and not any(map(_is_number, numbers[:-width])):
+            word, numbers = " ".join([word, *numbers[:-width]]), numbers[-width:]
         if line.number == 1 and len(numbers) == 1 and word.isdigit():
             continue
         if word or numbers:
             yield line, word, numbers
 
 
-def _floats(numbers: list[str], path: str | Path, line: Line) -> Tensor:
+def _is_number(text: str) -> bool:
     try:
-        return torch.tensor([float(number) for number in numbers])  # [W]
+        return math.isfinite(float(text))
     except ValueError:
-        raise DataError(f"{path}, line {line.number} must hold a word and numbers", got=line.text[:60]) from None
+        return False
+
+
+def _floats(numbers: list[str], path: str | Path, line: Line) -> Tensor:
+    if not all(map(_is_number, numbers)):
+        raise DataError(f"{path}, line {line.number} must hold a word and numbers", got=line.text[:60])
+    return torch.tensor([float(number) for number in numbers])  # [W]

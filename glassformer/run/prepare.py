@@ -17,9 +17,18 @@ from glassformer.data.readers.files import find_files
 from glassformer.data.settings import DataSection
 from glassformer.data.stores.split import Split
 from glassformer.models.transformer import Transformer, build
-from glassformer.run.first_weights import LABEL_ROWS, adapt, check_pair, student_of, teacher_of, use_vectors
+from glassformer.run.first_weights import (
+    adapt,
+    check_pair,
+    continues,
+    has_label_rows,
+    has_labels_of,
+    student_of,
+    teacher_of,
+    use_vectors,
+)
 from glassformer.run.learned import note_learned, note_unknown
-from glassformer.run.probe import Probe, probe
+from glassformer.run.probe import Probe, in_units, probe
 from glassformer.run.vocabulary import body_config, check_length, check_memory, check_tokens, learn_tokenizer, sizes_of
 from glassformer.runtime.device import choose_machine
 from glassformer.runtime.threads import use_threads
@@ -105,7 +114,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     start = _start(recipe, kind, progress)
     vocabulary = _vocabulary(start, kind, size, tokenizer, progress)
     lesson = _lesson(start, vocabulary, folder, progress)
-    if start.model is not None and _goes_on(start.model, lesson):
+    if start.model is not None and continues(start.model, lesson.task.section):
         note_learned(start.model, recipe.data, progress)
     found = _probed(start, lesson, folder, tokenizer is not None, progress)
     if found is not None:
@@ -119,7 +128,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     return Prepared(
         recipe=lesson.recipe, tokenizer=vocabulary.tokenizer, module=module, task=lesson.task, feed=feed,
         held_out=TaskFeed(lesson.task, lesson.sources["validation"]) if "validation" in lesson.sources else None,
-        teacher=start.teacher, probe=found, goes_on=_goes_on(start.model, lesson),
+        teacher=start.teacher, probe=found, goes_on=continues(start.model, lesson.task.section),
         pooling="mean" if start.model is None or recipe.distil.vectors else start.model.pooling,
     )  # fmt: skip
 
@@ -259,7 +268,7 @@ def _lesson(start: Start, vocabulary: Vocabulary, folder: Path, progress: Progre
 def _as_chosen_by(start: Artefact, lesson: Lesson) -> Lesson:
     """With what the probe of the start model chose, where its head with the same labels is trained further."""
     section, known = lesson.task.section, start.task
-    if known is None or not _goes_on(start, lesson):
+    if known is None or not continues(start, lesson.task.section):
         return lesson
     missing = {name for name, value in section.chosen.items() if value is None}
     taken = {name: value for name, value in known.chosen.items() if name in missing and value is not None}
@@ -278,7 +287,7 @@ def _probed(start: Start, lesson: Lesson, folder: Path, goes_on: bool, progress:
         return None
     if goes_on and (folder / PROBE).exists():
         return Probe.read(folder, lesson.task)
-    if _same_labels(model, recipe) and any(name.startswith(LABEL_ROWS) for name, _ in model.module.named_parameters()):
+    if has_labels_of(model, recipe.task) and has_label_rows(model):
         return None
     whole = not recipe.tune.freeze and recipe.tune.adapters is None
     return probe(model.module, lesson.task, lesson.sources, recipe.train, progress.note, scaled=whole)
@@ -289,24 +298,18 @@ def _with_head_of(found: Probe, lesson: Lesson) -> Lesson:
     return Lesson(recipe, found.task, sources_of(found.task, lesson.sources))
 
 
-def _goes_on(start: Artefact | None, lesson: Lesson) -> bool:
-    return start is not None and type(start.task) is type(lesson.task.section) and _same_labels(start, lesson.recipe)
-
-
-def _same_labels(model: Artefact, recipe: Recipe) -> bool:
-    return model.labels == recipe.task.head_outputs.labels
-
-
 def _module(start: Start, vocabulary: Vocabulary, lesson: Lesson, progress: Progress) -> Transformer:
     """The model with the head of the task, and with the weights of the one that it starts from where they fit."""
     recipe, config = lesson.recipe, lesson.task.model(vocabulary.body)
     if recipe.distil.vectors and start.teacher is not None:
         config = with_vectors_head(config, start.teacher.config.output_stack.width)
     if start.model is not None:
-        same = _same_labels(start.model, recipe)
+        same = has_labels_of(start.model, recipe.task)
         adapted, summary = adapt(start.model.module, config, seed=recipe.train.seed, same_labels=same)
         if summary:
             progress.note(summary)
+        if same and start.model.task is not None and has_label_rows(start.model):
+            in_units(adapted, start.model.task.head_outputs, recipe.task.head_outputs)
         return adapted
     check_compatible(vocabulary.tokenizer, config)
     check_memory(config, recipe.train.device, freeze_vectors=recipe.model.freeze_vectors)

@@ -37,6 +37,7 @@ from glassformer.scoring.score import Scores
 from glassformer.scoring.verdict import FROZEN
 from glassformer.tasks.feed import TaskFeed
 from glassformer.tasks.records import sources_of
+from glassformer.tasks.settings import HeadOutputs
 from glassformer.tasks.task import Source, Task
 from glassformer.training.budget import FEW
 from glassformer.training.settings import TrainSection
@@ -138,6 +139,15 @@ def output_of(module: Transformer) -> nn.Linear:
     assert head is not None
     assert isinstance(head.output, nn.Linear)
     return head.output
+
+
+def in_units(module: Transformer, known: HeadOutputs, now: HeadOutputs) -> None:
+    """Have a head for numbers give the same ones with outputs in other units."""
+    if (known.scale, known.shift) != (now.scale, now.shift):
+        layer = output_of(module)
+        with torch.no_grad():
+            layer.weight.mul_(known.scale / now.scale)
+            layer.bias.copy_((layer.bias * known.scale + known.shift - now.shift) / now.scale)
 
 
 def scale_blocks(module: Transformer, scale: float) -> None:

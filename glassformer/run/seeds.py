@@ -82,4 +82,5 @@ def is_finished(out: Path, train: TrainSection, left_open: Collection[str] = ())
     if known is None:
         return False
     found = {name: getattr(known.train, name) for name in left_open if getattr(train, name) is None}
-    return known.train == train.model_copy(update=found)
+    least = {"epochs_by_data": known.train.epochs_by_data}  # raised for a small start when the run began
+    return known.train == train.model_copy(update=found | least)

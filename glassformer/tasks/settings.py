@@ -31,6 +31,13 @@ class HeadOutputs(NamedTuple):
     meaning: str = "the scores of the sentence's labels"
     code: str = "print(logits)"
 
+    def fits(self, other: Self) -> bool:
+        """Whether a head that has learned numbers in these units can go on with those of the other: an imported one
+        gives the numbers themselves, whose usual size nobody knows.
+        """
+        unknown = (self.scale, self.shift) == (1.0, 0.0)
+        return unknown or (abs(self.shift - other.shift) <= 4 * self.scale and 0.1 <= other.scale / self.scale <= 10)
+
 
 LARGEST = HeadOutputs(
     meaning="a score for each label; the largest is the answer",

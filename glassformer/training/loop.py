@@ -298,6 +298,7 @@ def finish(run: Run) -> None:
     """Set the model of a run that is saved to the weights to keep: see `fit`."""
     model, settings, progress = run.state.whole, run.settings, run.progress
     best = None if run.held_out is None or progress.best is None else run.checkpoints.best()
+    best = None if best is not None and best.step != progress.best_step else best
     mean = of_mean = ""
     if settings.average is not None:
         # Checkpoints at the chosen steps and at the end: not those written by the clock or on Ctrl-C.

@@ -144,3 +144,14 @@ def test_tokens_of_other_rows_are_refused(wrong: Tensor) -> None:
     model, inputs, _ = model_and_inputs("bert")
     with refused(ShapeError, wanted=f"0 to {S - 1}"):
         model(inputs, scored_at=wrong, heads=("head",))
+
+
+def test_documents_of_a_memory_are_those_of_the_asked_tokens() -> None:
+    model, _, _ = model_and_inputs("t5")
+    model.eval()
+    ids = torch.arange(3, 15).reshape(2, 6)
+    inputs = Inputs(ids=ids, documents=torch.tensor([[0, 0, 0, 1, 1, 1]] * 2))
+    asked = torch.tensor([[1], [4]])
+    found = model(inputs, inputs, scored_at=asked + torch.tensor([[0], [6]]), heads=("head",)).logits
+    whole = model(inputs, inputs, scored_at=torch.tensor([1, 10]), heads=("head",)).logits
+    torch.testing.assert_close(found, whole, rtol=0, atol=1e-12)

@@ -47,6 +47,15 @@ def test_vectors_of_another_width(model: Model, tmp_path: Path) -> None:
         use_vectors(model.module, model.tokenizer, path, freeze=False)
 
 
+def test_a_word_may_have_blanks(model: Model, tmp_path: Path) -> None:
+    path = tmp_path / "glove.txt"
+    path.write_text(f". . . {'0.5 ' * 16}\n{vectors()}", encoding="utf-8")
+    assert use_vectors(model.module, model.tokenizer, path, freeze=False).startswith("2 of ")
+    path.write_text(f"summer {'nan ' * 16}\n", encoding="utf-8")
+    with refused(DataError, wanted=f"{path}, line 1", got="nan"):
+        use_vectors(model.module, model.tokenizer, path, freeze=False)
+
+
 def test_lines_that_are_no_vectors(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "glove.txt"
     path.write_text(f"summer {'x ' * 15}x\n", encoding="utf-8")

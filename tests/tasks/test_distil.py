@@ -14,10 +14,11 @@ import glassformer as gf
 from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.models.transformer import fingerprint
-from glassformer.run.first_weights import spread
+from glassformer.run.first_weights import spread, student_of
 from glassformer.run.prepare import Prepared, prepare_run
 from glassformer.run.resuming import earlier_recipe
 from glassformer.saved.recipe import resolve, write_recipe
+from glassformer.saved.sections import DistilSection
 from glassformer.scoring.cross_entropy import cosine_loss, soft_loss
 from glassformer.tasks.feed import COSINE, SOFT, TaughtFeed
 from glassformer.training.checkpoint import weights
@@ -107,6 +108,12 @@ def test_layers_are_spread_as_those_of_distilbert() -> None:
     assert spread(12, 6) == [0, 2, 4, 7, 9, 11]  # `extract_distilbert.py` of transformers' research projects
     assert spread(6, 3) == [0, 2, 5]
     assert (spread(6, 1), spread(4, 4)) == ([0], [0, 1, 2, 3])
+
+
+def test_a_student_has_the_pooling_of_its_teacher(teacher: Path) -> None:
+    of = gf.load(teacher)
+    of.pooling = "max"
+    assert student_of(of, DistilSection(teacher=str(teacher)))[0].pooling == "max"
 
 
 def test_a_student_is_its_teacher_with_fewer_layers(teacher: Path, tmp_path: Path) -> None:

@@ -110,6 +110,16 @@ def test_the_tables_are_the_regression_of_scikit_learn(order: bool) -> None:
 
 
 @pytest.mark.long
+def test_the_tables_have_the_precision_of_the_model() -> None:
+    train, held_out = texts(240, 0), texts(150, 1)
+    task, before, _, _ = completed(train, held_out)
+    learned, measured = (RecordSource(task, each, length=32) for each in (train, held_out))
+    after = task.completed(before.double(), learned, measured, lambda note: None)
+    assert after.config.sentence_head is not None
+    assert after.config.sentence_head.words == PAIRS
+    assert {each.dtype for each in after.parameters()} == {torch.float64}
+
+
 def test_words_that_say_nothing_are_not_added() -> None:
     train, held_out = texts(240, 0), texts(150, 1)
     shuffled = [each._replace(label=number % 3) for number, each in enumerate(train)]

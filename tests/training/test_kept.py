@@ -1,5 +1,6 @@
 """Which weights a run ends with: the best, an average, the last; and which checkpoints stay."""
 
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -71,6 +72,18 @@ def test_half_way_to_measured_first_weights_is_kept_where_it_is_better(
     assert not torch.equal(start[word], best[word])
     again, _ = train(tmp_path, held_out=Getting(of_mean), resume=True, **settings)  # it had ended
     assert all(torch.equal(again[name], kept[name]) for name in kept)
+
+
+def test_where_the_best_is_deleted_the_last_weights_are_kept_not_the_first(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"steps": 8, "evaluate_every": 2, "start_seconds": 0.0}
+    train(tmp_path, held_out=Getting(3.0, 2.0, 1.0, 1.5, 1.5, 2.5), **settings)
+    best, last = (tmp_path / "checkpoints" / f"best-{step:08d}" for step in (4, 8))
+    shutil.rmtree(best)
+    said: list[str] = []
+    kept, _ = train(tmp_path, held_out=Getting(2.5), resume=True, said=said.append, **settings)
+    newest = load_file(tmp_path / "checkpoints" / last.name.replace("best", "step") / "model.safetensors")
+    assert all(torch.equal(kept[name], tensor) for name, tensor in newest.items())
+    assert any("step 4" in note and "missing" in note for note in said)
 
 
 def test_where_the_first_weights_are_the_best_no_mean_is_measured(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def _with_tables(model: Transformer, pairs: int, weight: Reals, bias: Reals, tem
     """The model with these scores [L, F] of tokens and pairs, and its own divided by the temperature."""
     assert model.config.sentence_head is not None
     head = model.config.sentence_head.model_copy(update={"words": pairs})
-    found = Transformer(model.config.model_copy(update={"sentence_head": head}))
+    found = Transformer(model.config.model_copy(update={"sentence_head": head})).to(next(model.parameters()).dtype)
     found.load_state_dict(model.state_dict(), strict=False)
     assert found.sentence_head is not None
     assert found.sentence_head.words is not None
