@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -9,6 +10,8 @@ from glassformer.base.errors import ConfigError
 
 # Levels of nested groups: the deepest setting of a model is at the 8th.
 DEEPEST = 40
+REQUEST = "the request"
+"""Where settings come from that a program sends: its sentences count texts from 1. Names of weights count from 0."""
 # The whole numbers that torch, TOML and every file format can hold.
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
@@ -78,7 +81,13 @@ def _check_string(word: str, where: str, path: tuple[str | int, ...]) -> None:
 
 
 def _setting_path(where: str, path: tuple[str | int, ...]) -> str:
-    return f"{where}: {_shown(path)}" if path else where
+    shown = numbered(path) if where == REQUEST else _shown(path)
+    return f"{where}: {shown}" if path else where
+
+
+def numbered(path: Sequence[str | int]) -> str:
+    """The path of a value in a request, whose records are counted from 1, as in messages about files."""
+    return "".join(f" number {step + 1}" if isinstance(step, int) else f".{step}" for step in path)[1:]
 
 
 def _shown(path: tuple[str | int, ...]) -> str:

@@ -17,14 +17,12 @@ from pydantic_core import CoreSchema
 
 from glassformer.base.errors import ConfigError, did_you_mean
 from glassformer.base.paths import check_path, refuse_endless
-from glassformer.base.plain import DEEPEST, plain, refuse_strange
+from glassformer.base.plain import DEEPEST, REQUEST, numbered, plain, refuse_strange
 
 # What torch, numpy and TOML all take.
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 # What a validator finds other names of settings by, in its context.
 CALLED = "called"
-REQUEST = "the request"
-"""Where settings come from that a program sends: its sentences count texts from 1. Names of weights count from 0."""
 # Far more than any training uses, but few enough that the memory they need can be computed before training begins.
 MOST_TOKENS, MOST_ROWS, MOST_WORDS = 1_000_000, 1_000_000, 10_000_000
 
@@ -120,7 +118,7 @@ def _readable(error: ValidationError, kind: type[Settings], where: str, called: 
     path = [str(step) for step in first["loc"]]
     spoken = ".".join(path)
     if where == REQUEST:
-        spoken = "".join(f" number {step + 1}" if isinstance(step, int) else f".{step}" for step in first["loc"])[1:]
+        spoken = numbered(first["loc"])
     place = called[path[0]] if path and path[0] in called else f"{where}: {spoken}" if path else where
     if first["type"] == "extra_forbidden":
         hint = did_you_mean(path[-1], _known_keys(kind, path[:-1]))

@@ -4,7 +4,7 @@ texts of a run have that the model to start from does not know.
 
 import filecmp
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,10 +12,13 @@ import torch
 
 from glassformer.base.errors import DataError, GlassformerError
 from glassformer.data.readers.files import files_for
-from glassformer.data.settings import DataSection
+from glassformer.data.settings import DataSection, RecordSection
+from glassformer.data.stores.split import text_hash
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_as_saved
 from glassformer.tasks.feed import Feed
+from glassformer.tasks.tables import TableTask
+from glassformer.tasks.task import Task
 from glassformer.text.tokenizer import Tokenizer
 from glassformer.training.progress import Progress
 
@@ -46,9 +49,11 @@ def first_names(files: Sequence[Path]) -> str:
     return f"{', '.join(path.name for path in files[:_NAMED])}{' and more' if len(files) > _NAMED else ''}"
 
 
-def note_learned(start: Artefact, data: DataSection, progress: Progress) -> None:
-    """Note the files of which records are held out that the model to start from has learned from. Records are chosen by
-    a hash: with the same seed, a larger share has those of a smaller one.
+def note_learned(
+    start: Artefact, task: type[Task], data: DataSection, shares: Mapping[str, float], progress: Progress
+) -> None:
+    """Note the files of which records are held out that the model to start from has learned from, else the records of
+    other files. Records are chosen by a hash: with the same seed, a larger share has those of a smaller one.
     """
     its, files = start.data, list[Path]()
     if its is not None and data.validation and not (its.seed == data.seed and data.validation <= its.validation):
@@ -59,6 +64,14 @@ def note_learned(start: Artefact, data: DataSection, progress: Progress) -> None
             f"{first_names(known)}: {start.source} was trained on records that are held out now, so the scores are too "
             "high; hold out other ones with --validation-file"
         )
+    elif issubclass(task, TableTask) and isinstance(data, RecordSection):
+        known_texts = _hashes(start, task)
+        held_out = [text_hash(text) in known_texts for text in task.texts_in("validation", data, shares)]
+        if count := sum(held_out):
+            progress.note(
+                f"{count:,} of {len(held_out):,} records that are held out now have the text of a training record of "
+                f"{start.source}, so the scores are too high; hold out other ones with --validation-file"
+            )
 
 
 def note_unknown(feed: Feed, tokenizer: Tokenizer, progress: Progress) -> None:
@@ -76,12 +89,29 @@ def note_unknown(feed: Feed, tokenizer: Tokenizer, progress: Progress) -> None:
         )
 
 
+def _hashes(start: Artefact, task: type[TableTask]) -> set[int]:
+    found: set[int] = set()
+    for data, files in _data_of(start):
+        with suppress(GlassformerError):  # they may have changed since
+            data = data.model_copy(update={"files": tuple(map(str, files)), "validation_files": ()})
+            found.update(map(text_hash, task.texts_in("train", data, data.shares)))
+    return found
+
+
 def _learned(model: Artefact) -> list[Path]:
-    found, known, before = list[Path](), set[Path](), model
+    found = list[Path]()
+    for data, files in _data_of(model):
+        with suppress(DataError):  # they may have changed since
+            found += files_for(data, files)
+    return found
+
+
+def _data_of(model: Artefact) -> Iterator[tuple[DataSection, list[Path]]]:
+    """The data of the model and of those of its task that it started from, with the files that are still there."""
+    known, before = set[Path](), model
     while type(before.task) is type(model.task) and before.data is not None:
-        learned = [path for path in map(Path, before.data.files) if path.exists()]
-        with suppress(DataError):  # it may have changed since, or be gone
-            found += files_for(before.data, learned) if learned else []
+        if learned := [path for path in map(Path, before.data.files) if path.exists()]:
+            yield before.data, learned
         start = None if before.recipe is None else before.recipe.model.start
         try:
             # A hub is not asked. A run that was made again may have started from one that started from it.
@@ -91,4 +121,3 @@ def _learned(model: Artefact) -> list[Path]:
             before = open_as_saved(place, Artefact)
         except (OSError, ValueError, GlassformerError):  # it may be gone, as the files
             break
-    return found

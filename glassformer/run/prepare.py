@@ -115,7 +115,7 @@ def prepare_run(recipe: Recipe, folder: Path, progress: Progress, *, tokenizer: 
     vocabulary = _vocabulary(start, kind, size, tokenizer, progress)
     lesson = _lesson(start, vocabulary, folder, progress)
     if start.model is not None and continues(start.model, lesson.task.section):
-        note_learned(start.model, recipe.data, progress)
+        note_learned(start.model, type(lesson.task), recipe.data, vocabulary.shares, progress)
     found = _probed(start, lesson, folder, tokenizer is not None, progress)
     if found is not None:
         lesson = _with_head_of(found, lesson)

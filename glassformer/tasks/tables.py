@@ -104,6 +104,13 @@ class TableTask(Task):
                 yield from cls.texts_of(record)
 
     @classmethod
+    def texts_in(cls, split: Split, data: DataSection, shares: Mapping[str, float]) -> Iterator[str]:
+        """The texts by which the records of a split are known to it; bad rows are left out."""
+        for each, record in cls._split(data, shares, lambda error: None):
+            if each == split:
+                yield cls.split_text(record)
+
+    @classmethod
     def texts_of(cls, record: Record) -> tuple[str, ...]:
         return tuple(str(value) for role, value in record.values.items() if role.startswith(("text", "pair")))
 

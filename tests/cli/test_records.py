@@ -200,6 +200,9 @@ def test_columns_that_are_kept_come_back(run: Run, model: Path, tmp_path: Path) 
         1,
         2,
     ]
+    (again,) = run("classify", model, "--file", "-", *keep[2:], "--keep", "input_label", "--json",
+                   stdin=b'{"text": "Hello", "label": "yes", "input_label": "true"}').records  # fmt: skip
+    assert (again["input_label"], again["input_input_label"]) == ("true", "yes")
     missing = run("classify", model, "--file", table, "--keep", "Number", "--json")
     assert (missing.code, missing.out) == (2, "")
     assert "'Number'" in missing.err

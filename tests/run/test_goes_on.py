@@ -148,6 +148,20 @@ def test_what_a_start_has_learned_is_named(tmp_path: Path) -> None:
     assert learned_from(second, files) == files[1:]
 
 
+def test_records_that_a_start_has_learned_from_another_file_are_counted(tmp_path: Path) -> None:
+    """The file with one label corrected."""
+    labels, first = ["even", "odd"] * 60, tmp_path / "first"
+    trained(first, labels, "classify", steps=2)
+    for name, data, leaks in [("same", {}, False), ("seed", {"seed": 1}, True)]:
+        LISTENER.notes.clear()
+        trained(tmp_path / name, ["odd", *labels[1:]], "classify", start=first / "run", data=data, steps=2)
+        notes = [note for note in LISTENER.notes if "held out now" in note]
+        assert len(notes) == leaks
+        for note in notes:
+            count, held_out = (int(word) for word in note.split() if word.isdigit())
+            assert 0 < count < held_out < 60
+
+
 def test_finished_seeds_of_a_small_start_are_not_trained_again(tmp_path: Path) -> None:
     """Their recipe has more epochs than the one of all seeds, as the start is small."""
     trained(tmp_path / "first", [2.0, 4.0] * 10, "regress", steps=2)

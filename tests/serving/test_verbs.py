@@ -111,6 +111,7 @@ REFUSED: list[tuple[str, object, int, str]] = [
     ("en-fr/score", {"texts": ["a"]}, 400, "over HTTP as target"),
     ("writer/generate", {"texts": ["a"], "alignment": True}, 400, "alignment"),
     ("writer/generate", {"texts": ["a", 5]}, 400, "texts number 2"),
+    ("writer/generate", {"records": [{"text": "a", "id": 1}, {"text": "a", "id": 10**22}]}, 400, "records number 2.id"),
     ("sentences/embed", {"texts": ["a"], "strategy": ["99"]}, 400, "99"),
     ("next-sentence/classify", {"texts": ["a"]}, 400, "pair"),
     ("chat/chat", {"texts": [""]}, 400, "turn"),

@@ -85,7 +85,8 @@ OUT = "Where to write the output."
 
 def out_option(more: str = "") -> Any:
     """The option --out for a file; `more` names the other formats that a verb writes."""
-    formats = f"The file extension sets the format: {TABLES}{more}; any other extension gives plain text."
+    formats = f"The file extension sets the format: {TABLES}{more}; any other extension gives plain text, except those "
+    formats += "of other formats, such as .json, .conll, .xlsx and .gz, which are refused."
     return typer.Option("--out", "-o", writable=True, help=f"{OUT}  {formats}  [default: standard output]")
 
 

@@ -111,7 +111,7 @@ class TableReader:
 
         found = pair_columns(columns, path)
         chosen = not names_columns(path) and (len(found) > 1 or found != columns)
-        if chosen and (unread := unread_note(found, find_format(path, names_of(found)))):
+        if chosen and (unread := unread_note(found, find_format(path, names_of(found)), back={*self.keep, *_KEPT})):
             note(f"{path.name}: {unread}")
         return found
 
@@ -251,5 +251,10 @@ def _kept(row: Row, keep: Sequence[str] = ()) -> dict[str, object]:
 
 def with_kept(text: Text, answer: Mapping[str, Any]) -> dict[str, Any]:
     """What is kept of a record, then the fields of its answer; of a name that both have, the kept one is input_NAME."""
-    kept = {f"input_{name}" if name in answer else name: value for name, value in text.kept.items()}
+    kept: dict[str, object] = {}
+    for name, value in text.kept.items():
+        called = name
+        while called in answer or (called != name and called in {**kept, **text.kept}):
+            called = f"input_{called}"
+        kept[called] = value
     return {**kept, **answer}

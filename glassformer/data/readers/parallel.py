@@ -6,7 +6,7 @@ L lines
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -44,12 +44,14 @@ def pair_columns(columns: Mapping[str, Columns], path: Path) -> Mapping[str, Col
     return {role: places[int(_NUMBERS[role])] for role in columns}
 
 
-def unread_note(columns: Mapping[str, Columns], format: TableFormat) -> str:
-    """Which columns of a table are source and target, and which others are not read; "" where there are no others."""
+def unread_note(columns: Mapping[str, Columns], format: TableFormat, back: Collection[str] = ()) -> str:
+    """Which columns of a table are source and target, and which others are not read, nor come `back` with the answers;
+    "" where there are no others.
+    """
     names = dict(zip(map(str, range(len(format.columns))), format.columns, strict=True))
     asked = names_of(columns)
     read = [column if column in format.columns else names.get(column, column) for column in asked]
-    others = [in_one_line(column[:_LONGEST]) for column in format.columns if column not in read]
+    others = [in_one_line(column[:_LONGEST]) for column in format.columns if column not in {*read, *back}]
     if not others or not {*read} <= {*format.columns}:  # a missing column is refused where it is read
         return ""
     more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from glassformer.base.errors import ConfigError
 from glassformer.base.json_text import parse_json
-from glassformer.base.settings import REQUEST, Settings, read_settings
+from glassformer.base.plain import REQUEST
+from glassformer.base.settings import Settings, read_settings
 from glassformer.run.serving.refusals import TooLargeError
 
 Count = Annotated[int, Field(ge=1)]

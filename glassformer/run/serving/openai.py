@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from glassformer.base.errors import ConfigError
-from glassformer.base.settings import REQUEST, OneOf, Seed, Settings, read_settings
+from glassformer.base.plain import REQUEST
+from glassformer.base.settings import OneOf, Seed, Settings, read_settings
 from glassformer.features.embed import cosine
 from glassformer.features.search.rerank import best_first, judge_of
 from glassformer.run.serving.batching import Written
