@@ -140,8 +140,10 @@ def in_json(value: Any) -> Any:
         return [in_json(inner) for inner in value]
     if isinstance(value, str | int | float | None):
         return value
-    if hasattr(value, "tolist"):  # of NumPy
-        return in_json(value.tolist())
+    if getattr(value, "ndim", 0):  # of NumPy, as the next
+        return [in_json(inner) for inner in value]
+    if hasattr(value, "item") and getattr(getattr(value, "dtype", None), "kind", "f") not in "mM":
+        return str(value) if type(inner := value.item()) is type(value) else in_json(inner)
     if is_dataclass(value):
         return {each.name: in_json(getattr(value, each.name)) for each in fields(value)}
     return str(value)

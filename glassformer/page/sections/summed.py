@@ -69,11 +69,16 @@ def guess(trace: Trace, id_: int, probability: Tensor) -> Section:
 
 def attributions_section(trace: Trace) -> Section:
     """What the best answer of each of the first places owes to every token."""
-    asked = goals(trace, MOST_GOALS)
+    asked = goals(trace, _most_goals(trace))
     found = attribute(trace, asked)
     rest = len(goals(trace, trace.tensor(asked[0][0]).shape[:-1].numel())) - len(asked)
     left_out = f"{rest} more answers" if rest else ""
     return {"goals": [goal(trace, each) for each in found], "note": NOTE, "left_out": left_out}
+
+
+def _most_goals(trace: Trace) -> int:
+    """At least one of each of the first texts."""
+    return min(max(MOST_GOALS, len(trace.words.inputs)), 4 * MOST_GOALS)
 
 
 def goal(trace: Trace, found: Attributions) -> Section:
@@ -120,7 +125,7 @@ def added(part: Part) -> Section:
 
 def integrated_section(trace: Trace, order: int) -> Section:
     """The integrated gradients of one of the goals: `shares` sum to `value - baseline`, except for `missing`."""
-    asked = goals(trace, MOST_GOALS)
+    asked = goals(trace, _most_goals(trace))
     if order >= len(asked):
         raise ConfigError(f"the run has {len(asked)} answers", got=f"number {order}")
     found = integrate(trace, *asked[order])

@@ -6,11 +6,18 @@ import type { RunRecord } from "../../src/record/record.ts";
 import type { HttpSource } from "../../src/sources/http_source.ts";
 
 const ATTENTION = "encoder.blocks.0.self_attention";
-const [SCORES, WEIGHT] = [`${ATTENTION}.scores`, "encoder.embed.words"];
+const [SCORES, WEIGHT, LOGITS] = [`${ATTENTION}.scores`, "encoder.embed.words", "head.logits"];
 const run = {
   formulas: [
     { name: SCORES, axes: "sentence head query key" },
     { name: WEIGHT, axes: "vocabulary channel" },
+    { name: LOGITS, axes: "place vocabulary" },
+  ],
+  places: [
+    [0, 1],
+    [1, 1],
+    [1, 2],
+    [2, 1],
   ],
 } as unknown as RunRecord;
 const first = { offers: [], run: { asked: { model: "m", texts: ["one", "two", "three"] } } } as unknown as HttpSource;
@@ -50,8 +57,25 @@ test("what was changed in a text stays in it when another one is left out, and g
     all,
     empty(1),
   ]);
+  const target: Change = { kind: "text", which: "target", row: 1, text: "7 8" };
+  assert.deepEqual(server.shifted("", [target], [target, empty(0)], run), [{ ...target, row: 0 }, empty(0)]);
+  // Of the places 0 of text 0, 1 and 2 of text 1, and 3 of text 2.
+  const placed = [0, 2, 3].map((place): Change => ({ kind: "replace", where: LOGITS, by: 0, cell: [place, 5] }));
+  const left = server.shifted("", placed, [...placed, empty(0)], run).slice(0, -1);
+  assert.deepEqual(
+    left,
+    [1, 2].map((place) => ({ kind: "replace", where: LOGITS, by: 0, cell: [place, 5] })),
+  );
   assert.deepEqual(server.shifted("", [{ ...forbid, sentence: 0 }, empty(0)], [{ ...forbid, sentence: 0 }], run), [
     forbid,
   ]);
   assert.equal(server.shifted("", before, before, run), before);
+});
+
+test("a candidate that is left out takes its sentence with it", () => {
+  const asked = { model: "m", texts: ["one"], choices: ["a", "b", "c"] };
+  const choosing = new Server({ offers: [], run: { asked } } as unknown as HttpSource);
+  const forbid: Change = { kind: "forbid", attention: ATTENTION, sentence: 1, head: null, query: 0, key: 0 };
+  const gone: Change = { kind: "text", which: "choice", row: 0, text: "" };
+  assert.deepEqual(choosing.shifted("", [forbid], [forbid, gone], run), [{ ...forbid, sentence: 0 }, gone]);
 });

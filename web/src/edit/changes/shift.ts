@@ -23,7 +23,9 @@ export function movedChanges(
     if (one === undefined || two === undefined || one.length === two.length) return null;
     return movedTo(one, two);
   };
-  if (before.length === 0 || old.title !== now.title) return null;
+  // In other texts the words stand elsewhere.
+  const others = old.title !== now.title || old.words.inputs.length !== now.words.inputs.length;
+  if (before.length === 0 || others) return null;
   const found = after.flatMap((change) => {
     return before.some((each) => same(each, change)) ? (moved(change, moves, old) ?? []) : change;
   });

@@ -38,12 +38,15 @@ export class Server implements Engine {
   }
 
   shifted(model: string, before: readonly Change[], after: readonly Change[], run: RunRecord): readonly Change[] {
-    const texts = this.texts(model, "text") ?? [];
-    const [rows = [], left = []] = [before, after].map((changes) => rowsOf(texts, changes, "text"));
+    const which = this.texts(model, "choice") === null ? "text" : "choice"; // a sentence for each candidate
+    const texts = this.texts(model, which) ?? [];
+    const [rows = [], left = []] = [before, after].map((changes) => rowsOf(texts, changes, which));
     if (rows.join() === left.join()) return after;
+    const to = (sentence: number): number => left.indexOf(rows[sentence] ?? -1);
     return after.flatMap((change) => {
-      const there = before.some((each) => same(each, change)) ? sentenceOf(change, run) : null;
-      return there === null ? change : (inSentence(change, left.indexOf(rows[there] ?? -1)) ?? []);
+      return before.some((each) => same(each, change))
+        ? (shiftedTo(change, to, run, left.length < rows.length) ?? [])
+        : change;
     });
   }
 
@@ -69,8 +72,9 @@ export class Server implements Engine {
       const tokens = async (row: number): Promise<number[]> => {
         const given = targets.find((target) => target.row === row)?.text;
         if (given !== undefined) return given.split(" ").map(Number);
-        const ids = (await plain?.numbersAt("decoder_inputs.ids", [row])) ?? [];
-        return Array.from(ids).slice(0, plain?.run.words.decoder_inputs[row]?.length);
+        const side = plain?.run.model.stacks.length === 1 ? "inputs" : "decoder_inputs";
+        const ids = (await plain?.numbersAt(`${side}.ids`, [row])) ?? [];
+        return Array.from(ids).slice(0, plain?.run.words[side][row]?.length);
       };
       wish.target_ids = await Promise.all(wish.texts.map((_, row) => tokens(row)));
       wish.seconds = null;
@@ -85,18 +89,25 @@ function rowsOf(before: readonly string[], changes: readonly Change[], which: Wh
   return [...all.flatMap((text, row) => (stands(text) ? [row] : [])), all.length];
 }
 
-/** The sentence in which something is changed; null for a text, and for a tensor or a part of one that belongs to none. */
-function sentenceOf(change: Change, run: RunRecord): number | null {
-  if (change.kind === "text") return null;
-  if (change.kind !== "replace" && change.kind !== "patch") return change.sentence ?? 0;
+/**
+ * The change in its sentence, as `to` numbers these now; null where that is left out. Among the places that are scored
+ * only fewer sentences leave it known which is which.
+ */
+function shiftedTo(change: Change, to: (sentence: number) => number, run: RunRecord, fewer: boolean): Change | null {
+  if (change.kind === "text") {
+    if (change.which !== "target") return change;
+    return to(change.row) < 0 ? null : { ...change, row: to(change.row) };
+  }
+  if (change.kind !== "replace" && change.kind !== "patch") {
+    const sentence = to(change.sentence ?? 0);
+    return sentence < 0 ? null : { ...change, sentence };
+  }
+  const [first, ...rest] = change.cell ?? [];
   const formula = run.formulas.find((each) => each.name === change.where);
-  return formula !== undefined && axisNames(formula.axes)[0] === "sentence" ? (change.cell?.[0] ?? null) : null;
-}
-
-/** The change in another sentence; null for one that is left out. */
-function inSentence(change: Change, sentence: number): Change | null {
-  if (sentence < 0) return null;
-  if (change.kind !== "replace" && change.kind !== "patch")
-    return change.kind === "text" ? change : { ...change, sentence };
-  return { ...change, cell: [sentence, ...(change.cell ?? []).slice(1)] };
+  const axis = formula === undefined ? "" : axisNames(formula.axes)[0];
+  if (first == null || (axis !== "sentence" && axis !== "place")) return change;
+  const place = run.places[first];
+  const left = run.places.filter(([sentence]) => to(sentence) >= 0);
+  const there = axis === "sentence" ? to(first) : fewer && place !== undefined ? left.indexOf(place) : -1;
+  return there < 0 ? null : { ...change, cell: [there, ...rest] };
 }

@@ -124,7 +124,9 @@ export class Session {
 
   /** Exactly these changes. */
   set(changes: readonly Change[]): void {
-    this.#go({ model: state.value.model, changes: formatChanges(changes) });
+    const { model } = state.value;
+    const shifted = this.engine.shifted?.(model, this.changes, changes, this.#now.names.run) ?? changes;
+    this.#go({ model, changes: formatChanges(shifted) });
   }
 
   /** Another model, with texts of its own and no changes. */
@@ -325,9 +327,8 @@ export class Session {
     if (other && !named) inHand = { ...inHand, level: firstLevel(now.formulas) };
     const units = now.formulas.map((formula) => formula.unit);
     if (!units.includes(unit)) inHand = { ...inHand, unit: firstUnit(units) };
-    const shifted = this.engine.shifted?.(asked.model, before, after, old) ?? after;
-    const moved = movedChanges(before, shifted, old, now) ?? shifted;
-    if (moved !== after) inHand = { ...inHand, changes: formatChanges(moved) };
+    const moved = movedChanges(before, after, old, now);
+    if (moved !== null) inHand = { ...inHand, changes: formatChanges(moved) };
     go(inHand, true);
     void this.#arrange(state.value);
     if (next.source.whole) void next.check();

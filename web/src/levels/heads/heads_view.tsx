@@ -115,7 +115,7 @@ export function HeadsView(): VNode {
         <p class="rule-of-heads">
           {RULE}{" "}
           {part !== null &&
-            say`A part of the text is shown: labels and measures are of the attention that goes there, “of .62” is its share. Words of several tokens: summed as keys, averaged as queries. `}
+            say`A part of the text is shown: labels and measures are of the attention there, “of .62” is its share. Words of several tokens: summed as keys, averaged as queries. `}
           {worth === null ? (
             <>
               {say`What a head is worth cannot be read off its attention; it is measured on texts that the model has not learned from: ${reason !== "" && reason}`}

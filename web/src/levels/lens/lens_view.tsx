@@ -72,7 +72,7 @@ function Places({ all }: { all: Lens }): VNode {
         }))}
       />
       <p class="rule-of-heads">
-        {say`Each cell is the first guess if the output layer read this state, and its probability; “rank” is the place of the final answer there among all tokens. The last column is the run’s own answer.${all.left_out !== "" && ` ${heard(all.left_out)}`}`}
+        {say`Each cell is the first guess if the output layer read this state, and its probability; “rank” is that of the final answer among all tokens. The last column is the answer.${all.left_out !== "" && ` ${heard(all.left_out)}`}`}
       </p>
     </>
   );

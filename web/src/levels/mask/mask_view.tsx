@@ -123,7 +123,7 @@ function Workshop({ asked, offered }: { asked: Asked; offered: readonly string[]
     <>
       <h1 class="big">{say`Who may look at whom?`}</h1>
       <p class="says plain">
-        {say`Try your own mask: click a cell to forbid or allow it. Each pair of words has the product of their own vectors as its score, without W_Q and W_K; the softmax shares out what is left of each row. ${SAID[asked.reading][1]}`}
+        {say`Click a cell to forbid or allow it. The score of two words is the product of their vectors, without W_Q and W_K; the softmax shares out what is left of each row. ${SAID[asked.reading][1]}`}
       </p>
       <div class="sentences">
         <p class="line">

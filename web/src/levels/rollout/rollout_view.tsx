@@ -131,7 +131,7 @@ function AboutRollout(): VNode {
     <details class="twin about">
       <summary>{say`what this shows`}</summary>
       <p>
-        {say`In each block a word keeps half of itself, and the other half is mixed by the mean of its heads’ weights (in a decoder that reads an encoder: by both attentions, one after the other). Block after block these shares are multiplied.`}
+        {say`In each block a word keeps half of itself, and the other half is mixed by the mean of its heads’ weights (where a decoder reads an encoder: of both attentions in turn). Block after block these shares are multiplied.`}
       </p>
       <p class="then">
         {say`So rollout shows what attention ${<i>{say`could`}</i>} carry from where to where. It knows nothing of values, output weights, norms and feed-forward layers, which decide what arrives: a large share is no proof that the word was used.`}

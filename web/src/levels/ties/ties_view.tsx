@@ -133,7 +133,7 @@ function Asked({ value, units, kinds }: AskedProps): VNode {
         )}
       </div>
       <p class="rule-of-heads">
-        {say`A weight says how much of a word’s value a head passes on. It says neither that the model understands what “${word.text}” stands for nor that the words are alike (C-38). “Yes”: a head leads by at least ${asking.LEAD}. “Hardly”: the largest lead is smaller. “No”: no head looks more at “${targets[0]?.text}”.${isJoined(value) && say` Words of several tokens: summed as keys, averaged as queries.`}${value.missing > 0 && say` This page does not carry the weights of ${counted(value.missing, "attention")}.`}`}
+        {say`A weight says how much of a word’s value a head passes on. It says neither that the model understands what “${word.text}” stands for nor that the words are alike (C-38). “Yes”: a head leads by at least ${asking.LEAD}. “Hardly”: the lead is smaller. “No”: no head looks more at “${targets[0]?.text}”.${isJoined(value) && say` Words of several tokens: summed as keys, averaged as queries.`}${value.missing > 0 && say` This page does not carry the weights of ${counted(value.missing, "attention")}.`}`}
       </p>
       <Twins value={value} />
     </>

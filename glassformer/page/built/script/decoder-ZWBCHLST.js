@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-6T7DGW3Z.js";import"./chunk-PDIDRC4D.js";import"./chunk-MB5BNUHE.js";import"./chunk-VNDQWL4D.js";import"./chunk-BZVWHGP7.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
