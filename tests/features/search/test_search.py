@@ -398,11 +398,11 @@ def test_a_table_of_answers_has_a_row_for_each_hit(saved: Path, tmp_path: Path) 
 def test_an_index_of_records_brings_their_other_fields_back(model: Model, tmp_path: Path) -> None:
     page = np.int64(7)
     records: list[Any] = [{"text": "the dog and the fox", "id": np.int64(3), "page": page}, "food for friends"]
-    records.append({"text": "a friend", "id": float("nan"), "page": {"of": np.arange(2)}})
+    records.append({"text": "a friend", "id": float("nan"), "page": {"of": np.arange(2), "w": np.longdouble(1.5)}})
     index = SearchIndex.build(tmp_path / "index", records, model)
     first, second, third = sorted(index.ask("the dog", top=3), key=lambda hit: hit.row)
     assert (first.id, first.kept, second.id, second.kept) == (3, {"page": 7}, None, {})
-    assert (third.id, third.kept) == (None, {"page": {"of": [0, 1]}})
+    assert (third.id, third.kept) == (None, {"page": {"of": [0, 1], "w": "1.5"}})
 
     class Frame:  # as of pandas: an iterable of the names of its columns
         columns = ("text", "page")
