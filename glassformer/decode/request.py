@@ -36,7 +36,7 @@ class ForcedWord(NamedTuple):
         text = tuple(answer)
         if len(text) < len(self.first) and text == self.first[: len(text)]:
             return min(len(text), len(self.inside) - 1), self.first[len(text)]
-        sizes = range(len(self.inside) - 1, 0, -1)
+        sizes = range(min(len(self.inside) - 1, len(text)), 0, -1)
         size = next((size for size in sizes if text[-size:] == self.inside[:size]), 0)
         return size, self.inside[size]
 
