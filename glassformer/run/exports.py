@@ -17,7 +17,7 @@ from glassformer.convert.heads import without_crf
 from glassformer.convert.huggingface import describe, write_json, write_tokenizer_of
 from glassformer.convert.onnx.graph import OPSET
 from glassformer.convert.onnx.heads import FEATURES, ExportedHead, head_of
-from glassformer.convert.onnx.network import SEGMENTS, Network, inputs_of, write_graph
+from glassformer.convert.onnx.network import SEGMENTS, Network, inputs_of, treats_masks, write_graph
 from glassformer.convert.onnx.session import Session, needs_onnx, write_int8
 from glassformer.models.transformer import Transformer
 from glassformer.run.onnx_check import Check, Checked, Int8Loss, Score
@@ -213,6 +213,8 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
     model.needs_weights("an export")
     refuse_full(directory)
     exported, left = _as_exported(model, head)
+    if treats_masks(exported.module.config) and exported.tokenizer.mask_id is None:
+        raise ConfigError("a graph knows masked words by a mask token", got="a tokenizer without one")
     check = Check(exported, head, options.texts)
     measured = check.own_scores(options.data, progress) if options.data else None
     network = Network(exported.module, head, mask_id=exported.tokenizer.mask_id)

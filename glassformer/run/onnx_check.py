@@ -126,7 +126,9 @@ class Check:
         longest = min(self.model.row_tokens or _LONGEST, _LONGEST)
         for size in sorted({1, 2, max(longest // 3, 1), longest}):
             tokens = torch.randint(self.model.config.output_stack.embed.vocabulary, (size,), generator=generator)
-            yield Row(ids=tokens.tolist())
+            ids, mask = tokens.tolist(), self.model.tokenizer.mask_id
+            marks = [id_ == mask for id_ in ids] if treats_masks(self.model.config) else None
+            yield Row(ids=ids, masked_words=marks)
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[Inputs]:
         pad = self.model.tokenizer.pad_id or 0

@@ -10,7 +10,7 @@ import operator
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sized, ValuesView
 from datetime import datetime
 from functools import wraps
 from typing import Any
@@ -29,8 +29,11 @@ from glassformer.text.template_syntax import Counted, Generation
 # Steps of a template, characters that it writes and of one of its values, and seconds for all. A conversation of a
 # thousand turns needs some ten thousand steps; a part of a list counts as so many characters.
 MOST_STEPS, MOST_CHARACTERS, MOST_SECONDS, OF_A_PART = 300_000, 4_000_000, 5.0, 20
-# Numbers in formats and arguments of filters, such as the width of a column, and bits of a whole number.
-_MOST_DIGITS, MOST_NUMBER, MOST_BITS = 3, 10_000, 4096
+# Numbers in formats and arguments of filters, such as the width of a column, bits of a whole number, and characters
+# that one search compares.
+_MOST_DIGITS, MOST_NUMBER, MOST_BITS, _MOST_COMPARED = 3, 10_000, 4096, 100_000_000
+# Searches in which Python may compare all characters at each place.
+_FROM_END = ("rfind", "rindex", "rpartition", "rsplit")
 WIDE = re.compile(rf"\d{{{_MOST_DIGITS + 1},}}|\*|\{{[^{{}}]*\{{")
 
 
@@ -50,7 +53,7 @@ def size_of(value: Any) -> int:
             total += len(each)
         elif isinstance(each, Mapping):
             waiting += [*each.keys(), *each.values()]
-        elif isinstance(each, list | tuple | set | frozenset):
+        elif isinstance(each, list | tuple | set | frozenset | KeysView | ValuesView | ItemsView):
             waiting += each
         elif isinstance(each, Namespace):
             waiting.append(each._Namespace__attrs)  # it hides all others
@@ -68,20 +71,26 @@ def is_small(operator_: str, left: Any, right: Any) -> bool:
 
 
 def check_growth(name: str, of: list[Any], given: list[Any]) -> None:
-    """Refuse what would make a very long text of short ones, before it is made; raises EndlessTemplateError."""
+    """Refuse what would make a very long text of short ones, or search for as long, before that; raises
+    EndlessTemplateError.
+    """
     text = of[0] if of else ""
     longest = max((size_of(each) for each in given if isinstance(each, str)), default=0)
     grown = 0
     if name == "replace" and given and isinstance(text, str):
         grown = text.count(given[0]) * longest if isinstance(given[0], str) else 0
     elif name == "join":
-        lengths = sorted(len(each) for each in (text, *given) if isinstance(each, str | list | tuple | dict | set))
+        lengths = sorted(len(each) for each in (text, *given) if isinstance(each, Sized))
         grown = lengths[-1] * lengths[-2] if len(lengths) > 1 else 0
     elif name == "indent" and isinstance(text, str):
         width = max((each for each in given if type(each) is int), default=4)
         grown = (text.count("\n") + 1) * max(width, longest)
-    elif name == "format" and isinstance(text, str) and WIDE.search(text):
-        raise EndlessTemplateError(f"a wide column in {text[:40]!r}")
+    elif name == "format" and isinstance(text, str):
+        if WIDE.search(text):
+            raise EndlessTemplateError(f"a wide column in {text[:40]!r}")
+        grown = (text.count("%") + text.count("{")) * max(map(size_of, given), default=0)
+    elif name in _FROM_END and size_of(text) * longest > _MOST_COMPARED:
+        raise EndlessTemplateError(f"{name} of {longest:,} characters in {len(text):,}")
     if grown > MOST_CHARACTERS:
         raise EndlessTemplateError(f"a text of more than {MOST_CHARACTERS:,} characters by {name}")
 
@@ -225,7 +234,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 if isinstance(each, int | float) and abs(each) > MOST_NUMBER:
                     raise EndlessTemplateError(f"{each} in the filter {name}")
             own = [self.kept(each) for each in own]
-            check_growth(name, own[:1], [*own[1:], *named.values()])
+            # The old text of `replace` before the new one.
+            check_growth(name, own[:1], [*own[1:], *(named[key] for key in sorted(named, reverse=True))])
             return self.kept(function(*others, *own, **named))
 
         return counted
@@ -239,9 +249,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> Any:
         """`format` of a text that asks for no wide columns."""
         found = super().wrap_str_format(value)
-        if found is not None and (value.__name__ != "format" or WIDE.search(value.__self__)):
+        if found is None:
+            return None
+        if value.__name__ != "format":
             raise EndlessTemplateError(f"a wide column in {value.__self__[:40]!r}")
-        return found
+
+        def checked(*given: Any, **named: Any) -> str:
+            check_growth("format", [value.__self__], [*given, *named.values()])
+            return found(*given, **named)
+
+        return checked
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as Jinja
         if getattr(__obj, "__self__", None) is __self:  # of a method of this class: it counts by itself

@@ -277,6 +277,9 @@ def test_ties_sum_over_the_tokens_of_a_word() -> None:
     assert ties(found, "animal", "it", "street").word.text == "animal"
     with pytest.raises(UnknownNameError):
         ties(found, "it", "dog", "street")
+    masked = gf.load("english").trace("She saw the cat and the dog").intervene(gf.MaskWord("cat", "[MASK]"))
+    for asked in ("cat", "(cat)", '"cat"'):
+        assert span_of(masked.words, asked).tokens == (4,)
     for sentence in (-1, 1):
         with refused(ConfigError, got=str(sentence)):
             ties(found, "it", "animal", "street", sentence=sentence)
@@ -300,3 +303,10 @@ def test_a_word_is_found_in_any_case_and_by_its_place() -> None:
     assert span_of(greeting, "hi").tokens == (0, 1)
     with pytest.raises(UnknownNameError, match="got ho"):
         span_of(greeting, "ho")
+
+
+def test_a_lens_of_a_head_that_was_changed_by_hand_is_of_its_places() -> None:
+    found = gf.load("english").trace("She saw the [MASK] and the dog")
+    changed = found.intervene(gf.set_number("head.logits", (0, 5), 9.0))
+    with refused(ConfigError, got="3"):
+        logit_lens(changed, places=[3])

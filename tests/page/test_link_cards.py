@@ -6,17 +6,19 @@ import struct
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
 
+import glassformer as gf
 from glassformer.api.trace import Trace
 from glassformer.bundled.texts import slides_model
 from glassformer.page.page import page
 from glassformer.page.server.offers import Offer
 from glassformer.page.site import drawn
 from glassformer.page.site import publish as module
-from glassformer.page.site.cards import Bar, Card, Lines, card_of
+from glassformer.page.site.cards import Bar, Card, Lines, card_of, settled
 from glassformer.page.site.examples import Example
 from glassformer.page.site.publish import publish
 from tests.page.serving import SENTENCES
@@ -116,3 +118,11 @@ def test_the_picture_for_links_is_that_of_the_view(demo: Trace) -> None:
     assert darkest == shown[:, column].min()
     shade = (sum(drawn.PAPER) - darkest.item()) / (sum(drawn.PAPER) - sum(drawn.INK))
     assert shade == pytest.approx(max(weight, drawn.FAINT), abs=0.02)
+
+
+def test_the_answer_of_a_card_is_that_of_its_text() -> None:
+    model, asked = gf.load("writer"), cast("Example", None)
+    first = "She looked at him for a long time"
+    alone, *_ = settled(model.trace(first), asked)
+    for other in ("It was", "The old man went to the house by the sea and"):
+        assert settled(model.trace([first, other]), asked)[0] == alone

@@ -128,6 +128,9 @@ def probabilities(trace: Trace, state: str, places: Sequence[int]) -> Tensor:
     found = head.unit("head", [name], lambda other: read if other == last else trace.stored[other])[name].detach()
     if by_hand and head.scored_at is not None:
         order = {place: index for index, place in enumerate(head.scored_at.tolist())}
+        if unknown := [place for place in places if place not in order]:
+            wanted = f"a head that was changed by hand is known at the places {', '.join(map(str, order))}"
+            raise ConfigError(wanted, got=str(unknown[0]))
         found = found[[order[place] for place in places]]
     elif by_hand:
         found = found.flatten(0, 1)[at]

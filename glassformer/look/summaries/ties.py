@@ -10,7 +10,7 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.look.summaries.head_measures import attentions
-from glassformer.look.trace.cell import Words, find_word, unmarked
+from glassformer.look.trace.cell import Words, find_word, unmarked, word_and_place
 from glassformer.look.trace.tensors import Tensors, states_of
 
 
@@ -105,18 +105,19 @@ def ties(
 
 def span_of(words: Words, asked: str, *, sentence: int = 0, side: str = "inputs") -> Span:
     """A word of a text with all its tokens, in either case of its first letter; raises UnknownNameError."""
-    other = asked[:1].swapcase() + asked[1:]
+    named = asked
     try:
         first = find_word(words, asked, option="a tie", side=side, sentence=sentence)
     except UnknownNameError as error:
+        named = asked[:1].swapcase() + asked[1:]
         try:
-            first = find_word(words, other, option="a tie", side=side, sentence=sentence)
+            first = find_word(words, named, option="a tie", side=side, sentence=sentence)
         except UnknownNameError:
             raise error from None
-    row = words.sentence(side, sentence)
-    wanted = asked.partition("@")[0] if asked not in row else asked
+    row, (wanted, _) = words.sentence(side, sentence), word_and_place(named)
     joined, tokens = unmarked(row[first]) if first < len(row) else "", [first]
-    while not asked.lstrip("-").isdigit() and len(joined) < len(wanted) and tokens[-1] + 1 < len(row):
+    alone = named.lstrip("-").isdigit() or first in words.positions(side, sentence, wanted)
+    while not alone and len(joined) < len(wanted) and tokens[-1] + 1 < len(row):
         tokens.append(tokens[-1] + 1)
         joined += row[tokens[-1]].removeprefix("##")
     return Span(side, sentence, tuple(tokens), joined)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, GlassformerError
-from glassformer.look.summaries.lens import chosen_places, logit_lens
+from glassformer.look.summaries.lens import chosen_places, logit_lens, side_of
 from glassformer.look.summaries.rollout import rollout
 from glassformer.look.summaries.ties import ties
 from glassformer.look.trace.cell import unmarked, word_at
@@ -143,7 +143,10 @@ def crossed(trace: Trace, asked: Example) -> Found:
 
 def settled(trace: Trace, asked: Example) -> Found:
     """The first guess from the state after each block, at the last place that was scored, or the first hidden word."""
-    every = chosen_places(trace)
+    side, every = side_of(trace), chosen_places(trace)
+    real, tokens = trace.facts.get(f"{side}.real"), trace.facts[f"{side}.positions"].shape[1]
+    # Of the text that is shown, the first, without its padding.
+    every = [each for each in every if each < tokens and (real is None or real[0, each])] or every
     at = every[-1] if trace.config.decoder is not None else every[0]
     found = logit_lens(trace, top=1, places=[at])
     vocabulary = trace.words.vocabulary
