@@ -209,7 +209,7 @@ def test_the_places_of_an_answer_are_numbered(window: Page, student: Trace, stud
     assert "✓: the token that comes next in the text" in note
     assert ("The last 4 of" in note) is (len(tokens) > 4)
     found = window.locator("main .small-answer").inner_text()
-    assert f"Of {len(tokens) - 1} tokens after the first" in found
+    assert f"of {len(tokens) - 1} tokens after the first" in found
 
 
 @pytest.mark.parametrize(("word", "red"), [("3", False), ("2", True)])
