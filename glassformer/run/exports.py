@@ -214,7 +214,9 @@ def write_onnx(model: Artefact, directory: Path, options: ExportOptions, progres
     refuse_full(directory)
     exported, left = _as_exported(model, head)
     if treats_masks(exported.module.config) and exported.tokenizer.mask_id is None:
-        raise ConfigError("a graph knows masked words by a mask token", got="a tokenizer without one")
+        raise ConfigError(
+            "a graph knows masked words by a mask token", got="a tokenizer without one", do="export it to huggingface"
+        )
     check = Check(exported, head, options.texts)
     measured = check.own_scores(options.data, progress) if options.data else None
     network = Network(exported.module, head, mask_id=exported.tokenizer.mask_id)

@@ -6,6 +6,7 @@ B sentences · S tokens · W width
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -87,8 +88,7 @@ def goals(trace: Tensors, most: int = 1) -> list[tuple[str, dict[str, int]]]:
     real = trace.facts.get(f"{formula.tokens}.real")
     seen: Counter[int] = Counter()  # by text
     places = []
-    for row in range(len(rows)):
-        cell = tuple(int(index) for index in torch.unravel_index(torch.tensor(row), shape))
+    for row, cell in enumerate(product(*map(range, shape))):
         place = trace.chosen_tokens[row] if axes[0] == "place" and trace.chosen_tokens else cell
         if len(place) == 2 and real is not None and not real[place]:
             continue

@@ -33,14 +33,14 @@ export interface Engine {
 }
 
 /** Whether a text is not left out. */
-export const stands = (text: string): boolean => text.trim() !== "";
+export const hasWords = (text: string): boolean => text.trim() !== "";
 
 /** The texts with those that read otherwise now; one more at the end is one more text, an empty one is left out. */
 export function rewritten(
   before: readonly string[],
   changes: readonly Change[],
   which: Which,
-  left = stands,
+  left = hasWords,
 ): string[] {
   const found = [...before];
   for (const change of changes) {

@@ -6,7 +6,7 @@ import type { Offer, Wish } from "../../record/wishes.ts";
 import type { HttpSource } from "../../sources/http_source.ts";
 import { say } from "../../words/say.ts";
 import { type Change, same, type Which } from "../changes/changes.ts";
-import { type Engine, type Made, rewritten, stands } from "./engine.ts";
+import { type Engine, hasWords, type Made, rewritten } from "./engine.ts";
 
 /** A server's models, any texts, all changes. */
 export class Server implements Engine {
@@ -86,7 +86,7 @@ export class Server implements Engine {
 /** The rows of the texts that are left, and that of one more. */
 function rowsOf(before: readonly string[], changes: readonly Change[], which: Which): number[] {
   const all = rewritten(before, changes, which, () => true);
-  return [...all.flatMap((text, row) => (stands(text) ? [row] : [])), all.length];
+  return [...all.flatMap((text, row) => (hasWords(text) ? [row] : [])), all.length];
 }
 
 /**

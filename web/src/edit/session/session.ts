@@ -187,8 +187,8 @@ export class Session {
       this.#replace(next, asked);
       // The picture stands; what could not be done, and how much it differs from the one before, is shown next.
       if (this.#begun) await new Promise((resolve) => setTimeout(resolve));
-      const told = [...ignored, ...made.refused];
-      if (!stop.signal.aborted && told.length + this.told.value.length > 0) this.told.value = told;
+      const refused = [...ignored, ...made.refused];
+      if (!stop.signal.aborted && refused.length + this.told.value.length > 0) this.told.value = refused;
       const found = await this.#compared(untouched ? new Store(made.source) : next, next.names, { first, other });
       if (!stop.signal.aborted) this.since.value = made.refused[0] ? null : found; // a refused change has no effect
     } catch (error) {
