@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -181,10 +182,10 @@ def label_of(value: object, where: str) -> str:
     """A label as a string, in the Unicode form NFC. Raises DataError for an empty one, NaN, and a list."""
     if isinstance(value, bool):
         return str(value).lower()  # as JSON writes it, and most tables
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, float) and not math.isfinite(value):  # what pandas writes where there is none
-        raise DataError(located(where, "a label must be a word or a number"), got=repr(value))
+    if isinstance(value, float | Decimal):
+        if not math.isfinite(value):  # what pandas writes where there is none
+            raise DataError(located(where, "a label must be a word or a number"), got=repr(value))
+        value = int(value) if value == int(value) else float(value)
     if isinstance(value, str | int | float) and str(value).strip():
         return unicodedata.normalize("NFC", str(value).strip())
     do = "where a text has several labels, set task.several = true" if isinstance(value, list) else ""

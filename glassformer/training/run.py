@@ -228,7 +228,7 @@ class Run:
             self.checkpoints.save(self.progress.step, {"model": weights(model)}, {"scores": scores}, kind="best")
             # A run resumed from the newest checkpoint needs the best model that this checkpoint knows.
             self.keep_best(self.progress.step, self.saved_best)
-        if self.over and not finite:  # no later step would detect it
+        if not finite and (self.over or not scores.get("targets", 1)):  # no later step would detect it, or help
             raise NotFiniteError(
                 f"a model to keep needs finite numbers: its score after step {self.progress.step:,} is not",
                 got=f"{self.held_out.best.removeprefix('-')} {found}",

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from glassformer.base.errors import ConfigError
-from glassformer.data.stores.split import Repeats, repeats, shared, text_hash
+from glassformer.data.stores.corpus import shares_for
+from glassformer.data.stores.split import Repeats, hash_fraction, repeats, shared, split_of, text_hash
 from tests.data.made import split
 from tests.refusals import refused
 
@@ -52,3 +53,14 @@ def test_repeats_are_counted() -> None:
     assert repeats(hashes) == Repeats(documents=5, repeated=2)
     assert str(repeats(hashes)) == "2 of 5 documents (40.0%) repeat an earlier one"
     assert shared(hashes[:2], hashes[2:]) == 2
+
+
+def test_of_a_few_texts_each_split_has_one() -> None:
+    for first in range(0, 4_000, 4):
+        texts = [f"text {number}" for number in range(first, first + 4)]
+        shares = shares_for(texts, SHARES, seed=0)
+        assert {split_of(hash_fraction(text_hash(text), 0), shares) for text in texts} == {
+            "train",
+            "validation",
+            "test",
+        }

@@ -27,7 +27,7 @@ from glassformer.tasks.labels.labels import Class, Classes, Labelled, note_alike
 from glassformer.tasks.labels.regress.numbers import decimal_of, number_of, parsed
 from glassformer.tasks.labels.regress.task import Number, Rated, Regress, RegressSection
 from glassformer.tasks.records import RecordSource
-from glassformer.tasks.rows import labels_of
+from glassformer.tasks.rows import label_of, labels_of
 from glassformer.training.progress import NoProgress
 from tests.refusals import refused
 
@@ -66,6 +66,11 @@ def test_the_loss_of_several_labels_is_torchs() -> None:
             reduction="sum",
         )
         assert mine.item() == pytest.approx(its.item() / 3, abs=1e-12)
+
+
+def test_class_weights_name_labels_in_any_unicode_form() -> None:
+    section = ClassifySection(labels=("\u00e9t\u00e9", "b"), class_weights={"e\u0301te\u0301": 2.0})
+    assert OneLabel(section, {"\u00e9t\u00e9": 1, "b": 1}, 2).factors == [2.0, 1.0]
 
 
 def test_class_weights_weigh_as_torchs_do() -> None:
@@ -162,6 +167,12 @@ def test_labels_that_only_look_alike_are_named() -> None:
 def test_what_is_no_number_is_refused_with_its_line(bad: object) -> None:
     with refused(DataError, wanted="line 4"):
         number_of(bad, "t.jsonl, line 4")
+
+
+def test_a_decimal_of_parquet_is_a_label_as_the_same_float_is() -> None:
+    assert label_of(Decimal("2.0"), "t.parquet, row 1") == label_of(2.0, "t.parquet, row 1") == "2"
+    assert label_of(Decimal("1.50"), "t.parquet, row 1") == label_of(1.5, "t.parquet, row 1") == "1.5"
+    assert label_of(Decimal(2**70), "t.parquet, row 1") == str(2**70)
 
 
 def test_a_decimal_of_parquet_is_a_number() -> None:

@@ -51,7 +51,7 @@ def converse(opened: Model, options: WritingOptions, handle: TextIO, *, kept: Pa
             continue
         try:
             if line.startswith("/"):
-                found = _command(line, turns)
+                found = _command(line, turns, kept)
                 if found is None:
                     return
                 turns = found
@@ -117,7 +117,7 @@ def _reply(
         return "".join(parts), True
 
 
-def _command(line: str, turns: list[str]) -> list[str] | None:
+def _command(line: str, turns: list[str], kept: Path | None) -> list[str] | None:
     """What a command leaves of the turns; None to leave. Raises DataError for what cannot be done."""
     name, _, file = (part.strip() for part in line.partition(" "))
     if len(file) > 2 and file[0] == file[-1] and file[0] in "'\"":  # nobody expects the quotes in the name
@@ -125,7 +125,8 @@ def _command(line: str, turns: list[str]) -> list[str] | None:
     if name == "/quit":
         return None
     if name == "/reset":
-        note("a new conversation")
+        old = turns and kept is not None and f"; with the next reply it replaces the old one in {kept}"
+        note(f"a new conversation{old or ''}")
         return []
     if name in ("/save", "/load") and not file:
         raise DataError(f"{name} needs a file", got="none", do=f"{name} conversation.json")

@@ -13,7 +13,7 @@ from glassformer.cli.terminal.options import WHICH, Resume, RunFolder, Set, json
 from glassformer.cli.terminal.screen import console, print_table
 from glassformer.cli.train.recipe_options import requested_recipe
 from glassformer.cli.train.train import folder_of, tell, trained
-from glassformer.cli.train.training_options import OF_VECTORS, Files, with_recipe_options
+from glassformer.cli.train.training_options import OF_VECTORS, Files, check_task, with_recipe_options
 
 if TYPE_CHECKING:
     from glassformer.api.model import Model
@@ -75,6 +75,7 @@ def distil(
             got=f"task.name = {other}",
             do=f"leave it out, or name a teacher for {other}",
         )
+    check_task(f"a student that learns {task.name}", task.name, settings or {})
     changes = {
         "distil.teacher": teacher,
         **{f"distil.{name}": value for name, value in asked.items() if value is not None},

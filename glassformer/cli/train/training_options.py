@@ -184,17 +184,17 @@ def with_recipe_options(command: Callable[..., None], *, student: bool = False) 
         table = ((name.replace("-", "_"), setting) for name, _, setting, _ in _OPTIONS)
         settings = {setting: values.pop(name) for name, setting in table if name in names}
         given = {setting: value for setting, value in settings.items() if value not in (None, [])}
-        _check_task(command.__name__, values.get("what"), given)
+        check_task(f"{command.__name__} {values.get('what')}", values.get("what"), given)
         command(settings={key: str(of) if isinstance(of, Path) else of for key, of in given.items()}, **values)
 
     return signed(gathered, command, [*others, *added])
 
 
-def _check_task(verb: str, task: str | None, given: Collection[str]) -> None:
+def check_task(who: str, task: str | None, given: Collection[str]) -> None:
+    """Raise ConfigError for an option whose setting a task does not have; `who` has no such option."""
     lacking = [name for name, _, setting, _ in _OPTIONS if setting in given and not default_of(setting, [task or ""])]
     if task in TASKS and lacking:
-        see = f"see glassformer {verb} {task} --help"
-        raise ConfigError(f"{verb} {task} has no option --{lacking[0]}", do=see)
+        raise ConfigError(f"{who} has no option --{lacking[0]}", do=f"see glassformer train {task} --help")
 
 
 def help_of_task(

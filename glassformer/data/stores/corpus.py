@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -110,7 +111,7 @@ class TooFewError(DataError):
 
 
 def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, float]:
-    """The shares to split texts by, larger than asked for where a split would be empty; raises TooFewError."""
+    """The shares to split texts by, others than asked for where a split would be empty; raises TooFewError."""
     missing: set[str] = {name for name, share in shares.items() if share > 0} | {"train"}
     splits = len(missing)
     places: set[float] = set()
@@ -126,7 +127,7 @@ def shares_for(texts: Iterable[str], shares: Shares, *, seed: int) -> dict[str, 
             got=str(len(places)),
             do="hold out nothing with --validation 0, or name a file with --validation-file",
         )
-    return _raised_shares(sorted(places), shares)
+    return _changed_shares(sorted(places), shares)
 
 
 # The share of a small text that is held out at its end, and the largest that may be held out as a whole document.
@@ -239,18 +240,17 @@ def _with_splits(section: CorpusSection, shares: Shares, bad: OnBad) -> Iterator
         yield Placed("validation", text_hash(document.text), document)
 
 
-def _raised_shares(places: list[float], shares: Shares) -> dict[str, float]:
-    """Shares that give each wanted split at least one document, from the sorted hash fractions of all documents."""
+def _changed_shares(places: list[float], shares: Shares) -> dict[str, float]:
+    """Shares that give each wanted split at least one text, from the sorted hash fractions of all texts."""
     validation, test = shares["validation"], shares["test"]
-    if validation and places[0] >= validation:
-        validation = (places[0] + places[1]) / 2
-    if test:
-        rest = [place for place in places if place >= validation]
-        if len(rest) > 1 and rest[0] >= validation + test:
-            test = (rest[0] + rest[1]) / 2 - validation
-    if places[-1] < validation + test:
-        do = f"lower {'data.test, or ' if test else ''}--validation"
-        raise DataError("some texts must be left for training", got=f"{len(places)}, none of them", do=do)
+    held = bisect_left(places, validation)
+    kept = min(max(held, validation > 0), len(places) - 1 - (test > 0))
+    if kept != held:
+        validation = (places[kept - 1] + places[kept]) / 2
+    held = bisect_left(places, validation + test)
+    both = min(max(held, kept + (test > 0)), len(places) - 1)
+    if both != held:
+        test = (places[both - 1] + places[both]) / 2 - validation
     return {"validation": validation, "test": test}
 
 

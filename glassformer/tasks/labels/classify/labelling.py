@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -44,7 +45,8 @@ class Labelling:
             return None
         if isinstance(chosen, str):  # balanced
             return [self.balanced(self.frequencies.get(label, 0)) for label in self.labels]
-        return [chosen.get(label, 1.0) for label in self.labels]
+        weights = {normalize("NFC", label): weight for label, weight in chosen.items()}
+        return [weights.get(normalize("NFC", label), 1.0) for label in self.labels]
 
 
 class OneLabel(Labelling):

@@ -1,4 +1,5 @@
 from typing import Any, ClassVar, Literal, Self
+from unicodedata import normalize
 
 from pydantic import Field, model_validator
 
@@ -80,7 +81,8 @@ class ClassifySection(TextPairSection):
         if self.threshold != 0.5 and not self.several:
             raise ValueError("a threshold belongs to several labels: set several = true, or leave it out")
         if not isinstance(self.class_weights, str):
-            if unknown := [label for label in self.class_weights if self.labels and label not in self.labels]:
+            known = {normalize("NFC", label) for label in self.labels}
+            if unknown := [label for label in self.class_weights if known and normalize("NFC", label) not in known]:
                 raise ValueError(f"class_weights must name labels, got {unknown[0][:60]!r}")
             if not all(weight > 0 for weight in self.class_weights.values()):
                 raise ValueError("class_weights must be above 0")
