@@ -13,6 +13,7 @@ from glassformer.api.trace import Trace, trace
 from glassformer.look.summaries.head_jobs import JOBS, PLACED, RULE, heads, job_of
 from glassformer.look.summaries.head_measures import MEASURES, attentions
 from glassformer.look.trace.cell import Words
+from tests.contracts.families import Padding
 from tests.look.rows import row_named
 
 # The page's own test, web/test/levels/levels.test.ts, holds its rule to the same file.
@@ -43,16 +44,17 @@ def test_the_page_follows_the_same_rule() -> None:
     assert json.loads(GOLDEN.read_text(encoding="utf-8")) == stated
 
 
-def traced(name: str, *, closing: bool = True) -> Trace:
+def traced(name: str, *, padding: Padding = "uneven", closing: bool = True) -> Trace:
     row = row_named(name)
-    inputs, decoder_inputs = row.batch(padding="uneven")
+    inputs, decoder_inputs = row.batch(padding=padding)
     words = Words(closing={"inputs": 5, "decoder_inputs": 7} if closing else {})
     return trace(row.model(), inputs, decoder_inputs, words=words)
 
 
+@pytest.mark.parametrize("padding", ["uneven", "left"])
 @pytest.mark.parametrize("name", ["bert", "llama", "t5"])
-def test_heads_are_measured_over_every_token_of_all_texts(name: str) -> None:
-    found = traced(name)
+def test_heads_are_measured_over_every_token_of_all_texts(name: str, padding: Padding) -> None:
+    found = traced(name, padding=padding)
     rows = {(head.attention, head.head): head for head in heads(found)}
     for attention in attentions(found):
         formula = found.statement.formulas[f"{attention}.weights"]
@@ -68,7 +70,7 @@ def test_heads_are_measured_over_every_token_of_all_texts(name: str) -> None:
                 sums["entropy"] -= sum(share * math.log(share) for share in row if share > 0)
                 sums["previous"] += row[places == query - 1].sum()
                 sums["self"] += row[places == query].sum()
-                sums["first"] += row[0]
+                sums["first"] += row[found.facts[f"{formula.keys}.real"][sentence].tolist().index(True)]
                 sums["separator"] += row[keys[sentence] == closing].sum()
                 same = keys[sentence] == looking[sentence, query]
                 sums["same_word"] += row[same if crossing else same & (places != query)].sum()

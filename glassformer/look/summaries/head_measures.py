@@ -31,11 +31,13 @@ def measure(
     same: Tensor | None = None,
     *,
     crossing: bool,
+    begin: int = 0,
 ) -> Tensor:
     """What each head of one attention does in one text on average over its queries, [H, 10] in the order of MEASURES.
 
     weights [H, Q, K] · may_look [H or 1, Q or 1, K] bool · real [Q] bool, the queries that are no padding ·
-    separators [K] bool, the tokens that close a text · same [Q, K] bool, the query's word at another place
+    separators [K] bool, the tokens that close a text · same [Q, K] bool, the query's word at another place ·
+    begin: the first key that is no padding
 
     The entropy is in nats, the distance in tokens; the others are shares of the attention: that of the token before, of
     the same place, of the one after, of the first token, of separators, of the same word elsewhere, the largest share,
@@ -68,7 +70,7 @@ def measure(
         "previous": share(-1),
         "self": share(0),
         "next": share(1),
-        "first": mean(weights[..., 0]),
+        "first": mean(weights[..., begin]),
         "separator": none if separators is None else mean(weights @ separators.to(weights.dtype)),
         "same_word": none if same is None else mean((weights * same).sum(-1)),
         "largest": mean(weights.amax(-1)),
@@ -84,11 +86,14 @@ def measure_text(trace: Tensors, attention: str, sentence: int, weights: Tensor,
     facts = {name: fact.cpu() for name, fact in trace.facts.items() if name.endswith((".real", ".ids"))}
     real, keys = facts.get(f"{formula.tokens}.real"), facts.get(f"{formula.keys}.ids")
     closing = trace.words.closing.get(formula.keys)
+    read = facts.get(f"{formula.keys}.real")
+    begin = 0 if read is None else int(read[sentence].int().argmax())
     separators = None if closing is None or keys is None else keys[sentence] == closing  # [K]
     queries = facts.get(f"{formula.tokens}.ids")
     apart = crossing and bool(trace.words.source_vocabulary)
     same = None if apart or queries is None or keys is None else same_word(queries[sentence], keys[sentence], crossing)
-    return measure(weights, may_look, None if real is None else real[sentence], separators, same, crossing=crossing)
+    own = None if real is None else real[sentence]  # [Q]
+    return measure(weights, may_look, own, separators, same, crossing=crossing, begin=begin)
 
 
 def same_word(queries: Tensor, keys: Tensor, crossing: bool) -> Tensor:
