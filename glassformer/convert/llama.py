@@ -4,6 +4,7 @@ They are written as a Llama, but for a model with a window, which a Llama does n
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from glassformer.base.errors import CheckpointError
@@ -18,10 +19,12 @@ LAYER = "model.layers.{}"
 BASE = 10000.0
 
 
-def _read_rotary(values: Values) -> dict[str, Any]:
-    """Older files hold the base outside the table that stretches it; transformers believes that table first."""
+def _read_rotary(longest: int, values: Values) -> dict[str, Any]:
+    """Older files hold the base outside the table that stretches it; transformers believes that table first. `longest`
+    is the length of a model whose file does not say it.
+    """
     table = values.get("rope_scaling") or values.get("rope_parameters")
-    longest = values.get("max_position_embeddings", 2048)
+    longest = values.get("max_position_embeddings", longest)
     found = read_rotary(table, base=values.get("rope_theta", BASE), longest=longest)
     return {"rotary_base": found.base, "stretch": found.stretch}
 
@@ -30,6 +33,11 @@ def _write_rotary(config: ModelConfig) -> dict[str, Any]:
     rotary = config.output_stack.blocks[0].self_attention.body.rotary or RotaryConfig(base=BASE)
     length = dynamic_length(rotary)
     return {"rope_parameters": write_rotary(rotary), **({} if length is None else {"max_position_embeddings": length})}
+
+
+def _rotary(longest: int) -> Joint:
+    keys = ("rope_parameters", "rope_theta", "rope_scaling", "max_position_embeddings")
+    return Joint(keys, partial(_read_rotary, longest), _write_rotary)
 
 
 LLAMA = Family(
@@ -53,9 +61,7 @@ LLAMA = Family(
         Setting("mlp_bias", "feed_forward_bias", "decoder.blocks.0.feed_forward.body.bias", False),
         Setting("attention_dropout", "dropout", "decoder.blocks.0.self_attention.body.dropout", 0.0),
         Setting("tie_word_embeddings", "tied", "head?.tied", False),
-        Joint(
-            ("rope_parameters", "rope_theta", "rope_scaling", "max_position_embeddings"), _read_rotary, _write_rotary
-        ),
+        _rotary(2048),
         Only("partial_rotary_factor", (1.0, None), "all of a query is turned here"),
         ONE_STACK,
         Unused(("max_sequence_length",), "rotary positions have no table that could end"),
@@ -87,7 +93,8 @@ def _read_window(values: Values) -> dict[str, Any]:
 def _read_full(values: Values) -> dict[str, Any]:
     """Nothing, as each layer attends to all tokens; raises CheckpointError where some do not."""
     kinds, layers = values.get("layer_types"), values.get("num_hidden_layers", 32)
-    near = not kinds and values.get("use_sliding_window", False) and values.get("max_window_layers", 28) < layers
+    window = values.get("use_sliding_window", False) and values.get("sliding_window", 4096) is not None
+    near = not kinds and window and values.get("max_window_layers", 28) < layers
     if near or set(kinds or ()) - {"full_attention"}:
         raise CheckpointError(
             "each layer of a Qwen2 model must attend to all tokens before",
@@ -96,10 +103,14 @@ def _read_full(values: Values) -> dict[str, Any]:
     return {}
 
 
-def _like_llama(name: str, defaults: dict[str, Any], settings: tuple[SettingRow, ...]) -> Family:
-    """A family whose models are Llamas: its classes' names, other defaults, and further settings."""
+def _like_llama(name: str, longest: int, defaults: dict[str, Any], settings: tuple[SettingRow, ...]) -> Family:
+    """A family whose models are Llamas: its classes' names, its default length, other defaults, further settings."""
     rows = (
-        replace(row, default=defaults[row.theirs]) if isinstance(row, Setting) and row.theirs in defaults else row
+        replace(row, default=defaults[row.theirs])
+        if isinstance(row, Setting) and row.theirs in defaults
+        else _rotary(longest)
+        if isinstance(row, Joint)
+        else row
         for row in LLAMA.settings
     )
     classes = {(True, False): f"{name}ForCausalLM", (False, False): f"{name}Model"}
@@ -112,11 +123,13 @@ def _nothing(config: ModelConfig) -> dict[str, Any]:
 
 MISTRAL = _like_llama(
     "Mistral",
+    131072,
     {"intermediate_size": 14336, "num_key_value_heads": 8},
     (Joint(("sliding_window",), _read_window, _nothing),),
 )
 _QWEN2 = _like_llama(
     "Qwen2",
+    32768,
     {"vocab_size": 151936, "intermediate_size": 22016, "attention_bias": True},
     (
         Joint(("use_sliding_window", "layer_types"), _read_full, _nothing),

@@ -89,11 +89,13 @@ def search_of(
         settings["forced_end"] = True
     elif last:
         aside["forced_eos_token_id"] = "only the token that ends an answer can be its last one"
+    if alone and _tokens(said, "forced_bos_token_id"):
+        aside["forced_bos_token_id"] = "an answer of a decoder alone begins with any token"
     start = _tokens(said, "decoder_start_token_id") or _tokens(said, "bos_token_id") or (ends if alone else ())
     found = SearchDefaults(
         settings=read_settings(DecodeSettings, settings, where="settings of generation"),
         ids=SpecialIds(start[0], ends) if start and ends else None,
-        prefix=_tokens(said, "forced_bos_token_id"),
+        prefix=() if alone else _tokens(said, "forced_bos_token_id"),
         forbidden=_forbidden(said, ends),
         whole=_whole(said, "max_length", 1)
         if alone and "max_length" in said and "max_new_tokens" not in said

@@ -223,7 +223,7 @@ class Search:
             answer = before if ended[row, place] else [*before, int(candidates.token[row, place])]
             text = None if self.text_of is None else before_stop(self.text_of(answer), self.settings.stop)
             kept[row, place] = all(
-                word.stands_in(answer) or (text is not None and word.text and contains(text, word.text))
+                contains(text, word.text) if text is not None and word.text else word.stands_in(answer)
                 for word in sentence.request.forced
             )
         return kept

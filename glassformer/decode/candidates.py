@@ -89,9 +89,14 @@ def options(
     except_for: Collection[tuple[int, int]] = (),
 ) -> list[Option]:
     """The best candidates (score, parent, token), and for each hypothesis its best token and those of missing words;
-    without those of `except_for`, (parent, token). `scores` [B, V] of all tokens of a sentence's hypotheses.
+    without those of `except_for`, (parent, token). `scores` [B, V] of all tokens of a sentence's hypotheses; those that
+    make another word of a forced one become minus infinity.
     """
-    found = {(parent, token): score for score, parent, token in best if score > -inf}
+    for parent, answer in enumerate(answers):
+        for word in forced:
+            if word.longer and word.ends(answer):
+                scores[parent, [*word.longer]] = -inf
+    found = {(parent, token): score for score, parent, token in best if scores[parent, token] > -inf}
     for parent, answer in enumerate(answers):
         for token in (int(scores[parent].argmax()), *next_tokens(answer, forced)):
             found.setdefault((parent, token), float(scores[parent, token]))

@@ -10,7 +10,7 @@ N sentences that begin · P tokens of their prompts · M memory tokens · C cand
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, count, islice
 
 import torch
@@ -19,7 +19,15 @@ from torch import Tensor
 from glassformer.base.errors import ConfigError
 from glassformer.decode.beam_search import Search
 from glassformer.decode.hypotheses import Hypotheses, Sentence, padded
-from glassformer.decode.request import Finished, Request, check_request, forbidden_ids, forced_words
+from glassformer.decode.request import (
+    Finished,
+    Request,
+    bounded,
+    check_request,
+    forbidden_ids,
+    forced_words,
+    with_marks,
+)
 from glassformer.decode.step import Step, Wanted
 from glassformer.models.inputs import Inputs
 from glassformer.models.transformer import Transformer
@@ -47,6 +55,7 @@ def decode(model: Transformer, requests: Iterable[Request], wanted: Wanted) -> I
 def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) -> Iterator[Step]:
     """As `decode`, by this package."""
     settings, attention, head, ids_of = wanted.settings, wanted.attention, wanted.head, wanted.ids_of
+    vocabulary = model.config.output_stack.embed.vocabulary
     if settings.forced or settings.forbidden:
         if ids_of is None:
             raise ConfigError("forced and forbidden words need ids_of, which makes tokens of text", got="None")
@@ -54,9 +63,14 @@ def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) ->
             forced_words(settings.forced, ids_of),
             forbidden_ids(settings.forbidden, ids_of, wanted.spelled),
         )
+        if wanted.text_of is not None:
+            forbidden += with_marks(settings.forbidden, wanted.text_of, vocabulary)
         requests = (
             replace(each, forced=each.forced + words, forbidden=each.forbidden + forbidden) for each in requests
         )
+    if wanted.text_of is not None:
+        bound = cache(partial(bounded, text_of=wanted.text_of, vocabulary=vocabulary))
+        requests = (replace(each, forced=tuple(map(bound, each.forced))) if each.forced else each for each in requests)
     family, blocks = model.config.family, len(model.output_stack.blocks)
     if model.head is None:
         raise ConfigError("decoding needs a model with a vocabulary head", got=family)

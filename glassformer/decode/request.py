@@ -12,24 +12,33 @@ from glassformer.base.errors import ConfigError
 from glassformer.base.later import Due
 from glassformer.config import ModelConfig
 from glassformer.decode.settings import DecodeSettings, SpecialIds
+from glassformer.text.words import UNSPACED
 
 Ids = Sequence[int]
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 class ForcedWord(NamedTuple):
     """A word, or several, that an answer must contain: its tokens after another word, those that an answer begins with
     (none: no answer begins with it), and its text, which also stands where other tokens write it; "": only its tokens
-    count.
+    count. `longer` are the tokens that make another word of it where they follow.
     """
 
     inside: tuple[int, ...]
     first: tuple[int, ...] = ()
     text: str = ""
+    longer: frozenset[int] = frozenset()
 
     def stands_in(self, answer: Ids) -> bool:
         """Whether an answer of these tokens contains those of the word."""
-        begins = bool(self.first) and tuple(answer[: len(self.first)]) == self.first
-        return begins or occurs(self.inside, answer)
+        ends = [at + len(self.inside) for at in places(self.inside, answer)]
+        if self.first and tuple(answer[: len(self.first)]) == self.first:
+            ends.append(len(self.first))
+        return any(end == len(answer) or answer[end] not in self.longer for end in ends)
+
+    def ends(self, answer: Ids) -> bool:
+        """Whether it stands at the end of an answer."""
+        return tuple(answer[-len(self.inside) :]) == self.inside or tuple(answer) == self.first
 
     def begun(self, answer: Ids) -> tuple[int, int]:
         """How many of its tokens stand at the end of an answer that does not contain the word, and the next one."""
@@ -53,6 +62,15 @@ def forced_words(words: Sequence[str], ids_of: IdsOf) -> tuple[ForcedWord, ...]:
     return tuple(ForcedWord(_after_word(word, ids_of), tuple(ids_of(word)), word) for word in stripped)
 
 
+def bounded(word: ForcedWord, text_of: TextOf, vocabulary: int) -> ForcedWord:
+    """A word with the tokens of a vocabulary that make another word of it."""
+    if not word.text or not goes_on(word.text[-1]):
+        return word
+    end = len(text_of(word.inside))
+    after = (text_of([*word.inside, token])[end : end + 1] for token in range(vocabulary))
+    return word._replace(longer=frozenset(token for token, letter in enumerate(after) if letter and goes_on(letter)))
+
+
 def forbidden_ids(words: Sequence[str], ids_of: IdsOf, spelled: Spelled | None = None) -> Sequences:
     """Spellings of each word: first in a text, after a word, after a mark without a blank; not capitals. With `spelled`
     by all tokens that write it so, as a model is not bound to those of its tokenizer.
@@ -67,10 +85,26 @@ def forbidden_ids(words: Sequence[str], ids_of: IdsOf, spelled: Spelled | None =
     return tuple(dict.fromkeys([*known, *others]))
 
 
+def with_marks(words: Sequence[str], text_of: TextOf, vocabulary: int) -> Sequences:
+    """The tokens in which a text without letters and digits stands beside other marks, as a point before a quote."""
+    marks = [word.strip() for word in words if not any(letter.isalnum() for letter in word)]
+    if not marks:
+        return ()
+    texts = ((token, text_of([token])) for token in range(vocabulary))
+    return tuple((token,) for token, text in texts if any(mark in text for mark in marks))
+
+
 def contains(text: str, word: str) -> bool:
-    """Whether a text contains a word, or several, that no letters or digits around it go on with."""
-    before, after = (r"\b" if letter.isalnum() else "" for letter in (word[0], word[-1]))
+    """Whether a text contains a word, or several, that no letters or digits around it go on with; scripts without
+    blanks between words have no such limits.
+    """
+    before, after = (r"\b" if goes_on(letter) else "" for letter in (word[0], word[-1]))
     return re.search(f"{before}{re.escape(word)}{after}", text) is not None
+
+
+def goes_on(letter: str) -> bool:
+    """Whether a word may go on before or after it."""
+    return letter.isalnum() and not _UNSPACED.match(letter)
 
 
 def before_stop(text: str, stop: Sequence[str]) -> str:
@@ -148,8 +182,13 @@ def _refuse_strange(where: str, tokens: Ids, vocabulary: int) -> None:
 
 def occurs(sequence: Ids, within: Ids) -> bool:
     """Whether the tokens of a sequence stand in another one, one after the other."""
+    return bool(places(sequence, within))
+
+
+def places(sequence: Ids, within: Ids) -> list[int]:
+    """Where the tokens of a sequence stand in another one, one after the other."""
     size = len(sequence)
-    return any(tuple(within[at : at + size]) == tuple(sequence) for at in range(len(within) - size + 1))
+    return [at for at in range(len(within) - size + 1) if tuple(within[at : at + size]) == tuple(sequence)]
 
 
 @dataclass(frozen=True)

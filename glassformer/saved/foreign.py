@@ -183,4 +183,6 @@ def rescaled(section: TaskSection | None, state: Mapping[str, Tensor]) -> dict[s
         return {}
     names = [LAST, LAST_BIAS, *(name for name in state if name.startswith(WORDS))]
     added = {LAST_BIAS: more}
-    return {name: (state[name].double() * by + added.get(name, 0.0)).to(state[name].dtype) for name in names}
+    # Numbers near 1,000 are 4 apart in bfloat16.
+    into = {name: torch.promote_types(state[name].dtype, torch.float32) for name in names}
+    return {name: (state[name].double() * by + added.get(name, 0.0)).to(into[name]) for name in names}

@@ -27,10 +27,12 @@ from glassformer.decode.step import Wanted
 from glassformer.features import embed as vectors_
 from glassformer.models.families import bart, gpt2, llama, marian, t5, tensor2tensor, vaswani2017
 from glassformer.models.transformer import Transformer, build
+from glassformer.tasks.writing.language_model.task import LanguageModelSection
 from tests.convert.test_minilm import sentences
 from tests.page.serving import small_model
 from tests.run.heads import model_for
 from tests.translators import translating
+from tests.writers import byte_pairs
 from tests.writers import writing as writing_model
 
 NOUNS = ("dog", "cat", "train", "house", "child", "letter", "bridge", "summer")
@@ -172,6 +174,22 @@ def test_texts_are_those_of_torch(options: dict[str, Any]) -> None:
     assert said[0].startswith("ctranslate2")
     assert [each.text for each in ours] == [each.text for each in found]
     assert equal(ours, found)
+
+
+def test_tokens_after_a_long_prompt_have_the_scores_of_torch() -> None:
+    tokenizer = byte_pairs()
+    module = large(llama(**{**TINY, "vocabulary": tokenizer.vocabulary_size}), seed=1)
+    model = gf.Model(module, tokenizer, task=LanguageModelSection(), engine="torch")
+    long = [" ".join(SENTENCES)[number : number + 6_000] for number in range(3)]
+    assert min(len(model.tokenizer.encode(text)) for text in long) > 1_024  # where ctranslate2 cuts by default
+    options: dict[str, Any] = {"beams": 1, "max_tokens": 4}
+    ours = model.generate(long, **options)
+    model.engine = "ctranslate2"
+    model.generate([text[:40] for text in SENTENCES[:20]], **options)  # it is compared with these
+    for one, other in zip(ours, model.generate(long, **options), strict=True):
+        assert one.text == other.text
+        logs = [[each.log_probability for each in its.tokens] for its in (one, other)]
+        assert logs[0] == pytest.approx(logs[1], abs=1e-4)  # float32
 
 
 WEIGHT = "decoder.blocks.0.feed_forward.norm.weight"

@@ -371,7 +371,7 @@ TASKS: tuple[Row, ...] = (
         {},
         bad='{"text": "some text", "spans": [{"start": 5, "end": 7, "label": "time"}]}',
         head="token_head",
-        section={"crf": True},
+        section={"crf": True, "word_dropout": 0.3},
         whole=spans_are_of_the_text,
     ),
     Row(

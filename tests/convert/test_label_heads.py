@@ -9,6 +9,7 @@ import torch
 import transformers
 from torch import Tensor
 
+import glassformer as gf
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.config import HeadUse, ModelConfig, SentenceHeadConfig
 from glassformer.convert import read_huggingface, write_huggingface
@@ -20,6 +21,7 @@ from glassformer.models.transformer import Transformer
 from tests.contracts.families import random_weights
 from tests.convert.sources import SOURCES, change_settings, change_tensors, save
 from tests.refusals import refused
+from tests.run.heads import TEXTS, model_for
 
 CLASSES: dict[str, HeadUse] = {
     "ForSequenceClassification": "sentence labels",
@@ -186,6 +188,22 @@ def test_where_no_class_is_named_the_tensors_tell(name: str, use: LabelUse, tmp_
     save(name, tmp_path)
     change_settings(tmp_path, architectures=...)
     assert read_huggingface(tmp_path).report.use == use
+
+
+def test_a_classifier_of_one_label_stays_here(tmp_path: Path) -> None:
+    with refused(ConfigError, got="'yes'"):
+        model_for("classify", {"labels": ("yes",)}).export(tmp_path / "out", "huggingface")
+
+
+def test_numbers_of_a_model_in_bfloat16_go_out_exactly(tmp_path: Path) -> None:
+    model = model_for("regress", {"mean": 1001.3, "deviation": 0.5})
+    model.module.bfloat16()
+    model.save(tmp_path / "kept")
+    gf.load(tmp_path / "kept").export(tmp_path / "out", "huggingface")
+    ours, theirs = (
+        [each.number for each in gf.load(tmp_path / name, dtype="float64").classify(TEXTS)] for name in ("kept", "out")
+    )
+    assert ours == pytest.approx(theirs, abs=1e-4)  # mean and deviation are rounded to float32
 
 
 def test_an_idle_pooler_of_an_old_file_is_left_aside(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_window_is_nothing_that_a_llama_of_transformers_has(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "settings",
     [
-        {"use_sliding_window": True, "max_window_layers": 1, "layer_types": ...},
+        {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 1, "layer_types": ...},
         {"layer_types": ["sliding_attention"] * 2},
     ],
     ids=str,
@@ -80,8 +80,26 @@ def test_windows_in_some_layers_are_refused(settings: dict[str, Any], tmp_path: 
 
 def test_windows_in_no_layer_are_none(tmp_path: Path) -> None:
     save("Qwen2ForCausalLM", tmp_path)
-    change_settings(tmp_path, use_sliding_window=True, max_window_layers=28, layer_types=...)
+    change_settings(tmp_path, use_sliding_window=True, sliding_window=3, max_window_layers=28, layer_types=...)
     assert read_huggingface(tmp_path).config.output_stack.blocks[0].self_attention.body.window is None
+
+
+def test_a_window_without_a_size_is_none(tmp_path: Path) -> None:
+    save("Qwen2ForCausalLM", tmp_path)
+    change_settings(tmp_path, use_sliding_window=True, sliding_window=None, max_window_layers=0, layer_types=...)
+    assert read_huggingface(tmp_path).config.output_stack.blocks[0].self_attention.body.window is None
+
+
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM"])
+def test_a_length_left_out_is_the_class_s_own(name: str, tmp_path: Path) -> None:
+    theirs = getattr(transformers, name.replace("ForCausalLM", "Config"))()
+    save(name, tmp_path)
+    yarn = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 10000.0}
+    found = []
+    for length in (theirs.max_position_embeddings, ...):
+        change_settings(tmp_path, rope_parameters=yarn, max_position_embeddings=length)
+        found.append(read_huggingface(tmp_path).config.output_stack.blocks[0].self_attention.body.rotary)
+    assert found[0] == found[1] is not None
 
 
 def test_the_settings_of_published_models_are_read(tmp_path: Path) -> None:

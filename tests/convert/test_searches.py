@@ -112,6 +112,13 @@ def test_several_ends_and_a_start_that_is_the_beginning() -> None:
     assert search_of({}, {"eos_token_id": 9})[0].ids is None
 
 
+def test_a_first_token_that_a_decoder_alone_is_forced_to_write_is_reported() -> None:
+    said = {"forced_bos_token_id": 3}
+    assert search_of(said, TOKENS)[0].prefix == (3,)
+    found, aside = search_of(said, TOKENS, alone=True)
+    assert (found.prefix, aside.keys()) == ((), said.keys())
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -1,6 +1,7 @@
 """What other programs do with a folder and glassformer does not: said when it is opened."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -63,10 +64,23 @@ def test_a_damaged_list_of_modules_and_an_adapter(folder: Path) -> None:
     for text in ("[", "{}", "[" * 100_000, '["a"]', '[{"type": "st.Pooling", "path": "nowhere"}]'):
         (folder / "modules.json").write_text(text, encoding="utf-8")
         assert len(gf.load(folder).notes) == (text != "{}")
+    if hasattr(os, "mkfifo"):
+        modules(folder, None, "Pooling")
+        (folder / "1_Pooling").mkdir()
+        os.mkfifo(folder / "1_Pooling" / "config.json")
+        assert len(gf.load(folder).notes) == 1
     (folder / "modules.json").unlink()
     (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
     (note,) = gf.load(folder).notes
     assert "adapter" in note
+
+
+def test_a_prompt_before_each_text_is_named(folder: Path) -> None:
+    modules(folder, {"pooling_mode": "mean"})
+    for name, notes in (("query", 1), ("passage", 0), (None, 0)):
+        said = {"prompts": {"query": "query: ", "passage": ""}, "default_prompt_name": name}
+        (folder / "config_sentence_transformers.json").write_text(json.dumps(said), encoding="utf-8")
+        assert len(gf.load(folder).notes) == notes
 
 
 def test_settings_of_generation_that_are_not_applied(tmp_path: Path) -> None:

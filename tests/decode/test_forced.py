@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
-from glassformer.decode.request import ForcedWord, Request, occurs
+from glassformer.decode.request import ForcedWord, Request, contains, occurs
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Wanted
 from tests.decode.sentences import BEAM, IDS, ROUNDING, answers, log_probabilities, named, requests, whole, words
@@ -69,6 +69,22 @@ def test_a_word_may_stand_at_the_beginning_or_in_other_tokens(written: tuple[int
     (expected,) = answers(model, [free], settings)[0]
     (found,) = answers(model, [bound], settings, forced=True, text_of=text_of)[0]
     assert found.ids == expected.ids
+
+
+@pytest.mark.parametrize("beams", [1, 2, 4])
+def test_a_longer_word_is_another_word(beams: int) -> None:
+    pieces = (" y", " z", "", " ab", "ab", " a", "a", "b", "'", " x", ".", " b")
+
+    def text_of(ids: Sequence[int]) -> str:
+        return "".join(pieces[id_] for id_ in ids).lstrip()
+
+    model = named("marian").model(vocabulary=12)
+    settings = BEAM.model_copy(update={"beams": beams, "n_best": 1})
+    asked = requests(model, 12, forced=(ForcedWord((3,), (4,), "ab"),))
+    found = answers(model, asked, settings, forced=True, text_of=text_of)
+    texts = [text_of(answer.ids) for (answer,) in found.values()]
+    assert all(contains(text, "ab") for text in texts)
+    assert len(found) == len(asked)
 
 
 def test_the_words_of_requests_are_announced() -> None:

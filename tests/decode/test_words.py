@@ -5,7 +5,7 @@ import pytest
 import glassformer as gf
 from glassformer.base.errors import ConfigError
 from glassformer.decode.loop import decode
-from glassformer.decode.request import ForcedWord, contains, forbidden_ids, forced_words, occurs
+from glassformer.decode.request import ForcedWord, contains, forbidden_ids, forced_words, occurs, with_marks
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Wanted
 from glassformer.text.words import spellings
@@ -84,6 +84,19 @@ def test_words_of_the_settings_hold_for_every_request() -> None:
             assert occurs((6, 7), answer.ids) or answer.ids[:2] == (5, 7)
             assert 11 in answer.ids
             assert not {3, 4, 9, 10} & set(answer.ids)
+
+
+def test_a_mark_is_forbidden_in_every_token_that_has_it() -> None:
+    pieces = ("", " cat", ".", " dog.\u201d", "\u2026", " a.b")
+    assert with_marks((".", "cat"), lambda ids: "".join(pieces[id_] for id_ in ids), len(pieces)) == ((2,), (3,), (5,))
+
+
+def test_a_word_has_limits_where_its_script_has_blanks() -> None:
+    assert contains("the cat, it is", "cat")
+    assert not contains("the cathedral", "cat")
+    assert not contains("3.14 and 15", "5")
+    assert contains("\u79c1\u306f\u732b\u304c\u597d\u304d", "\u732b")  # Japanese: a cat between kana
+    assert contains("\u0e09\u0e31\u0e19\u0e23\u0e31\u0e01\u0e41\u0e21\u0e27", "\u0e23\u0e31\u0e01")  # Thai
 
 
 @pytest.mark.parametrize("words", ["forced", "forbidden"])

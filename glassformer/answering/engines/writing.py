@@ -250,8 +250,8 @@ class CTranslated:
         """The log-probability of each token of each answer, from the engine: one pass over all of them."""
         if self.plain.encoder is None:
             texts = [_named([*(each.request.prompt or (wanted.ids.begin,)), *each.ids]) for each in answers]
-            for each, found in zip(answers, self.engine.score_batch(texts, max_batch_size=_SCORED), strict=True):
-                yield found.log_probs[-len(each.ids) :]
+            scored = self.engine.score_batch(texts, max_input_length=0, max_batch_size=_SCORED)
+            yield from (found.log_probs[-len(each.ids) :] for each, found in zip(answers, scored, strict=True))
             return
         last = wanted.ids.end[0]  # which it adds itself
         targets = [_named(each.ids[:-1] if each.ids[-1] == last else each.ids) for each in answers]

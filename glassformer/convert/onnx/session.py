@@ -105,10 +105,10 @@ _EXACT = [f"sentence_head.words.{table}/Gather" for table in ("token", "neighbou
 
 
 def write_int8(graph: Path, out: Path, *, whole: bool = False) -> None:
-    """Write the graph with its matrices and tables rounded to 8 bits, a scale for each column, but for scores of words;
-    what is multiplied with them is rounded when the graph runs. Matrices keep 7 bits unless all 8 are to be used
-    (`whole`): on processors without VNNI two products are added in 16 bits, and larger ones overflow there
-    (decisions/2026-11-23-onnx.md).
+    """Write the graph with its matrices and tables rounded to 8 bits, but for scores of words: a scale for each column
+    of a matrix, one for a whole table. What is multiplied with them is rounded when the graph runs. Matrices keep 7
+    bits unless all 8 are to be used (`whole`): on processors without VNNI two products are added in 16 bits, and larger
+    ones overflow there (decisions/2026-11-23-onnx.md).
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 

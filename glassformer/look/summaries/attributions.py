@@ -65,6 +65,8 @@ def goal_of(trace: Tensors, goal: str | None) -> tuple[str, dict[str, int]]:
     """The name and the cell of a number in words; by default the largest score of the first place of the head."""
     if goal is None:
         return goals(trace)[0]
+    if not isinstance(goal, str):
+        raise ConfigError("a goal is a string, 'name[cell]'", got=repr(goal)[:60])
     name, asked = split_name(goal)
     try:
         name = trace.full_name(name)

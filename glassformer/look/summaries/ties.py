@@ -74,17 +74,19 @@ def ties(
     UnknownNameError for words that the text does not have, ConfigError for a side without self-attention and for a
     sentence that the run does not have.
     """
-    names = (others,) if isinstance(others, str) else tuple(others)
+    names = tuple(others) if isinstance(others, Sequence) and not isinstance(others, str) else (others,)
     if not names:
         raise ConfigError("a head is asked whether it looks at one word more than at another", got="no other word")
+    if strange := [each for each in (word, one, *names) if not isinstance(each, str)]:
+        raise ConfigError("words are strings, as in the text", got=repr(strange[0])[:60])
     formulas = trace.statement.formulas
     within = (name for name in attentions(trace) if name.endswith("self_attention"))
     own = [name for name in within if formulas[f"{name}.weights"].tokens == side]
     if not own:
         raise ConfigError(f"no self-attention looks from {side} at {side}", got=trace.config.family)
     count = len(trace[f"{own[0]}.weights"])
-    if not 0 <= sentence < count:
-        raise ConfigError(f"sentence must count from 0 to {count - 1}", got=str(sentence))
+    if sentence not in range(count):
+        raise ConfigError(f"sentence must count from 0 to {count - 1}", got=repr(sentence)[:60])
     at, first, *rest = (span_of(trace.words, each, sentence=sentence, side=side) for each in (word, one, *names))
     heads = []
     for attention in own:

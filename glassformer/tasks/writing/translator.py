@@ -131,6 +131,8 @@ class Translator(writers.Writer[TextPair, Translation]):
                 got=f"a maximum of {self.most}",
                 do="raise it with --max-tokens, in Python max_tokens",
             )
+        if ended := next((each for each in self.settings.stop if each in self.target.decode(self.prefix)), None):
+            raise ConfigError("a translation goes on after its prefix", got=f"{ended!r}, where it ends, in the prefix")
         for word in (*self.forced, self.prefix):
             if marks := {*word} & {*self.ids.end, *self.ids.never}:
                 raise ConfigError(

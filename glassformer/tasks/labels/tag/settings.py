@@ -34,6 +34,8 @@ class TagSection(TaskSection):
     """Whether a span begins with B- where labels have it; imported models may have learned to begin with I- (IOB1)."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout before the scores."""
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Probability that a word is replaced by [MASK] in training, so that its tag is learned from the words around."""
 
     @property
     def spans_begin(self) -> bool:

@@ -10,6 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from unicodedata import normalize
@@ -50,6 +51,8 @@ Found = tuple[npt.NDArray[Any], Chain | None]
 
 # Labels that a note names.
 _SHOWN = 10
+# Chooses the words that are dropped: no dropout module has this number.
+_WORDS = -1
 # Tags that break a scheme, up to this share of all, are slips.
 _ODD = 0.01
 
@@ -242,6 +245,25 @@ class Tag(RecordTask[Tagged, Tagging]):
 
     def facts(self) -> dict[str, Any]:
         return {"word_tag_counts": self.baselines.facts()}
+
+    def losses(self, model: Transformer, batch: Batch) -> dict[str, Tensor]:
+        if model.training and self.section.word_dropout and self.tokenizer.mask_id is not None:
+            batch = replace(batch, inputs=replace(batch.inputs, ids=self._dropped(batch, self.tokenizer.mask_id)))
+        return super().losses(model, batch)
+
+    def _dropped(self, batch: Batch, mask: int) -> Tensor:
+        """The ids [B, S] with [MASK] for all tokens of some words (word dropout, Iyyer et al. 2015, §3.2)."""
+        from glassformer.parts.dropout import mix, places
+
+        ids, key = batch.inputs.ids, batch.inputs.dropout_key
+        assert ids is not None
+        assert key is not None, "training with dropout needs a dropout key"
+        words = (batch.labels["tag"] != IGNORED).cumsum(dim=1)  # [B, S], from 1; 0 before the first one
+        drawn = mix(key.keys[:, None] + places(key, 1, ids.shape[1] + 1)[words], _WORDS)  # [B, S], int32
+        dropped = (words > 0) & (drawn < int(self.section.word_dropout * (1 << 32)) - (1 << 31))  # [B, S]
+        for special in self.tokenizer.special_ids:
+            dropped = dropped & (ids != special)
+        return ids.masked_fill(dropped, mask)
 
     def losses_of(self, model: Transformer, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy of the words' labels, logits [B, S, L]; with a CRF, −log probability of a row's labels."""
