@@ -4,7 +4,7 @@ import copy
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 
-from glassformer.base.errors import CheckpointError, PickleRefusedError
+from glassformer.base.errors import CheckpointError, PickleRefusedError, from_system
 
 _SUFFIXES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"}
 # A pickle of protocol 2 and later begins with 0x80; torch.save wraps one into a zip archive.
@@ -50,7 +50,7 @@ def _pickles_in(folder: Path) -> list[Path]:
 
 
 def _is_pickle(path: Path) -> bool:
-    with path.open("rb") as handle:
+    with from_system(CheckpointError, f"cannot read {path}"), path.open("rb") as handle:
         head = handle.read(9)
     # A safetensors file begins with the length of its JSON header, eight bytes that may look like a pickle's first two.
     is_safetensors = head[4:] == b"\0\0\0\0{"

@@ -162,6 +162,9 @@ def test_a_mean_over_a_decoders_own_tokens() -> None:
     found = base.intervene(Replace(keys, "mean", (None, 0)))
     torch.testing.assert_close(found[keys][0, 0, 0], base[keys][:, 0][inputs.real].mean(dim=0))
     assert found.verify().holds
+    weights = f"{crossing}.weights"
+    found = base.intervene(Replace(weights, "mean", (None, 0, 2)))  # over the keys at which one query looks
+    torch.testing.assert_close(found[weights][0, 0, 2, 0], base[weights][:, 0, 2][inputs.real].mean())
 
 
 def test_setting_a_number() -> None:

@@ -344,6 +344,12 @@ def test_a_run_with_gradients_carries_them_and_a_server_works_them_out() -> None
     assert MAKERS[NAME](model.trace(text.masked))["rows"]
 
 
+def test_a_head_changed_by_hand_has_no_gradients_of_other_words() -> None:
+    """The places of the change count the words of the run, and the next words have others."""
+    changed = gf.load("writer").trace(["It was a cold day.", "It was."]).intervene(gf.Replace("head.logits", 0.0, (1,)))
+    assert gradient_section(changed) is None
+
+
 def test_gradients_of_a_model_without_words_are_none() -> None:
     row = more_row("bert, tags")
     assert gradient_section(trace(row.model(dtype=torch.float32), *row.batch(padding="none"))) is None

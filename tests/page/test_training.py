@@ -206,6 +206,8 @@ def test_what_is_sent_while_it_trains_comes_once(run: Path, tmp_path: Path) -> N
         file.write("".join(lines[6:9]) + lines[9][:50])
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write(log[1][9:] + log[2])
+        file.write('{"step": 1e999, "loss": 1, "learning_rate": 1}\n{"step": 9, "loss": 1e999, "learning_rate": 1}\n')
+        file.write(f'{{"step": 9, "loss": {"9" * 400}, "learning_rate": 1}}\n')
     then = training.record(first["mark"])
     assert not then["fresh"]
     assert [record["step"] for record in then["records"]] == [5, 6, 7]

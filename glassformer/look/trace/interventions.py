@@ -32,11 +32,14 @@ Part = Cell | str | Mapping[str, Place]
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """A tensor's axes, its `shape` with nothing shared, and the `real` tokens [B, S] that token, query or key count."""
+    """A tensor's axes, its `shape` with nothing shared, and which tokens are real: those that token and query count,
+    and those that key counts, each [B, S].
+    """
 
     axes: tuple[str, ...]
     shape: tuple[int, ...]
     real: Tensor | None = None
+    real_keys: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,8 @@ class Replace:
         axes = [axis for axis, at in zip_longest(facts.axes, cell) if at is None]
         if axes[:1] != ["sentence"] or axes[1:2] not in (["token"], ["query"], ["key"]):
             raise ShapeError(f"{self!r} is a mean over sentences and tokens", got=f"a part with the axes {axes}")
-        return (part.flatten(0, 1) if facts.real is None else part[facts.real]).mean(dim=0)
+        real = facts.real_keys if axes[1] == "key" else facts.real
+        return (part.flatten(0, 1) if real is None else part[real]).mean(dim=0)
 
     def __repr__(self) -> str:
         """The call that makes it, by the most telling name: a message repeats what the user has written."""

@@ -144,11 +144,11 @@ class Run:
             """A mask is shared by heads, and by sentences and queries that have the same."""
             formula = statement.formulas[name]
             axes, shape = axis_names(formula.axes), tuple(tensor.shape)
-            real = known.get(f"{formula.keys if 'query' not in axes and 'key' in axes else formula.tokens}.real")
+            real, real_keys = (known.get(f"{side}.real") for side in (formula.tokens, formula.keys))
             if name.endswith(".may_look"):
                 batch, queries = shapes[formula.tokens]
                 shape = (batch, heads_of(config, name), queries, shapes[formula.keys][1])
-            return TensorFacts(axes, shape, real)
+            return TensorFacts(axes, shape, real, real_keys)
 
         change = as_change(interventions, tuple(statement.formulas), facts_of)
         by_hand = tuple(name for name in statement.formulas if touched(interventions, name))

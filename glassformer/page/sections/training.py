@@ -103,8 +103,10 @@ class Training:
             try:
                 values = parse_json(line)
                 step, loss, rate = int(values["step"]), float(values["loss"]), float(values["learning_rate"])
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, OverflowError):
                 continue  # a loss that is not finite, or a line that was cut short
+            if not math.isfinite(loss) or not math.isfinite(rate):
+                continue
             self.metrics.append((step, loss, rate))
             scores = {name.removeprefix("held_out_"): value for name, value in values.items() if "held_out_" in name}
             if scores:

@@ -174,7 +174,7 @@ def begun(desk: Desk, start: Asked, offered: dict[str, Any]) -> list[str]:
     answers = {
         "models": packed(offered),
         "run": run.overview,
-        "vocabulary": packed(desk.models[start.model].tokenizer.target.shown, level=6),
+        "vocabulary": packed([] if run.model is None else run.model.tokenizer.target.shown, level=6),
     }
     fetched, numbers = run.shown_first()
     if run.whole:

@@ -3,18 +3,20 @@ stopped.
 """
 
 import asyncio
+import math
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from glassformer.look.texts.trace import trace
+from glassformer.look.trace.interventions import Intervention
 from glassformer.look.trace.run import Options
 from glassformer.look.trace.trace import Trace
 from glassformer.models.transformer import Transformer
 from glassformer.page.server.answers import Run
-from glassformer.page.server.asked import Asked
+from glassformer.page.server.asked import Asked, PatchStep
 from glassformer.page.server.numbers import Numbers
 from glassformer.page.server.offers import Models
 from glassformer.page.server.overview import overview
@@ -27,6 +29,8 @@ MOST_RUNS = 32
 MOST_BYTES = 512_000_000
 MOST_WAITING = 64
 READERS = 2
+MOST_PATCHED = 1 << 26
+"""Numbers of all patches of a run together, 256 MB."""
 MOST_TOKENS = 2048
 """Tokens of one text; all texts of a run together may have twice as many, padding included."""
 
@@ -96,13 +100,13 @@ class Desk:
                     del self.waiting[key]
 
     async def make(self, asked: Asked) -> Run:
-        steps = [step.read(self.trace) for step in asked.steps]
-        return self.keep(await in_thread(self.runner, lambda: self.run_of(asked, steps)))
+        # Looked up here, and read in the thread: a patch computes its tensor.
+        runs = {step.run: self.run(step.run) for step in asked.steps if isinstance(step, PatchStep)}
+        return self.keep(await in_thread(self.runner, lambda: self.run_of(asked, read_steps(asked, runs))))
 
     def begin(self, asked: Asked) -> Run:
         """The run of a wish at once, before there is anyone to wait. Raises what the run raises."""
-        steps = [step.read(self.trace) for step in asked.steps]
-        return self.keep(self.run_of(asked, steps))
+        return self.keep(self.run_of(asked, read_steps(asked, {})))
 
     def run_of(self, asked: Asked, steps: Sequence[Any]) -> Run:
         """The run of a wish, with the sections that its model has besides the usual ones."""
@@ -155,14 +159,29 @@ class Desk:
         self.next = self.ahead.submit(run.look_around, name)
 
 
+def read_steps(asked: Asked, runs: Mapping[str, Run]) -> list[Intervention]:
+    """The changes of a wish; its patches are from these `runs` by key. Raises UnknownNameError, and TooLargeError where
+    the patches have too many numbers together.
+    """
+    count = 0
+    for step in asked.steps:
+        if isinstance(step, PatchStep):
+            run = runs[step.run]
+            count += math.prod(run.record["shapes"].get(run.trace.full_name(step.where), ()))
+    if count > MOST_PATCHED:
+        raise TooLargeError(f"all patches together have at most {MOST_PATCHED:,} numbers", got=f"{count:,}")
+    return [step.read(lambda key: runs[key].trace) for step in asked.steps]
+
+
 def begin(model: Artefact, asked: Asked, steps: Sequence[Any], copy: Transformer | None = None) -> Trace:
     """Run what was asked for; `copy` as in `trace.run.Options`. Raises what `Model.trace` raises, and TooLargeError."""
     texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
     lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
-    if max(lengths) > MOST_TOKENS or max(lengths) * len(texts) > 2 * MOST_TOKENS:
+    lengths += [len(ids) for ids in asked.target_ids or ()]
+    if max(lengths) > MOST_TOKENS or max(lengths) * len(lengths) > 2 * MOST_TOKENS:
         raise TooLargeError(
             f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with padding",
-            got=f"{max(lengths):,} in the longest of {len(texts)}",
+            got=f"{max(lengths):,} in the longest of {len(lengths)}",
         )
     return trace(
         model,

@@ -5,6 +5,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Annotated
 from urllib.parse import quote
 
@@ -49,13 +50,14 @@ class Home:
 
     def __init__(self, models: Models) -> None:
         self.models = models
+        self.lock = Lock()
         self.temporary: TemporaryDirectory[str] | None = None
         self.received = 0
 
     def page(self) -> str:
         """The page as it is now; cards without a picture ask for it."""
         groups: dict[str, list[Shown]] = {group: [] for group in GROUPS}
-        for offer in self.models.offers.values():
+        for offer in [*self.models.offers.values()]:
             groups[offer.group].append(self.pending(offer))
         order = in_order(card.name for card in groups["bundled"])
         groups["bundled"].sort(key=lambda card: order.index(card.name))
@@ -89,9 +91,10 @@ class Home:
             raise DataError("the folder of a model is needed, or hub:owner/name", got="nothing")
         if not place.startswith(HUB):
             check_path(place, CheckpointError)
-        known = next((offer for offer in self.models.offers.values() if same(offer.place, place)), None)
-        offer = known or offer_of(place, taken=self.models.offers, name=asked.name, group="recent")
-        self.models.offers[offer.name] = offer
+        with self.lock:
+            known = next((offer for offer in self.models.offers.values() if same(offer.place, place)), None)
+            offer = known or offer_of(place, taken=self.models.offers, name=asked.name, group="recent")
+            self.models.offers[offer.name] = offer
         try:
             if not offer.unfinished:
                 self.models[offer.name]
@@ -116,7 +119,8 @@ class Home:
             raise DataError("a file of a model is needed", got=repr(name))
         if self.received + len(data) > MOST_DROPPED:
             raise TooLargeError(f"at most {MOST_DROPPED:,} bytes are taken in", got="more", do="write where it is")
-        self.temporary = self.temporary or TemporaryDirectory(prefix="glassformer-")
+        with self.lock:
+            self.temporary = self.temporary or TemporaryDirectory(prefix="glassformer-")
         folder = Path(self.temporary.name) / key
         folder.mkdir(exist_ok=True)
         with (folder / name).open("ab") as file:

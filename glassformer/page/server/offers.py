@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from glassformer.base.errors import UnknownNameError, did_you_mean
+from glassformer.base.errors import CheckpointError, UnknownNameError, did_you_mean
 from glassformer.base.json_text import read_json
 from glassformer.bundled.texts import slides
 from glassformer.bundled.travelling import located, travelling, travels
@@ -107,6 +107,7 @@ class Models:
         self.device, self.most_open = device, most_open
         self.open: OrderedDict[str, Artefact] = OrderedDict()
         self.copies: dict[str, Transformer] = {}
+        self.opened: dict[str, tuple[tuple[str, int, int], ...]] = {}
         self.lock = threading.Lock()
         self.trainings: dict[str, Training] = {}
 
@@ -134,11 +135,25 @@ class Models:
                 from glassformer.saved.opening import open_model
 
                 offer = self.offers[name]
+                self.refuse_replaced(offer)
                 self.open[name] = offer.model or open_model(offer.place, Artefact, self.device)
             self.open.move_to_end(name)
             while len(self.open) > self.most_open:
                 self.copies.pop(self.open.popitem(last=False)[0], None)
             return self.open[name]
+
+    def refuse_replaced(self, offer: Offer) -> None:
+        """Raise CheckpointError where other weights are in the folder than when it was first opened: runs are kept, and
+        a browser keeps the weights that it has got.
+        """
+        try:
+            files = sorted(Path(located(offer.place)).glob("*.safetensors"))
+            found = tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+        except (OSError, ValueError):  # a hub's, or one that opening it will refuse
+            return
+        if self.opened.setdefault(offer.name, found) != found:
+            do = "end this server and start it again"
+            raise CheckpointError(f"{offer.name} must be the model that was opened here", got="other weights", do=do)
 
     def copy(self, name: str) -> Transformer | None:
         """The copy for all traces of a model; None for one that was given open, as its owner may change it."""

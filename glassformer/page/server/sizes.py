@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 
 from glassformer.look.formulas.named import axis_names, sizes_of
+from glassformer.look.formulas.rules.activations import Compared
 from glassformer.look.formulas.rules.evaluator import Formula
 from glassformer.look.formulas.rules.positions import Sinusoid
 from glassformer.look.formulas.rules.sums import Concatenate
@@ -54,7 +55,8 @@ def size_of(formula: Formula, axis: str, known: Mapping[str, Shape]) -> int:
     if isinstance(formula.rule, Concatenate):
         (parts,) = sizes
         return parts["head"] * parts["channel"]
-    return max((each.get(axis, 1) for each in sizes), default=1)
+    longest = max((each.get(axis, 1) for each in sizes), default=1)
+    return 4 * longest if isinstance(formula.rule, Compared) and axis == "channel" else longest
 
 
 def numbers(found: Mapping[str, Shape]) -> int:
