@@ -24,6 +24,7 @@ NO_STEPS: tuple[dict[str, object], ...] = (
     {"kind": "Replace", "values": {**CELL, "by": "other"}},  # without the tensor of the patch
     {"kind": "Replace", "values": {**CELL, "x": 1}},
     {"kind": "ChangeWord", "values": {"token": 1}},
+    {"kind": "ChangeWord", "values": {"token": 1, "id": 2, "sentence": 0, "where": 5}},
 )
 
 
@@ -120,6 +121,17 @@ def test_the_header_must_be_whole(header: dict[str, object], tmp_path: Path) -> 
 def test_tensors_that_all_others_need_must_be_there(lost: str, tmp_path: Path) -> None:
     with refused(CheckpointError, wanted=str(tmp_path / "trace"), got=lost):
         load_trace(damaged(tmp_path / "trace", lost=lost))
+
+
+def test_tensors_must_have_the_axes_of_their_formulas(tmp_path: Path) -> None:
+    path, name = damaged(tmp_path / "trace"), "encoder.blocks.0.output"
+    with safe_open(path, framework="pt") as file:
+        header = file.metadata()
+    tensors = load_file(path)
+    tensors[f"tensor.{name}"] = tensors[f"tensor.{name}"][0].clone()
+    save_file(tensors, path, metadata=header)
+    with refused(CheckpointError, wanted=name, got=str(list(tensors[f"tensor.{name}"].shape))):
+        load_trace(path)
 
 
 def test_weights_must_be_whole_and_the_model_a_transformer(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.paths import refuse_no_path
+from glassformer.look.formulas.named import axis_names
 from glassformer.look.formulas.stacks import state
 from glassformer.look.trace import saved
 from glassformer.look.trace.facts import GIVEN
@@ -40,6 +41,10 @@ def load_trace(path: str | Path, model: nn.Module | HasModule | None = None) -> 
     needed |= {f"tensor.{name}" for name in statement.entering.values()}
     if lost := needed - tensors.keys():
         raise CheckpointError(f"{path} must be a whole trace", got=f"one without {min(lost)}", do="save it again")
+    for name, formula in statement.formulas.items():
+        if name in stored and stored[name].dim() != len(axis_names(formula.axes)):
+            got = f"the shape {list(stored[name].shape)}"
+            raise CheckpointError(f"{name} in {path} must have the axes {formula.axes}", got=got, do="save it again")
     found = Trace(
         statement=statement, stored=stored, facts=facts, scored_at=scored_at, words=header.words.words(),
         config=header.config, gradients=group(tensors, "gradient."), saved_honesty=header.honesty,

@@ -78,6 +78,8 @@ class StepRecord(Settings):
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in self.values.items()}
         if tensor is not None:
             values["tensor"] = tensor
+        if not isinstance(values.get("where", values.get("attention")), str):
+            raise TypeError(f"a name is a string, got {values}")
         kind: type[Intervention] = next(each for each in KINDS if each.__name__ == self.kind)
         return kind(**values)
 
