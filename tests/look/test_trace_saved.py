@@ -124,7 +124,7 @@ def test_tensors_that_all_others_need_must_be_there(lost: str, tmp_path: Path) -
 
 
 def test_tensors_must_have_the_axes_of_their_formulas(tmp_path: Path) -> None:
-    path, name = damaged(tmp_path / "trace"), "encoder.blocks.0.output"
+    path, name = damaged(tmp_path / "trace"), "encoder.blocks.0.feed_forward.output"
     with safe_open(path, framework="pt") as file:
         header = file.metadata()
     tensors = load_file(path)
