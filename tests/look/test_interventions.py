@@ -24,7 +24,9 @@ from glassformer.look.trace.interventions import (
     zero_head,
     zero_layer,
 )
+from glassformer.models.families import slides
 from glassformer.models.inputs import Inputs
+from glassformer.models.transformer import build
 from tests.contracts.families import Row
 from tests.look.rows import ATTENTION, FILLS, bert_model, row_named, slides_trace
 from tests.refusals import refused
@@ -135,6 +137,23 @@ def test_layers_that_give_nothing_or_their_mean() -> None:
     assert torch.equal(averaged[same], base[same])
     assert zeroed.verify().holds
     assert averaged.verify().holds
+
+
+def test_a_word_that_is_put_in_is_not_masked() -> None:
+    masked = slides_trace()
+    model = slides()
+    found = masked.intervene(ChangeWord(1, 1))  # "likes" in the place of the mask
+    other = trace(
+        build(model, seed=3).double(),
+        Inputs(ids=torch.tensor([[0, 1, 0, 3, 4]]), masked_words=torch.tensor([[False, False, True, False, False]])),
+        scored_at=[1, 2],
+    )
+    assert not torch.equal(found["head.logits"], masked["head.logits"])
+    for name in other:
+        assert torch.equal(found[name], other[name]), name
+    again = found.intervene(MaskWord(1))
+    assert torch.equal(again["head.logits"], masked["head.logits"])
+    assert found.verify().holds
 
 
 @pytest.mark.parametrize("step", [average_head(ATTENTION, 1), average_layer("encoder.blocks.1.feed_forward")], ids=repr)

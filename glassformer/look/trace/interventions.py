@@ -55,9 +55,13 @@ class ChangeWord:
         """Other ids; raises ConfigError for a text of vectors, ShapeError for a place outside the text."""
         if inputs.ids is None:
             raise ConfigError(f"{self!r} needs a text of ids", got="vectors")
-        ids = inputs.ids.clone()
-        ids[part_of(self, (self.sentence, self.token), inputs.shape)] = index_of(self, self.id)
-        return replace(inputs, ids=ids)
+        place = part_of(self, (self.sentence, self.token), inputs.shape)
+        ids, marks = inputs.ids.clone(), inputs.masked_words
+        ids[place] = index_of(self, self.id)
+        if marks is not None:  # the word that is put in is not masked
+            marks = marks.clone()
+            marks[place] = False
+        return replace(inputs, ids=ids, masked_words=marks)
 
 
 @dataclass(frozen=True)

@@ -152,8 +152,11 @@ class Models:
         except (OSError, ValueError):  # a hub's, or one that opening it will refuse
             return
         if self.opened.setdefault(offer.name, found) != found:
-            do = "end this server and start it again"
-            raise CheckpointError(f"{offer.name} must be the model that was opened here", got="other weights", do=do)
+            raise CheckpointError(
+                f"{offer.name} must be the model that was opened here",
+                got="other weights",
+                do="end this server and start it again",
+            )
 
     def copy(self, name: str) -> Transformer | None:
         """The copy for all traces of a model; None for one that was given open, as its owner may change it."""

@@ -114,14 +114,18 @@ export class Reader {
     if (ids === undefined)
       return { ...given, refused: [...given.refused, say`This run was made from vectors, not from words.`] };
     const flat = sentence * (ids.shape[1] ?? 1) + place;
-    const id = step.kind === "change_word" ? Number(step.id) : step.mask_id == null ? null : Number(step.mask_id);
+    const masks = step.kind === "mask_word";
+    const token = masks ? step.mask_id : step.id;
+    const id = token == null ? null : Number(token);
     const put = (name: string, tensor: Tensor | undefined, value: number): void => {
       const data = tensor === undefined ? new Array<number>(ids.data.length).fill(0) : Array.from(tensor.data);
       data[flat] = value;
       facts.set(name, this.#kept(name, { shape: ids.shape, data }));
     };
     if (id !== null) put(`${side}.ids`, ids, id);
-    if (step.kind === "mask_word") put(`${side}.masked_words`, fact(`${side}.masked_words`), 1);
+    const marks = `${side}.masked_words`;
+    const marked = fact(marks);
+    if (masks || marked) put(marks, marked, Number(masks));
     const words = given.run.words;
     const was = words[side][sentence]?.[place] ?? "";
     const now = id === null ? MASK : (words.vocabulary[id] ?? say`token ${id}`);
@@ -130,7 +134,7 @@ export class Reader {
     if (side === "inputs") {
       const old = answers.find(([row, token]) => row === sentence && token === place);
       answers = answers.filter((answer) => answer !== old);
-      if (step.kind === "mask_word") answers = [...answers, [sentence, place, old?.[2] ?? was]];
+      if (masks) answers = [...answers, [sentence, place, old?.[2] ?? was]];
     }
     return { ...given, facts, run: { ...given.run, words: { ...words, [side]: rows, answers } } };
   }

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-LGVNNWKQ.js";import"./chunk-DBEFE2BZ.js";import"./chunk-OJ2K4A6Z.js";import"./chunk-LTFABCT5.js";import"./chunk-DVQSSW2B.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
