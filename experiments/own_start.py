@@ -13,10 +13,10 @@ from typing import Any
 
 import glassformer as gf
 from experiments import results
-from experiments.case import spread
 from experiments.encoder.plan import write_lines
 from experiments.encoder.sets import mrpc, sick, sst2, sts
 from experiments.page import made_by, table
+from experiments.tags import spread
 from glassformer.data.readers.conll import conll_rows
 
 WORK, MINUTES, SEEDS = Path("runs/own-start"), 30.0, (0, 1, 2)

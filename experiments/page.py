@@ -13,7 +13,7 @@ LAST = "415d1b2e"  # the last commit with the code of the finished experiments
 FINISHED = f"""The code of finished experiments has been removed. The commands of `experiments.chat`, `.features`,
 `.onnx_sst2`, `.pretraining`, `.recurrent`, `.transfer`, `.translation`, `.writing` and `.source_sentences`, and
 `bench.compiling`, `.formula_or_kernel` and `.translation memory`, run at commit `{LAST}` (`git checkout {LAST}`), those
-of `experiments.case` and `.spam` at `7bc2b57c`.
+of `experiments.case` and `.spam` at `7bc2b57c`, of `.taught_tags` at `6110067f`.
 """
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from experiments import case, engines_speed, onnx_sst2, own_start, page_speed, results, search, training_speed, tuning
+from experiments import engines_speed, onnx_sst2, own_start, page_speed, results, search, tags, training_speed, tuning
 from experiments.books import BATCH, LENGTH, MINUTES, VOCABULARY
 from experiments.chat import table as chat
 from experiments.encoder import table as encoder
@@ -12,7 +12,6 @@ from experiments.page import DOCS, FINISHED, NOT_YET, made_by, table, write
 from experiments.pretraining import table as pretraining
 from experiments.recurrent import table as recurrent
 from experiments.small import table as small
-from experiments.taught_tags import section as taught_tags
 from experiments.transfer import table as transfer
 from experiments.translation import table as translation
 from experiments.writing import table as writing
@@ -88,8 +87,7 @@ def books_page() -> str:
             *encoder.section(),
             *tuning.section(),
             *own_start.section(),
-            *case.section(),
-            *taught_tags(),
+            *tags.section(),
             *translation.section(),
             *writing.section(),
             *chat.section(),
