@@ -53,7 +53,7 @@ def _read_within(folder: Path, file: Path) -> dict[str, Any]:
 
 def _prompts(folder: Path) -> Iterator[str]:
     """A note where sentence-transformers puts a prompt before each text."""
-    with suppress(OSError, ValueError, AttributeError):
+    with suppress(OSError, ValueError, AttributeError, TypeError):
         said = _read_within(folder, Path("config_sentence_transformers.json"))
         name = said.get("default_prompt_name")
         if name is not None and said.get("prompts", {}).get(name):

@@ -16,6 +16,9 @@ from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.request import ForcedWord
 from glassformer.decode.settings import DecodeSettings, SpecialIds
 
+# Tokens after a forced word among which one is looked for that makes no other word of it.
+_LIKELY = 256
+
 
 def best_in_groups(logits: Tensor, offset: Tensor, count: int, settings: DecodeSettings, ids: SpecialIds) -> Candidates:
     """The best `count` candidates of each group of hypotheses, group after group: logits [R, B, V] and [R, B]. A group
@@ -89,16 +92,19 @@ def options(
     except_for: Collection[tuple[int, int]] = (),
 ) -> list[Option]:
     """The best candidates (score, parent, token), and for each hypothesis its best token and those of missing words;
-    without those of `except_for`, (parent, token). `scores` [B, V] of all tokens of a sentence's hypotheses; those that
-    make another word of a forced one become minus infinity.
+    without those of `except_for`, (parent, token), and those that make another word of a forced one, unless that is
+    missing too. `scores` [B, V] of all tokens of a sentence's hypotheses.
     """
+    ended = [[word for word in forced if word.ends(answer)] for answer in answers]
+    missing = [{*next_tokens(answer, forced)} if words else set() for answer, words in zip(answers, ended, strict=True)]
+
+    def fits(parent: int, token: int) -> bool:
+        return token in missing[parent] or not any(word.longer(token) for word in ended[parent])
+
+    found = {(parent, token): score for score, parent, token in best if score > -inf and fits(parent, token)}
     for parent, answer in enumerate(answers):
-        for word in forced:
-            if word.longer and word.ends(answer):
-                scores[parent, [*word.longer]] = -inf
-    found = {(parent, token): score for score, parent, token in best if scores[parent, token] > -inf}
-    for parent, answer in enumerate(answers):
-        for token in (int(scores[parent].argmax()), *next_tokens(answer, forced)):
+        likely = scores[parent].topk(min(_LIKELY if ended[parent] else 1, scores.shape[1])).indices.tolist()
+        for token in (*[each for each in likely if fits(parent, each)][:1], *next_tokens(answer, forced)):
             found.setdefault((parent, token), float(scores[parent, token]))
     return [
         Option(score, parent, token, progress([*answers[parent], token], forced))

@@ -69,7 +69,7 @@ def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) ->
             replace(each, forced=each.forced + words, forbidden=each.forbidden + forbidden) for each in requests
         )
     if wanted.text_of is not None:
-        bound = cache(partial(bounded, text_of=wanted.text_of, vocabulary=vocabulary))
+        bound = cache(partial(bounded, text_of=wanted.text_of))
         requests = (replace(each, forced=tuple(map(bound, each.forced))) if each.forced else each for each in requests)
     family, blocks = model.config.family, len(model.output_stack.blocks)
     if model.head is None:

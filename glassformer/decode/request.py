@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -15,26 +16,31 @@ from glassformer.decode.settings import DecodeSettings, SpecialIds
 from glassformer.text.words import UNSPACED
 
 Ids = Sequence[int]
-_UNSPACED = re.compile(f"[{UNSPACED}]")
+# A letter or a digit of a script with blanks between words.
+_LETTER = rf"[^\W_{UNSPACED}]"
+
+
+def _never(token: int) -> bool:
+    return False
 
 
 class ForcedWord(NamedTuple):
     """A word, or several, that an answer must contain: its tokens after another word, those that an answer begins with
     (none: no answer begins with it), and its text, which also stands where other tokens write it; "": only its tokens
-    count. `longer` are the tokens that make another word of it where they follow.
+    count. `longer`: whether a token makes another word of it where it follows.
     """
 
     inside: tuple[int, ...]
     first: tuple[int, ...] = ()
     text: str = ""
-    longer: frozenset[int] = frozenset()
+    longer: Callable[[int], bool] = _never
 
     def stands_in(self, answer: Ids) -> bool:
         """Whether an answer of these tokens contains those of the word."""
         ends = [at + len(self.inside) for at in places(self.inside, answer)]
         if self.first and tuple(answer[: len(self.first)]) == self.first:
             ends.append(len(self.first))
-        return any(end == len(answer) or answer[end] not in self.longer for end in ends)
+        return any(end == len(answer) or not self.longer(answer[end]) for end in ends)
 
     def ends(self, answer: Ids) -> bool:
         """Whether it stands at the end of an answer."""
@@ -62,13 +68,20 @@ def forced_words(words: Sequence[str], ids_of: IdsOf) -> tuple[ForcedWord, ...]:
     return tuple(ForcedWord(_after_word(word, ids_of), tuple(ids_of(word)), word) for word in stripped)
 
 
-def bounded(word: ForcedWord, text_of: TextOf, vocabulary: int) -> ForcedWord:
-    """A word with the tokens of a vocabulary that make another word of it."""
-    if not word.text or not goes_on(word.text[-1]):
+def bounded(word: ForcedWord, text_of: TextOf) -> ForcedWord:
+    """A word with its text as its tokens write it, and which tokens make another word of it."""
+    if not word.text:
         return word
-    end = len(text_of(word.inside))
-    after = (text_of([*word.inside, token])[end : end + 1] for token in range(vocabulary))
-    return word._replace(longer=frozenset(token for token, letter in enumerate(after) if letter and goes_on(letter)))
+    written = text_of(word.inside)
+    text = written.strip() or word.text
+    if not goes_on(text[-1]):
+        return word._replace(text=text)
+
+    @cache
+    def longer(token: int) -> bool:
+        return goes_on(text_of([*word.inside, token])[len(written) : len(written) + 1])
+
+    return word._replace(text=text, longer=longer)
 
 
 def forbidden_ids(words: Sequence[str], ids_of: IdsOf, spelled: Spelled | None = None) -> Sequences:
@@ -98,13 +111,13 @@ def contains(text: str, word: str) -> bool:
     """Whether a text contains a word, or several, that no letters or digits around it go on with; scripts without
     blanks between words have no such limits.
     """
-    before, after = (r"\b" if goes_on(letter) else "" for letter in (word[0], word[-1]))
+    before, after = (f"(?{look}{_LETTER})" if goes_on(end) else "" for look, end in (("<!", word[0]), ("!", word[-1])))
     return re.search(f"{before}{re.escape(word)}{after}", text) is not None
 
 
 def goes_on(letter: str) -> bool:
     """Whether a word may go on before or after it."""
-    return letter.isalnum() and not _UNSPACED.match(letter)
+    return re.match(_LETTER, letter) is not None
 
 
 def before_stop(text: str, stop: Sequence[str]) -> str:

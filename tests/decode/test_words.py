@@ -95,6 +95,8 @@ def test_a_word_has_limits_where_its_script_has_blanks() -> None:
     assert contains("the cat, it is", "cat")
     assert not contains("the cathedral", "cat")
     assert not contains("3.14 and 15", "5")
+    assert contains("\u3053\u308c\u306fAI\u3067\u3059", "AI")  # Latin letters between kana
+    assert contains("foo_bar", "foo")
     assert contains("\u79c1\u306f\u732b\u304c\u597d\u304d", "\u732b")  # Japanese: a cat between kana
     assert contains("\u0e09\u0e31\u0e19\u0e23\u0e31\u0e01\u0e41\u0e21\u0e27", "\u0e23\u0e31\u0e01")  # Thai
 

@@ -182,6 +182,8 @@ class Replace:
         if axes[:1] != ["sentence"] or axes[1:2] not in (["token"], ["query"], ["key"]):
             raise ShapeError(f"{self!r} is a mean over sentences and tokens", got=f"a part with the axes {axes}")
         real = facts.real_keys if axes[1] == "key" else facts.real
+        if real is not None and len(part) == 1:  # what all sentences share
+            part = part.expand(len(real), *part.shape[1:])
         return (part.flatten(0, 1) if real is None else part[real]).mean(dim=0)
 
     def __repr__(self) -> str:

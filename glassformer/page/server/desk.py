@@ -176,13 +176,14 @@ def read_steps(asked: Asked, runs: Mapping[str, Run]) -> list[Intervention]:
 def begin(model: Artefact, asked: Asked, steps: Sequence[Any], copy: Transformer | None = None) -> Trace:
     """Run what was asked for; `copy` as in `trace.run.Options`. Raises what `Model.trace` raises, and TooLargeError."""
     texts = [*asked.texts, *(asked.seconds or ()), *(asked.choices or ())]
-    lengths = [len(model.tokenizer.encode(text, special=False)) for text in texts]
-    lengths += [len(ids) for ids in asked.target_ids or ()]
-    if max(lengths) > MOST_TOKENS or max(lengths) * len(lengths) > 2 * MOST_TOKENS:
-        raise TooLargeError(
-            f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with padding",
-            got=f"{max(lengths):,} in the longest of {len(lengths)}",
-        )
+    of_texts = [len(model.tokenizer.encode(text, special=False)) for text in texts]
+    for lengths in (of_texts, [len(ids) for ids in asked.target_ids or ((),)]):
+        if max(lengths) > MOST_TOKENS or max(lengths) * len(lengths) > 2 * MOST_TOKENS:
+            raise TooLargeError(
+                f"a page holds at most {MOST_TOKENS:,} tokens of a text, and {2 * MOST_TOKENS:,} of all texts with "
+                f"padding",
+                got=f"{max(lengths):,} in the longest of {len(lengths)}",
+            )
     return trace(
         model,
         asked.texts,

@@ -100,7 +100,7 @@ class Home:
                 self.models[offer.name]
         except BaseException:
             if known is None:
-                del self.models.offers[offer.name]
+                self.models.offers.pop(offer.name, None)  # another client may have had the same place
             raise
         if asked.dropped is None:
             remember(place)

@@ -22,6 +22,7 @@ MOST_OPEN = 3
 # A text to begin with where the task has none of its own.
 _ANY_TEXT = "She likes the summer better than the winter."
 
+Files = tuple[tuple[str, int, int], ...]
 Group = Literal["own", "recent", "bundled"]
 """Whose a model is: a run of the current folder, one that was opened by its place, or one of the package."""
 
@@ -107,7 +108,7 @@ class Models:
         self.device, self.most_open = device, most_open
         self.open: OrderedDict[str, Artefact] = OrderedDict()
         self.copies: dict[str, Transformer] = {}
-        self.opened: dict[str, tuple[tuple[str, int, int], ...]] = {}
+        self.opened: dict[str, Files] = {}
         self.lock = threading.Lock()
         self.trainings: dict[str, Training] = {}
 
@@ -135,28 +136,30 @@ class Models:
                 from glassformer.saved.opening import open_model
 
                 offer = self.offers[name]
-                self.refuse_replaced(offer)
+                files = self.unchanged(offer)
                 self.open[name] = offer.model or open_model(offer.place, Artefact, self.device)
+                self.opened[name] = files
             self.open.move_to_end(name)
             while len(self.open) > self.most_open:
                 self.copies.pop(self.open.popitem(last=False)[0], None)
             return self.open[name]
 
-    def refuse_replaced(self, offer: Offer) -> None:
-        """Raise CheckpointError where other weights are in the folder than when it was first opened: runs are kept, and
-        a browser keeps the weights that it has got.
+    def unchanged(self, offer: Offer) -> Files:
+        """The files of its weights. Raises CheckpointError where they are others than when it was opened before: runs are
+        kept, and a browser keeps the weights that it has got.
         """
         try:
-            files = sorted(Path(located(offer.place)).glob("*.safetensors"))
-            found = tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+            found = sorted(Path(located(offer.place)).glob("*.safetensors"))
+            files = tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in found)
         except (OSError, ValueError):  # a hub's, or one that opening it will refuse
-            return
-        if self.opened.setdefault(offer.name, found) != found:
+            files = ()
+        if self.opened.get(offer.name, files) != files:
             raise CheckpointError(
                 f"{offer.name} must be the model that was opened here",
                 got="other weights",
                 do="end this server and start it again",
             )
+        return files
 
     def copy(self, name: str) -> Transformer | None:
         """The copy for all traces of a model; None for one that was given open, as its owner may change it."""
