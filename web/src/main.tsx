@@ -9,6 +9,7 @@ import { App } from "./frame/app.tsx";
 import { engineOf } from "./frame/engine_of.ts";
 import { LEVELS, ORDER } from "./frame/levels.ts";
 import { keepNotice } from "./leave/notice.ts";
+import { problemOf } from "./sources/refused.ts";
 // What several parts read and the core does not would be a file of its own, and a served page would wait for it.
 import "./formulas/rules_for.ts";
 import "./measures/heads.ts";
@@ -74,7 +75,7 @@ if (typeof document !== "undefined") {
   const root = document.getElementById("explorer");
   if (root !== null) {
     start(root).catch((error: unknown) => {
-      root.textContent = say`This page cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
+      root.textContent = say`This page cannot be shown: ${problemOf(error)}`;
     });
   }
 }

@@ -1,6 +1,7 @@
 /** A part of the script that is not there from the start: a server sends it as a file, an exported page carries it. */
 
 import { signal } from "@preact/signals";
+import { problemOf } from "../sources/refused.ts";
 import { say } from "../words/say.ts";
 
 export class Chunk<Module> {
@@ -31,7 +32,7 @@ export class Chunk<Module> {
       return found;
     } catch (error) {
       this.#asked = null;
-      this.wrong.value = error instanceof Error ? error.message : String(error);
+      this.wrong.value = problemOf(error);
       throw error;
     }
   }

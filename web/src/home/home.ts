@@ -1,6 +1,6 @@
 /** The home page of a server: fills the cards that are in sight, one after the other, and opens other models. */
 
-import { RefusedError } from "../sources/refused.ts";
+import { problemOf, RefusedError } from "../sources/refused.ts";
 import { heard, KEPT, LANGUAGE, LANGUAGES, say } from "../words/say.ts";
 
 /** What the server sends for a card: `glassformer/page/server/home.py` makes it. */
@@ -27,11 +27,6 @@ async function asked<Answer>(address: string, options: RequestInit = {}): Promis
     throw new RefusedError(answer.status, error ?? { text, wanted: "", got: "", do: "" });
   }
   return told as Answer;
-}
-
-function sentence(error: unknown): string {
-  if (error instanceof RefusedError) return error.sentence;
-  return error instanceof Error ? error.message : String(error);
 }
 
 // ------------------------------------------------------------------- the language
@@ -128,7 +123,7 @@ async function fill(card: HTMLElement): Promise<void> {
     put(".what", told.what);
     delete card.dataset["card"];
   } catch (error) {
-    put(".answer", sentence(error));
+    put(".answer", problemOf(error));
     card.querySelector(".answer")?.classList.add("wrong");
   }
 }
@@ -155,7 +150,7 @@ form?.addEventListener("submit", (event) => {
   event.preventDefault();
   const place = String(new FormData(form).get("place") ?? "").trim();
   tell(say`Opening ${place} …`);
-  open({ body: JSON.stringify({ place }) }).catch((error: unknown) => tell(sentence(error), true));
+  open({ body: JSON.stringify({ place }) }).catch((error: unknown) => tell(problemOf(error), true));
 });
 
 // ------------------------------------------------------------------- a folder that is dropped
@@ -189,7 +184,7 @@ addEventListener("drop", (event) => {
     return;
   }
   tell(say`Reading ${entry.name} …`);
-  dropped(entry as FileSystemDirectoryEntry).catch((error: unknown) => tell(sentence(error), true));
+  dropped(entry as FileSystemDirectoryEntry).catch((error: unknown) => tell(problemOf(error), true));
 });
 
 /** A server takes in so many bytes at once. */

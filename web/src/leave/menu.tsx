@@ -10,6 +10,7 @@ import { svgOf } from "../draw/svg.ts";
 import type { Names } from "../formulas/names.ts";
 import type { Tensor } from "../numbers/safetensors.ts";
 import { dtypeOf, writeTensor } from "../record/write_safetensors.ts";
+import { problemOf } from "../sources/refused.ts";
 import { isServed } from "../sources/served.ts";
 import type { Source } from "../sources/source.ts";
 import { useStore } from "../views/hooks.ts";
@@ -184,9 +185,7 @@ export function Menu(): VNode {
         if (made !== null) save(...made);
         setTold({ text: made === null ? say`copied` : say`saved ${made[1]}, ${bytes(made[0].size)}`, wrong: false });
       })
-      .catch((error: unknown) =>
-        setTold({ text: error instanceof Error ? error.message : String(error), wrong: true }),
-      );
+      .catch((error: unknown) => setTold({ text: problemOf(error), wrong: true }));
   };
   const groups = [
     { title: say`This picture`, entries: PICTURES },

@@ -11,6 +11,7 @@ import type { Formula, Honesty } from "../record/record.ts";
 import { setBy } from "../record/set_by.ts";
 import type { Step } from "../record/step.ts";
 import { DifferenceSource } from "../sources/difference.ts";
+import { problemOf } from "../sources/refused.ts";
 import type { Large, Source } from "../sources/source.ts";
 import { say } from "../words/say.ts";
 
@@ -312,7 +313,7 @@ export class Store {
     try {
       this.honesty.value = await this.source.honesty();
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = problemOf(error);
       this.honesty.value = say`whether looking changes a number could not be checked: ${why}`;
     }
   }

@@ -18,6 +18,7 @@ import type { Source } from "../sources/source.ts";
 import { Command } from "../views/command.tsx";
 import { useInPicture, useOpened, usePalette, useStore, useWidth } from "../views/hooks.ts";
 import { measure, Picture } from "../views/picture.tsx";
+import { Scroll } from "../views/pieces.tsx";
 import { heard, say } from "../words/say.ts";
 import { quotedOf } from "./board/shares.ts";
 import { hasHidden } from "./hidden.ts";
@@ -272,7 +273,7 @@ function Twin({ panels, rows }: { panels: readonly Panel[]; rows: readonly (read
   return (
     <details class="twin">
       <summary>{say`the same as a table`}</summary>
-      <section class="scroll" tabIndex={0} aria-label={say`the numbers of this picture`}>
+      <Scroll label={say`the numbers of this picture`}>
         {rows.length > 0 && <Rows rows={rows} />}
         <table>
           <thead>
@@ -304,7 +305,7 @@ function Twin({ panels, rows }: { panels: readonly Panel[]; rows: readonly (read
             )}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </details>
   );
 }

@@ -5,6 +5,7 @@ import { link, state } from "../address/state.ts";
 import { short } from "../numbers/written.ts";
 import type { Scout } from "../scout/scout.ts";
 import { usePalette } from "../views/hooks.ts";
+import { Scroll } from "../views/pieces.tsx";
 import { say } from "../words/say.ts";
 
 /** See `look/summaries/shuffled.py`. */
@@ -46,7 +47,7 @@ export function ShuffledView({ s, told }: { readonly s: Scout; readonly told: un
       <p>
         <span class="quiet">{say`shuffled`}</span> {order.map((place) => words[place]).join(" ")}
       </p>
-      <section class="scroll" tabIndex={0} aria-label={say`how far each word's vector moves`}>
+      <Scroll label={say`how far each word's vector moves`}>
         <table>
           <caption>
             {say`the largest difference of each word’s vector of ${width} numbers, text against shuffled text`}
@@ -85,7 +86,7 @@ export function ShuffledView({ s, told }: { readonly s: Scout; readonly told: un
             ))}
           </tbody>
         </table>
-      </section>
+      </Scroll>
       {hand !== undefined && (
         <section class="scroll worked" tabIndex={0} aria-label={say`both vectors of the word in hand`}>
           <table>

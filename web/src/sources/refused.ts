@@ -26,3 +26,9 @@ export class RefusedError extends Error {
     return `${heard(wanted)}${found}${todo === "" ? "" : `; ${heard(todo)}`}`;
   }
 }
+
+/** What went wrong, in a sentence. */
+export function problemOf(error: unknown): string {
+  if (error instanceof RefusedError) return error.sentence;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,6 +1,7 @@
 /** What a view waits for besides tensors: work of its own, and sections that the page carries or a server works out. */
 
 import { useEffect, useState } from "preact/hooks";
+import { problemOf } from "../sources/refused.ts";
 import type { Source } from "../sources/source.ts";
 import { useStore } from "./hooks.ts";
 
@@ -23,7 +24,7 @@ export function useFound<T>(key: string | null, work: () => Promise<T>): Found<T
         if (current) setFound({ value, wrong: "" });
       },
       (error: unknown) => {
-        if (current) setFound({ value: null, wrong: error instanceof Error ? error.message : String(error) });
+        if (current) setFound({ value: null, wrong: problemOf(error) });
       },
     );
     return () => {

@@ -27,7 +27,7 @@ export function Table(props: {
 }): VNode {
   const { label, head, rows, kind = "" } = props;
   return (
-    <section class={`scroll ${kind}`} tabIndex={0} aria-label={label}>
+    <Scroll label={label} kind={kind}>
       <table>
         <thead>
           <tr>
@@ -47,6 +47,20 @@ export function Table(props: {
           ))}
         </tbody>
       </table>
+    </Scroll>
+  );
+}
+
+/** What scrolls within itself, by the keyboard too. */
+export function Scroll(props: {
+  readonly label: string;
+  readonly kind?: string;
+  readonly children: ComponentChildren;
+}): VNode {
+  const { label, kind = "", children } = props;
+  return (
+    <section class={`scroll ${kind}`} tabIndex={0} aria-label={label}>
+      {children}
     </section>
   );
 }

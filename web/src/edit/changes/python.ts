@@ -60,17 +60,20 @@ export function stepOf(step: Step): string {
       const layer = step.where.replace(/\.output$/, "").replace(/\.\*$/, "");
       if (off !== "" && cell.length === 0 && outputs(layer) === step.where) return `gf.${off}_layer(${quoted(layer)})`;
       const by = step.by === "mean" ? quoted("mean") : String(step.by);
-      const part = tuple(cell.map((index) => (index === null ? "None" : String(index))));
-      if (step.by === "mean" || cell.length === 0) return `gf.Replace(${quoted(step.where)}, ${by}, ${part})`;
-      return `gf.set_number(${quoted(step.where)}, ${part}, ${by})`;
+      if (step.by === "mean" || cell.length === 0) return `gf.Replace(${quoted(step.where)}, ${by}, ${part(cell)})`;
+      return `gf.set_number(${quoted(step.where)}, ${part(cell)}, ${by})`;
     }
     case "patch":
-      return `gf.patch(other, ${quoted(step.where)})`;
+      return `gf.patch(other, ${quoted(step.where)}${step.cell?.length ? `, ${part(step.cell)}` : ""})`;
   }
 }
 
 function where({ sentence, where: side }: { sentence?: number; where?: string }): string {
   return (sentence ? `, sentence=${sentence}` : "") + (side === "decoder_inputs" ? `, where=${quoted(side)}` : "");
+}
+
+function part(cell: readonly (number | null)[]): string {
+  return tuple(cell.map((index) => (index === null ? "None" : String(index))));
 }
 
 function tuple(parts: readonly string[]): string {

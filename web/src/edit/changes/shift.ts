@@ -3,21 +3,16 @@
 import { axisNames } from "../../record/axes.ts";
 import type { RunRecord, Side } from "../../record/record.ts";
 import { touches } from "../../record/set_by.ts";
-import { type Change, same } from "./changes.ts";
+import type { Change } from "./changes.ts";
 import { movedTo } from "./words.ts";
 
 type Moves = (side: Side, sentence: number) => readonly (number | null)[] | null;
 
 /**
- * The changes with their places where the words stand now, null where nothing moves. Only those that were made before the
- * text changed are moved; one whose word was left out goes with it.
+ * The changes with their places where the words stand now, null where nothing moves; one whose word was left out goes
+ * with it.
  */
-export function movedChanges(
-  before: readonly Change[],
-  after: readonly Change[],
-  old: RunRecord,
-  now: RunRecord,
-): Change[] | null {
+export function movedChanges(changes: readonly Change[], old: RunRecord, now: RunRecord): Change[] | null {
   const moves: Moves = (side, sentence) => {
     const [one, two] = [old, now].map(({ words }) => words[side][sentence]?.filter((word) => word !== "–"));
     if (one === undefined || two === undefined || one.length === two.length) return null;
@@ -25,11 +20,9 @@ export function movedChanges(
   };
   // In other texts the words stand elsewhere.
   const others = old.title !== now.title || old.words.inputs.length !== now.words.inputs.length;
-  if (before.length === 0 || others) return null;
-  const found = after.flatMap((change) => {
-    return before.some((each) => same(each, change)) ? (moved(change, moves, old) ?? []) : change;
-  });
-  return found.length === after.length && found.every((change, place) => change === after[place]) ? null : found;
+  if (others) return null;
+  const found = changes.flatMap((change) => moved(change, moves, old) ?? []);
+  return found.length === changes.length && found.every((change, place) => change === changes[place]) ? null : found;
 }
 
 /** The change at its new place, itself where it stays; null where its word is gone. */

@@ -9,15 +9,16 @@ import { at } from "../../numbers/safetensors.ts";
 import type { Step } from "../../record/step.ts";
 import { Store } from "../../run/store.ts";
 import { DifferenceSource } from "../../sources/difference.ts";
-import { RefusedError } from "../../sources/refused.ts";
+import { problemOf } from "../../sources/refused.ts";
 import { isServed } from "../../sources/served.ts";
 import { say } from "../../words/say.ts";
 import { type Change, formatChanges, parseChanges, type Which, withChange } from "../changes/changes.ts";
 import { movedChanges } from "../changes/shift.ts";
-import { type Asked, askedBy, equal, moveTo, NOTHING } from "./asked.ts";
+import { type Asked, askedBy, equal, NOTHING } from "./asked.ts";
 import { type Engine, rewritten } from "./engine.ts";
 import { inHandOf, keepWithin } from "./in_hand.ts";
 import { type Kept, parseKept } from "./kept.ts";
+import { Past } from "./past.ts";
 import { numbersOf, type Since, since } from "./since.ts";
 
 /** A run that is being made; `stop` gives it up, and the run before stays. */
@@ -49,7 +50,7 @@ export class Session {
   /** What the store shows, and what was asked for last. */
   #shown: Asked = NOTHING;
   #asked: Asked = NOTHING;
-  #past: Asked[] = [];
+  readonly #past = new Past();
   /** Until the page is drawn first its address says all. */
   #begun = false;
   #stop: AbortController | null = null;
@@ -124,38 +125,36 @@ export class Session {
 
   /** Exactly these changes. */
   set(changes: readonly Change[]): void {
-    const { model } = state.value;
+    const { model, shown } = state.value;
+    if (shown === "A") {
+      this.told.value = [say`Only B can be changed: show it first.`];
+      return;
+    }
     const shifted = this.engine.shifted?.(model, this.changes, changes, this.#now.names.run) ?? changes;
-    this.#go({ model, changes: formatChanges(shifted) });
+    this.#past.go(askedBy(state.value), { model, changes: formatChanges(shifted) });
   }
 
   /** Another model, with texts of its own and no changes. */
   choose(model: string): void {
     const { title } = this.#first.names.run;
-    this.#go({ model: model === title ? "" : model, changes: "" });
+    this.#past.go(askedBy(state.value), { model: model === title ? "" : model, changes: "" });
   }
 
   get canUndo(): boolean {
-    return this.#past.length > 0 || this.changes.length > 0;
+    return !this.#past.empty || this.changes.length > 0;
   }
 
   /** As it was before the last change; of an address that came with changes, without the last of them. */
   undo(): void {
-    let last = this.#past.pop();
-    while (last !== undefined && equal(last, askedBy(state.value))) last = this.#past.pop();
-    moveTo(last ?? { model: state.value.model, changes: formatChanges(this.changes.slice(0, -1)) });
-  }
-
-  #go(asked: Asked): void {
-    const now = askedBy(state.value);
-    if (equal(asked, now)) return;
-    this.#past.push(now);
-    moveTo(asked);
+    if (this.#past.undo(askedBy(state.value))) return;
+    this.set(this.changes.slice(0, -1));
+    this.#past.pop();
   }
 
   async #show(asked: Asked): Promise<void> {
     if (equal(asked, this.#asked)) return;
     this.#asked = asked;
+    this.#past.at(asked);
     this.#stop?.abort();
     const stop = new AbortController();
     this.#stop = stop;
@@ -193,7 +192,7 @@ export class Session {
       if (!stop.signal.aborted) this.since.value = made.refused[0] ? null : found; // a refused change has no effect
     } catch (error) {
       if (stop.signal.aborted) return;
-      this.told.value = [...ignored, error instanceof RefusedError ? error.sentence : String(error)];
+      this.told.value = [...ignored, problemOf(error)];
     } finally {
       if (this.#stop === stop) {
         this.busy.value = null;
@@ -244,7 +243,7 @@ export class Session {
       this.#display(next);
       if (side === "A" && a.source.whole) void a.check();
     } catch (error) {
-      this.told.value = [error instanceof RefusedError ? error.sentence : String(error)];
+      this.told.value = [problemOf(error)];
     }
   }
 
@@ -313,7 +312,6 @@ export class Session {
   /** The new run takes the place of the one that is shown; what was in hand stays in hand as far as it is still there. */
   #replace(next: Store, asked: Asked): void {
     const [old, now] = [this.#now.names.run, next.names.run];
-    const [before = [], after = []] = [this.#shown.changes, asked.changes].map((text) => parseChanges(text).changes);
     this.#now = next;
     if (parseKept(state.value.kept) === null) {
       this.#display(next);
@@ -327,7 +325,8 @@ export class Session {
     if (other && !named) inHand = { ...inHand, level: firstLevel(now.formulas) };
     const units = now.formulas.map((formula) => formula.unit);
     if (!units.includes(unit)) inHand = { ...inHand, unit: firstUnit(units) };
-    const moved = movedChanges(before, after, old, now);
+    // What is undone, and an address, has the places of its own texts.
+    const moved = this.#past.made(asked) ? movedChanges(parseChanges(asked.changes).changes, old, now) : null;
     if (moved !== null) inHand = { ...inHand, changes: formatChanges(moved) };
     go(inHand, true);
     void this.#arrange(state.value);

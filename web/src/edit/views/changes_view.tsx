@@ -7,6 +7,7 @@ import { readLater, state } from "../../address/state.ts";
 import { type Names, unmarked } from "../../formulas/names.ts";
 import { counted, grouped, short } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
+import { Scroll } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import { type Change, same, type TextChange } from "../changes/changes.ts";
 import { pythonOf } from "../changes/python.ts";
@@ -84,7 +85,7 @@ function entriesOf(change: Change, all: readonly Change[], session: Session, nam
   const before = session.engine.texts(state.value.model, change.which)?.[change.row];
   const which = `${KINDS[change.which]} ${change.row + 1}: `;
   if (before === undefined) return [{ text: `${which}${change.text}`, without }];
-  if (change.text === "") return [{ text: say`${which}left out`, without }];
+  if (change.text.trim() === "") return [{ text: say`${which}left out`, without }];
   const [old, now] = [wordsOf(before), wordsOf(change.text)];
   if (Math.max(old.length, now.length) > COMPARED) return [{ text: say`${which}reads otherwise`, without }];
   const words = compared(old, now);
@@ -157,9 +158,9 @@ function AsPython(): VNode | null {
   return (
     <details class="python">
       <summary>{say`As Python`}</summary>
-      <section class="scroll" tabIndex={0} aria-label={say`this run as Python`}>
+      <Scroll label={say`this run as Python`}>
         <pre class="code">{code}</pre>
-      </section>
+      </Scroll>
       <button type="button" onClick={copy}>
         {copied === code ? say`Copied` : say`Copy as Python`}
       </button>

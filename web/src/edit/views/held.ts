@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { state } from "../../address/state.ts";
 import type { Store } from "../../run/store.ts";
+import { problemOf } from "../../sources/refused.ts";
 import { useStore } from "../../views/hooks.ts";
 import { say } from "../../words/say.ts";
 import { canSet } from "../changes/acts.ts";
@@ -74,7 +75,7 @@ export function usePut(): ((from: Place, to: Place, whole: boolean) => void) | u
     taken(store, from).then(
       (found) => put(found, to, whole, session, store),
       (error: unknown) => {
-        session.told.value = [error instanceof Error ? error.message : String(error)];
+        session.told.value = [problemOf(error)];
       },
     );
   };

@@ -3,6 +3,7 @@
 import { useLayoutEffect } from "preact/hooks";
 import { state } from "../../address/state.ts";
 import type { Store } from "../../run/store.ts";
+import { problemOf } from "../../sources/refused.ts";
 import { useStore } from "../../views/hooks.ts";
 import { plain } from "../../views/plain.ts";
 import { type Act, actsFor } from "../changes/acts.ts";
@@ -27,7 +28,7 @@ export function take(
       held.value = found;
     },
     (error: unknown) => {
-      session.told.value = [error instanceof Error ? error.message : String(error)];
+      session.told.value = [problemOf(error)];
     },
   );
 }

@@ -20,7 +20,7 @@ export function TextFields(): VNode | null {
   });
   if (texts === null) return null;
   const live = session.engine.offers.length > 0;
-  const row = open === "add" ? texts.length : choices === null ? Math.min(sentence, texts.length - 1) : 0;
+  const row = open === "add" ? texts.length : choices === null ? Math.max(0, Math.min(sentence, texts.length - 1)) : 0;
   const fields: [Which, number, string][] = [["text", row, texts[row] ?? ""]];
   if (seconds !== null) fields.push(["second", row, seconds[row] ?? ""]);
   choices?.forEach((choice, at) => {

@@ -20,6 +20,7 @@ import { DifferenceSource } from "../../sources/difference.ts";
 import { Command } from "../../views/command.tsx";
 import { useDrawn, useFolded, useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { Scroll } from "../../views/pieces.tsx";
 import { heard, say } from "../../words/say.ts";
 import { blockScene, drawnTogether } from "./block_scene.ts";
 
@@ -218,7 +219,7 @@ function tableOf(store: Store, unit: string, onToggle: ReturnType<typeof useFold
   return (
     <details class="twin" onToggle={onToggle}>
       <summary>{say`the same as a table`}</summary>
-      <section class="scroll" tabIndex={0} aria-label={say`all tensors of this picture`}>
+      <Scroll label={say`all tensors of this picture`}>
         <table>
           <thead>
             <tr>
@@ -249,7 +250,7 @@ function tableOf(store: Store, unit: string, onToggle: ReturnType<typeof useFold
             })}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </details>
   );
 }

@@ -11,6 +11,7 @@ import { at, type Tensor } from "../../numbers/safetensors.ts";
 import { counted, short } from "../../numbers/written.ts";
 import type { Rule } from "../../record/record.ts";
 import { useStore } from "../../views/hooks.ts";
+import { Scroll } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import { useRow } from "./parts.ts";
 
@@ -84,7 +85,7 @@ export function ScoreTable({ attention, cell }: DetailProps): VNode | null {
   return (
     <section class="block">
       <h2>{say`From score to weight, for ${<b class={word.hidden ? "hidden" : "query"}>{word.text}</b>}`}</h2>
-      <section class="scroll" tabIndex={0} aria-label={say`scores of ${word.text}, stage by stage`}>
+      <Scroll label={say`scores of ${word.text}, stage by stage`}>
         <table class="stages">
           <thead>
             <tr>
@@ -149,7 +150,7 @@ export function ScoreTable({ attention, cell }: DetailProps): VNode | null {
             })}
           </tbody>
         </table>
-      </section>
+      </Scroll>
       {count > 0 && (
         <p class="quiet">
           {say`${counted(count, "more word")} hold ${short(mass)} of the weight; the square above shows them all.`}

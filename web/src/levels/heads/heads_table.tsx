@@ -7,6 +7,7 @@ import type { Measure } from "../../measures/heads.ts";
 import { short } from "../../numbers/written.ts";
 import type { Source } from "../../sources/source.ts";
 import { useFolded, useStore } from "../../views/hooks.ts";
+import { Scroll } from "../../views/pieces.tsx";
 import { heard, say } from "../../words/say.ts";
 import { type Marks, opensAs } from "./about.ts";
 import { headInHand } from "./hand.ts";
@@ -46,7 +47,7 @@ function tableOf(
   return (
     <details class="twin" onToggle={onToggle}>
       <summary>{say`the same as a table`}</summary>
-      <section class="scroll" tabIndex={0} aria-label={say`all heads in numbers`}>
+      <Scroll label={say`all heads in numbers`}>
         <table>
           <thead>
             <tr>
@@ -93,7 +94,7 @@ function tableOf(
             })}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </details>
   );
 }

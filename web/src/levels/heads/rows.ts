@@ -7,6 +7,7 @@ import type { Heads } from "../../measures/heads.ts";
 import type { Shown, shownHeads } from "../../run/shown_heads.ts";
 import type { Store } from "../../run/store.ts";
 import { ATTENTIONS } from "../../sources/addresses.ts";
+import { problemOf } from "../../sources/refused.ts";
 import type { Source } from "../../sources/source.ts";
 import { useAsked, useStore } from "../../views/hooks.ts";
 import { heard, say } from "../../words/say.ts";
@@ -143,7 +144,7 @@ export function useRows(
         performance.mark("heads drawn");
       })
       .catch((error: unknown) => {
-        const wrong = error instanceof Error ? error.message : String(error);
+        const wrong = problemOf(error);
         if (current) setFound({ rows: [], missing: [], wrong });
       });
     return () => {

@@ -12,6 +12,7 @@ import { DAYS } from "../../learn/letters.ts";
 import { setUp } from "../../learn/setup.ts";
 import { fewer, parseLesson, writtenLesson } from "../../learn/written.ts";
 import type { RunRecord } from "../../record/record.ts";
+import { problemOf } from "../../sources/refused.ts";
 import { say } from "../../words/say.ts";
 
 export const PACES = { slow: 10, steady: 100, fast: Number.POSITIVE_INFINITY } as const;
@@ -108,7 +109,7 @@ function start(base: RunRecord, choice: Choice, seed: number, rate: number, past
     front.value = 0;
     drawn();
   } catch (error) {
-    wrong.value = error instanceof Error ? error.message : String(error);
+    wrong.value = problemOf(error);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { evenly, short } from "../../numbers/written.ts";
+import { Scroll } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import { Worked } from "../tensor/pictures/worked.tsx";
 import type { Activity, Asked } from "./activity.ts";
@@ -45,7 +46,7 @@ export function Row({ found, words, row, asked }: Part & { asked: Asked }): VNod
           </span>
         )}
       </h2>
-      <section class="scroll" tabIndex={0} aria-label={say`the row of ${words.text[row]}`}>
+      <Scroll label={say`the row of ${words.text[row]}`}>
         <table>
           <thead>
             <tr>
@@ -79,7 +80,7 @@ export function Row({ found, words, row, asked }: Part & { asked: Asked }): VNod
             </tr>
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </section>
   );
 }

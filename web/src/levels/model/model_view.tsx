@@ -6,8 +6,10 @@ import { toNumber } from "../../address/links.ts";
 import { go, link, state } from "../../address/state.ts";
 import { counted, grouped, percent } from "../../numbers/written.ts";
 import type { Store } from "../../run/store.ts";
+import { problemOf } from "../../sources/refused.ts";
 import { useAsked, useFolded, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure } from "../../views/picture.tsx";
+import { Scroll } from "../../views/pieces.tsx";
 import { Spots } from "../../views/spots.tsx";
 import { say } from "../../words/say.ts";
 import { headInHand } from "../heads/hand.ts";
@@ -122,7 +124,7 @@ function usePredicted(sentence: number): Predicted | null {
         if (current) setPredicted(found);
       },
       (error: unknown) => {
-        const said = [say`What it answers cannot be shown: ${error instanceof Error ? error.message : String(error)}`];
+        const said = [say`What it answers cannot be shown: ${problemOf(error)}`];
         if (current) setPredicted({ said, rows: [] });
       },
     );
@@ -150,7 +152,7 @@ function tableOf(
   return (
     <details class="twin" onToggle={onToggle}>
       <summary>{say`the same as a table`}</summary>
-      <section class="scroll" tabIndex={0} aria-label={say`the parts of the model`}>
+      <Scroll label={say`the parts of the model`}>
         <table>
           <thead>
             <tr>
@@ -202,7 +204,7 @@ function tableOf(
             </li>
           ))}
         </ul>
-      </section>
+      </Scroll>
     </details>
   );
 }

@@ -17,6 +17,7 @@ import { counted, full, more, percent, short } from "../../numbers/written.ts";
 import type { Answer } from "../../run/store.ts";
 import { useNextTask, usePalette, useStore, useWidth } from "../../views/hooks.ts";
 import { measure, Picture } from "../../views/picture.tsx";
+import { Scroll } from "../../views/pieces.tsx";
 import { heard, say } from "../../words/say.ts";
 import { Absent, AbsentView } from "../tensor/absent.tsx";
 import { barsOf, barsScene } from "./bars_scene.ts";
@@ -233,7 +234,7 @@ function Table({ found, called }: { found: Explanation; called: (term: Term) => 
   return (
     <details class="twin" open={terms.length <= 8}>
       <summary>{say`the terms as a table`}</summary>
-      <section class="scroll" tabIndex={0} aria-label={say`the terms as a table`}>
+      <Scroll label={say`the terms as a table`}>
         <table>
           <thead>
             <tr>
@@ -286,7 +287,7 @@ function Table({ found, called }: { found: Explanation; called: (term: Term) => 
             )}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </details>
   );
 }

@@ -7,6 +7,7 @@ import type { Sheet } from "../../draw/sheet.ts";
 import { range } from "../../numbers/arithmetic.ts";
 import { inCell } from "../../numbers/written.ts";
 import { useStore } from "../../views/hooks.ts";
+import { Scroll } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 
 interface TwinProps {
@@ -37,7 +38,7 @@ function Table({ sheet, base, row, column, rows, columns, sentence }: TwinProps)
   };
   const steps = (from: number, count: number): number[] => range(count, (step) => from + step);
   return (
-    <section class="scroll" tabIndex={0} aria-label={say`${names.title(sheet.name)} as a table`}>
+    <Scroll label={say`${names.title(sheet.name)} as a table`}>
       <table>
         <thead>
           <tr>
@@ -63,6 +64,6 @@ function Table({ sheet, base, row, column, rows, columns, sentence }: TwinProps)
           ))}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   );
 }

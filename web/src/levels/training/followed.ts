@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { go, type State, state } from "../../address/state.ts";
 import { joined, placeOf, type Record, type Told } from "../../run/training.ts";
+import { problemOf } from "../../sources/refused.ts";
 import type { Source } from "../../sources/source.ts";
 import { useStore } from "../../views/hooks.ts";
 
@@ -40,7 +41,7 @@ export function useTraining(): void {
         told.value = now === undefined ? undefined : joined(told.value ?? null, now);
         lost.value = "";
       } catch (error) {
-        lost.value = error instanceof Error ? error.message : String(error);
+        lost.value = problemOf(error);
         if (told.value === null) told.value = undefined;
       }
       if (told.value?.running === true) later();

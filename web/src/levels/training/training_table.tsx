@@ -4,6 +4,7 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { grouped, percent, short } from "../../numbers/written.ts";
 import { evaluatedAt, type Record, type Told } from "../../run/training.ts";
+import { Scroll } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 
 export function TrainingTable({ told }: { told: Told }): VNode {
@@ -20,7 +21,7 @@ export function TrainingTable({ told }: { told: Told }): VNode {
     <details class="twin" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{say`the same as a table`}</summary>
       {open && (
-        <section class="scroll" tabIndex={0} aria-label={say`the training in numbers`}>
+        <Scroll label={say`the training in numbers`}>
           <table>
             <thead>
               <tr>
@@ -46,7 +47,7 @@ export function TrainingTable({ told }: { told: Told }): VNode {
               ))}
             </tbody>
           </table>
-        </section>
+        </Scroll>
       )}
     </details>
   );

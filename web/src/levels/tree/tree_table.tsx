@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { link } from "../../address/state.ts";
 import { short } from "../../numbers/written.ts";
+import { Scroll } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import type { Search } from "./written/search.ts";
 
@@ -11,7 +12,7 @@ export function TreeTable({ search }: { search: Search }): VNode {
   return (
     <details class="twin">
       <summary>{say`the same as a table`}</summary>
-      <section class="scroll" tabIndex={0} aria-label={say`the search in numbers`}>
+      <Scroll label={say`the search in numbers`}>
         <table>
           <thead>
             <tr>
@@ -51,7 +52,7 @@ export function TreeTable({ search }: { search: Search }): VNode {
             })}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </details>
   );
 }

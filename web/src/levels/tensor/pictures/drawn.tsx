@@ -8,6 +8,7 @@ import type { Look } from "../../../draw/box.ts";
 import type { Sheet } from "../../../draw/sheet.ts";
 import { useOpened, usePalette, useStore, useWidth } from "../../../views/hooks.ts";
 import { measure, Picture } from "../../../views/picture.tsx";
+import { Scroll } from "../../../views/pieces.tsx";
 import { say } from "../../../words/say.ts";
 import { TwinOf } from "./choices.tsx";
 import type { Held, Kind, Row } from "./kind.ts";
@@ -107,7 +108,7 @@ function Table({ rows }: { rows: readonly Row[] }): VNode {
   return (
     <details class="twin">
       <summary>{say`the same as a table`}</summary>
-      <section class="scroll" tabIndex={0} aria-label={say`the picture as a table`}>
+      <Scroll label={say`the picture as a table`}>
         <table>
           <tbody>
             {rows.map(({ label, digits, tensor, cell, mark }) => (
@@ -119,7 +120,7 @@ function Table({ rows }: { rows: readonly Row[] }): VNode {
             ))}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </details>
   );
 }

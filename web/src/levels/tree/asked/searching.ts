@@ -3,7 +3,7 @@
 import { state } from "../../../address/state.ts";
 import type { TreeWish } from "../../../record/wishes.ts";
 import type { HttpSource } from "../../../sources/http_source.ts";
-import { RefusedError } from "../../../sources/refused.ts";
+import { problemOf } from "../../../sources/refused.ts";
 import { say } from "../../../words/say.ts";
 import { begun, draws, isCold, option, writtenBy } from "../written/options.ts";
 import { Search, type SearchRecord } from "../written/search.ts";
@@ -62,8 +62,7 @@ export function searched(source: HttpSource, wish: TreeWish): Promise<Search> {
 
 /** What went wrong, in a sentence, and what stays. */
 export function problem(error: unknown): string {
-  if (error instanceof RefusedError) return error.sentence;
-  const told = error instanceof Error ? error.message : String(error);
+  const told = problemOf(error);
   if (!(error instanceof TypeError)) return told;
   return say`The server does not answer (${told}): if it has ended, start glassformer explore again. What is written stays.`;
 }

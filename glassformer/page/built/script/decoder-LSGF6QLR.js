@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-RLHDOMYZ.js";import"./chunk-VF7JLMQE.js";import"./chunk-MK3V7F7V.js";import"./chunk-BK7VDI7V.js";import"./chunk-PM36TJUM.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
