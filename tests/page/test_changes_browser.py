@@ -145,6 +145,27 @@ def test_words_are_put_in_and_left_out_and_the_changes_of_cells_go_with_them(win
     assert shown(window, WEIGHTS, "0,0,5,4") == 0
 
 
+def test_undone_and_after_back_the_other_changes_are_where_they_were(window: Page, demo_page: Path) -> None:
+    both = f"allow,{ATTENTION},0,0,2,1;allow,{ATTENTION},0,0,3,2"
+    window.goto("about:blank")  # nothing has been done that could be undone
+    reach(window, demo_page, f"tensor={WEIGHTS}&cell=0,0,4,3&changes={both}")
+    before = listed(window, 2)
+    window.locator("button.word", has_text="She").click()
+    window.get_by_role("button", name="Word after").click()
+    window.keyboard.type("often")
+    window.keyboard.press("Enter")
+    listed(window, 3)
+    until(window, "moved => location.hash.includes(moved)", "0,0,4,3")
+    window.locator("body").press("u")
+    assert listed(window, 2) == before
+    window.locator("body").press("l")
+    listed(window, 3)
+    window.go_back()
+    assert listed(window, 2) == before
+    window.locator("body").press("u")  # of a page that came with changes the last one, and not the layer again
+    assert listed(window, 1) == before[:1]
+
+
 def test_what_an_address_says_wrongly_is_reported_and_the_page_stands(window: Page, demo_page: Path) -> None:
     show(window, demo_page, "changes=text,0,She <img onerror%3Dalert(1)> it;nonsense;forbid,no.attention,0,0,0,0")
     window.locator(".told").first.wait_for()  # its part of the script is fetched first

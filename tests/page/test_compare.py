@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qs, parse_qsl, urlencode
 
 import pytest
 
@@ -84,6 +84,11 @@ def test_a_change_is_subtracted(page: Page, trace: Trace) -> None:
             return a === b;
         }""",
     )
+    changes = parse_qs(place_of(page).removeprefix("#"))["changes"]
+    at(page, WEIGHTS, "0,0,1,0", "level=tensor&shown=A")
+    page.locator("body").press("h")
+    page.get_by_text("Only B can be changed", exact=False).first.wait_for()
+    assert parse_qs(place_of(page).removeprefix("#"))["changes"] == changes
 
 
 def test_a_sentence_is_compared_with_another(page: Page, trace: Trace) -> None:

@@ -145,8 +145,8 @@ class Models:
             return self.open[name]
 
     def unchanged(self, offer: Offer) -> Files:
-        """The files of its weights. Raises CheckpointError where they are others than when it was opened before: runs are
-        kept, and a browser keeps the weights that it has got.
+        """The files of its weights. Raises CheckpointError where they are others than when it was opened before: its
+        runs are kept, and a browser keeps the weights that it has got.
         """
         try:
             found = sorted(Path(located(offer.place)).glob("*.safetensors"))

@@ -252,8 +252,8 @@ class Tag(RecordTask[Tagged, Tagging]):
         return super().losses(model, batch)
 
     def _dropped(self, batch: Batch, mask: int) -> Tensor:
-        """The ids [B, S] with [MASK] for all tokens of some words (word dropout, Iyyer et al. 2015, §3.2). Of a window's
-        words for which another window answers, those before its own stay, and those after them go with the last one.
+        """The ids [B, S] with [MASK] for all tokens of some words (word dropout, Iyyer et al. 2015, §3.2). Of the words
+        of a window for which another one answers, those before its own stay, and those after them go with its last one.
         """
         from glassformer.parts.dropout import mix, places
 
