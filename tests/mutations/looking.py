@@ -90,7 +90,7 @@ MUTATIONS = (
     Mutation(
         "mean-over-padding-by-hand",
         "glassformer/look/trace/interventions.py",
-        "part.flatten(0, 1) if facts.real is None",
+        "part.flatten(0, 1) if real is None",
         "part.flatten(0, 1) if True",
         ("tests/look/test_interventions.py::test_a_mean_leaves_padding_out",),
     ),
