@@ -160,6 +160,15 @@ def _refuse_excluding(values: Mapping[str, Any], called: Mapping[str, str]) -> N
             got=f"{min(both)!r} in both",
             do="leave it out of one of them",
         )
+    marks = [
+        mark for mark in values.get("forbidden", ()) if mark.strip() and not any(letter.isalnum() for letter in mark)
+    ]
+    if having := [(word, mark) for word in values.get("forced", ()) for mark in marks if mark.strip() in word]:
+        raise ConfigError(
+            f"{named('forced')} and {named('forbidden')} exclude each other",
+            got="{!r}, which contains {!r}".format(*having[0]),
+            do="leave one of them out",
+        )
 
 
 # How a decoder alone writes on: drawn, as the likeliest tokens soon repeat themselves (Holtzman et al. 2020).

@@ -25,6 +25,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "diversity": ({"method": "beam", "beams": 2, "diversity": 0.5}, "diversity = 0.5", "one group", "groups"),
     "forced": ({"forced": ["word"]}, "forced = ('word',)", "method = 'greedy'", "method = 'beam'"),
     "one beam": ({"method": "beam", "forced": ["word"]}, "forced = ('word',)", "beams = 1", "beams"),
+    "mark": (
+        {"method": "beam", "beams": 2, "forced": ["a.b"], "forbidden": ["."]},
+        "forbidden",
+        "'a.b'",
+        "leave one of",
+    ),
     "both": ({"method": "beam", "beams": 2, "forced": ["b"], "forbidden": ["b"]}, "forbidden", "'b'", "leave it out"),
     "forced in groups": (
         {"method": "beam", "beams": 4, "groups": 2, "forced": ["a"]},
