@@ -40,7 +40,8 @@ SETS: dict[str, tuple[str, ...]] = {
 TEXT = f"""`train masked-lm` with its defaults over `text_books` and `text_state_union`, {MINUTES:g} minutes of two
 cores, on another machine again, and there also with the texts of the six training parts, without their labels, among
 the files; then `train` of six sets with its defaults, one thread, from each, without a start and from `sentences`. In
-percent on the test part, the mean of three seeds, lowest and highest; each pre-training was run once.
+percent on the test part, the mean of three seeds, lowest and highest; each pre-training was run once. Taggers had no
+word dropout yet.
 """
 
 

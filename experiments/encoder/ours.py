@@ -37,7 +37,8 @@ def train(
         "train.learning_rate": plan.learning_rate,
         "train.seed": seed,
         **({"task.several": True} if plan.kind == "several" else {}),
-        **({"task.case": False} if plan.kind == "tag" else {}),  # the peer's models read no case
+        # The peer's models read no case, and drop no words.
+        **({"task.case": False, "task.word_dropout": 0.0} if plan.kind == "tag" else {}),
         **({"task.words": False} if plan.kind in ("classify", "several") else {}),  # and words have no scores there
         **plan.variants.get(side, {}),
         **(settings or {}),
