@@ -158,7 +158,8 @@ def write_use(family: Family, config: ModelConfig, use: LabelUse) -> dict[str, A
     number = head.labels == 1 and use.head in (None, "number")
     problem = _NUMBER if number else _SEVERAL if use.several else _ONE_LABEL
     if problem == _ONE_LABEL and head.labels == 1 and family.answers == "sentence labels":
-        raise ConfigError("a classifier of transformers has at least two labels", got=repr(names[0])[:60])
+        wanted, do = "a classifier of transformers has at least two labels", "export it to onnx"
+        raise ConfigError(wanted, got=repr(names[0])[:60], do=do)
     return {
         "id2label": {str(number): name for number, name in enumerate(names)},
         "label2id": {name: number for number, name in enumerate(names)},

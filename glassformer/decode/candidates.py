@@ -16,7 +16,7 @@ from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.request import ForcedWord
 from glassformer.decode.settings import DecodeSettings, SpecialIds
 
-# Tokens after a forced word among which one is looked for that makes no other word of it.
+# After a forced word, the number of likeliest tokens that are searched for one that does not lengthen the word.
 _LIKELY = 256
 
 

@@ -43,7 +43,7 @@ class ForcedWord(NamedTuple):
         return any(end == len(answer) or not self.longer(answer[end]) for end in ends)
 
     def ends(self, answer: Ids) -> bool:
-        """Whether it stands at the end of an answer."""
+        """Whether an answer ends with its tokens."""
         return tuple(answer[-len(self.inside) :]) == self.inside or tuple(answer) == self.first
 
     def begun(self, answer: Ids) -> tuple[int, int]:
@@ -99,7 +99,9 @@ def forbidden_ids(words: Sequence[str], ids_of: IdsOf, spelled: Spelled | None =
 
 
 def with_marks(words: Sequence[str], text_of: TextOf, vocabulary: int) -> Sequences:
-    """The tokens in which a text without letters and digits stands beside other marks, as a point before a quote."""
+    """The tokens that contain one of the words without letters and digits, such as a full stop and a quotation mark in
+    one token.
+    """
     marks = [word.strip() for word in words if not any(letter.isalnum() for letter in word)]
     if not marks:
         return ()

@@ -59,7 +59,7 @@ def test_one_outlier_does_not_make_a_large_tensor_pale() -> None:
 def test_a_fill_is_no_number_of_a_picture() -> None:
     with served(desk_of()) as page:
         stated = page.overview("slides")
-        found = page.desk.trace(stated["run"])
+        found = page.desk.run(stated["run"]).trace
         dots = dots_of(page, stated["run"], f"{ATTENTION}.masked")
         forbidden = (found[f"{ATTENTION}.may_look"] == 0).expand(dots.shape)
         assert forbidden.any()

@@ -121,7 +121,7 @@ def test_a_large_run_comes_in_parts(page: Page, monkeypatch: pytest.MonkeyPatch)
     page.error(page.get("api/models/slides/weights"), 413)
     name = f"{ATTENTION}.weights"
     sent = page.tensors(f"api/runs/{found['run']}/tensor", name=name)["numbers"]
-    assert torch.equal(sent, page.desk.trace(found["run"])[name])
+    assert torch.equal(sent, page.desk.run(found["run"]).trace[name])
     monkeypatch.setattr(pictures, "MOST_NUMBERS", 99)
     assert "99" in page.error(page.get(f"api/runs/{found['run']}/tensor", name=name), 413)["wanted"]
     monkeypatch.setattr(pictures, "MOST_DOTS", 99)

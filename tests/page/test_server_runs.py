@@ -111,11 +111,11 @@ def test_numbers_of_another_run_are_put_in(page: Page) -> None:
     name = f"{ATTENTION}.weights"
     found = page.overview("slides", SENTENCES[:1], steps=[{"kind": "patch", "where": name, "run": other["run"]}])
     weights = page.tensors(f"api/runs/{found['run']}/tensor", name=name)["numbers"]
-    assert torch.equal(weights, page.desk.trace(other["run"])[name])
+    assert torch.equal(weights, page.desk.run(other["run"]).trace[name])
     python = Model.of(page.desk.models["slides"]).trace(
-        [SENTENCES[0]], interventions=[patch(page.desk.trace(other["run"]), name)]
+        [SENTENCES[0]], interventions=[patch(page.desk.run(other["run"]).trace, name)]
     )
-    assert torch.equal(page.desk.trace(found["run"])["head.logits"], python["head.logits"])
+    assert torch.equal(page.desk.run(found["run"]).trace["head.logits"], python["head.logits"])
 
 
 # --------------------------------------------------------------------------- few are kept

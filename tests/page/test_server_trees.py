@@ -61,7 +61,7 @@ def test_a_node_of_a_tree_is_run_by_its_tokens(page: Page) -> None:
     lost = next(node for node in tree.nodes if node.fate == "below" and node.step == 2)
     ids = tree.decoder_ids(lost)
     found = page.overview("en-fr", (TEXT,), target_ids=[list(ids)])
-    assert page.desk.trace(found["run"]).facts["decoder_inputs.ids"].tolist() == [list(ids)]
+    assert page.desk.run(found["run"]).trace.facts["decoder_inputs.ids"].tolist() == [list(ids)]
     assert found["editing"]["target_ids"] == [list(ids)]
     assert found["run"] != page.overview("en-fr", (TEXT,))["run"]
 

@@ -380,6 +380,8 @@ def test_options_that_exclude_each_other_are_refused_by_what_was_typed(name: str
 def test_words_that_no_translation_can_have_are_refused(model: gf.Model) -> None:
     with refused(ConfigError, wanted="tokens", got="2"):
         model.translate("He", prefix="Elle aime", max_tokens=2)
+    with refused(ConfigError, wanted="prefix", got="'aim'", do="leave it out"):
+        model.translate("He", prefix="Elle aime", stop=["aim"])
     search = search_settings(WritingOptions(forced=["Elle aime"], forbidden=["aime"]))
     with refused(ConfigError, wanted="Elle aime", got="aime"):
         model.translate("He", search=search)

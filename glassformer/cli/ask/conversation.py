@@ -125,8 +125,10 @@ def _command(line: str, turns: list[str], kept: Path | None) -> list[str] | None
     if name == "/quit":
         return None
     if name == "/reset":
-        old = turns and kept is not None and f"; with the next reply it replaces the old one in {kept}"
-        note(f"a new conversation{old or ''}")
+        note(
+            "a new conversation"
+            + (f"; with the next reply it replaces the old one in {kept}" if turns and kept else "")
+        )
         return []
     if name in ("/save", "/load") and not file:
         raise DataError(f"{name} needs a file", got="none", do=f"{name} conversation.json")

@@ -73,9 +73,6 @@ class Desk:
         self.runs.move_to_end(key)
         return self.runs[key]
 
-    def trace(self, key: str) -> Trace:
-        return self.run(key).trace
-
     async def ask(self, asked: Asked) -> Run:
         """The run of this wish: kept, waited for with others, or begun. Raises BusyError, and what the run raises."""
         if asked.key in self.runs:

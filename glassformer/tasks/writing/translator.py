@@ -132,7 +132,8 @@ class Translator(writers.Writer[TextPair, Translation]):
                 do="raise it with --max-tokens, in Python max_tokens",
             )
         if ended := next((each for each in self.settings.stop if each in self.target.decode(self.prefix)), None):
-            raise ConfigError("a translation goes on after its prefix", got=f"{ended!r}, where it ends, in the prefix")
+            do = "leave it out of one of them"
+            raise ConfigError("a prefix must not contain a stop string", got=repr(ended), do=do)
         for word in (*self.forced, self.prefix):
             if marks := {*word} & {*self.ids.end, *self.ids.never}:
                 raise ConfigError(
