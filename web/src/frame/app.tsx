@@ -107,16 +107,19 @@ function Page(): VNode {
   const toPicture = (): void =>
     (main.current?.querySelector<HTMLElement>("canvas, .quiz input") ?? main.current)?.focus({ preventScroll: true });
   const seen = useRef(false);
+  const shown = level === "number" ? `${tensor} ${cell.join()}` : level;
   useEffect(() => {
     main.current?.scrollTo(0, 0);
+    if (level === "number") store.pointed.value = null;
+  }, [shown]);
+  useEffect(() => {
     // A link in the rail leads to the picture; it is drawn a moment later.
     const link = document.activeElement;
-    // What was in focus may be gone with the view that had it.
+    // What was in focus may be gone with the view, or with the change, that had it.
     if (link?.closest(".rail nav") || (seen.current && link === document.body))
       setTimeout(() => document.activeElement === link && toPicture(), 200);
     seen.current = true;
-    if (level === "number") store.pointed.value = null;
-  }, [level, level === "number" ? `${tensor} ${cell.join()}` : ""]);
+  }, [shown, store]);
   // What does not show the answer is not drawn again when it comes.
   const [top, rail, foot, dialog] = useMemo(
     () => [<Top onHelp={keys} />, <Rail />, <Foot />, <Help dialog={help} />] as const,

@@ -13,7 +13,7 @@ import { short } from "../numbers/written.ts";
 import type { Answer } from "../run/store.ts";
 import { Corrections } from "../views/corrections.tsx";
 import { useAnswer, useNextTask, useStore } from "../views/hooks.ts";
-import { Working } from "../views/pieces.tsx";
+import { Labelled, Working } from "../views/pieces.tsx";
 import { say } from "../words/say.ts";
 import { LEVELS } from "./levels.ts";
 
@@ -88,13 +88,12 @@ function InHand({ answer }: { answer: Answer }): VNode {
   const head = toHead(name, cell, names);
   return (
     <>
-      <div class="part">
-        <p class="label">{say`The number in hand`}</p>
+      <Labelled label={say`The number in hand`}>
         <p class={`big ${role}`}>{value === null ? say`not in this page` : short(value)}</p>
         <p class="strong">{names.title(name)}</p>
         <p>{names.cell(name, cell)}</p>
         <p class="quiet">{names.place(name)}</p>
-      </div>
+      </Labelled>
       {answer.kind === "computed" && (
         <div class="part">
           <p>

@@ -65,6 +65,16 @@ export function Scroll(props: {
   );
 }
 
+/** A part of what is next to the picture, under its name. */
+export function Labelled({ label, children }: { label: ComponentChildren; children: ComponentChildren }): VNode {
+  return (
+    <div class="part">
+      <p class="label">{label}</p>
+      {children}
+    </div>
+  );
+}
+
 /** The twin of a picture, folded, or another table that not everybody needs. */
 export function Twin({
   summary = say`the same as a table`,

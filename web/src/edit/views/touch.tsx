@@ -7,6 +7,7 @@ import { short } from "../../numbers/written.ts";
 import type { Answer } from "../../run/store.ts";
 import { Command } from "../../views/command.tsx";
 import { useStore } from "../../views/hooks.ts";
+import { Labelled } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import { actsFor, canSet } from "../changes/acts.ts";
 import { formatChanges, replaces } from "../changes/changes.ts";
@@ -31,8 +32,7 @@ export function Touch({ answer }: { answer: Answer }): VNode | null {
   const was = session.was(name, cell);
   const value = answer.kind === "computed" ? answer.found.value : answer.value;
   return (
-    <div class="part touch">
-      <p class="label">{say`Change it`}</p>
+    <Labelled label={say`Change it`}>
       {was !== null && value !== null && was !== value && (
         <p class="quiet">{say`before the last change: ${<b>{short(was)}</b>}`}</p>
       )}
@@ -48,7 +48,7 @@ export function Touch({ answer }: { answer: Answer }): VNode | null {
           </li>
         ))}
       </ul>
-    </div>
+    </Labelled>
   );
 }
 
@@ -139,12 +139,11 @@ function TooLarge(): VNode {
   const session = useSession();
   const { command = "" } = useStore().names.run.editing ?? {};
   return (
-    <div class="part">
-      <p class="label">{say`Change it`}</p>
+    <Labelled label={say`Change it`}>
       <p>
         {say`Numbers are checked here, not changed. ${session.engine.why} ${command !== "" && say`A live page changes them:`}`}
       </p>
       {command !== "" && <Command text={command} />}
-    </div>
+    </Labelled>
   );
 }

@@ -9,6 +9,7 @@ import { range } from "../../numbers/arithmetic.ts";
 import { percent, short } from "../../numbers/written.ts";
 import { useFound } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
+import { Labelled } from "../../views/pieces.tsx";
 import { pointedSpot } from "../../views/spots.tsx";
 import { heard, say } from "../../words/say.ts";
 import { groupsOf, marksOf, onlyIn, opensAs } from "./about.ts";
@@ -40,8 +41,7 @@ export function HeadsBeside(): VNode {
           {say`Point at a head, or press an arrow key: what it does is shown here. Click opens it.`}
         </p>
       ) : (
-        <div class="part">
-          <p class="label">{say`The head in hand`}</p>
+        <Labelled label={say`The head in hand`}>
           <p class="big">{nameOf(head)}</p>
           <p class="quiet">{say`block ${head.row.block}, head ${head.index}, ${head.row.band.replace(/:.*/, "")}`}</p>
           <p class="said">{sentenceOf(measured, marks)}</p>
@@ -55,10 +55,9 @@ export function HeadsBeside(): VNode {
               {say`Open this head →`}
             </a>
           </p>
-        </div>
+        </Labelled>
       )}
-      <div class="part">
-        <p class="label">{say`What the heads do, and how that looks in a picture`}</p>
+      <Labelled label={say`What the heads do, and how that looks in a picture`}>
         <ul class="groups">
           {groups.map(({ job, heads }) => (
             <li key={job}>
@@ -74,7 +73,7 @@ export function HeadsBeside(): VNode {
             </li>
           ))}
         </ul>
-      </div>
+      </Labelled>
     </>
   );
 }

@@ -9,7 +9,7 @@ import type { Lens, LensLayer, LensPlace } from "../../record/sums.ts";
 import { isLacking, useSection } from "../../views/found.ts";
 import { useStore } from "../../views/hooks.ts";
 import { Lack } from "../../views/lack.tsx";
-import { Table, Working } from "../../views/pieces.tsx";
+import { Labelled, Table, Working } from "../../views/pieces.tsx";
 import { heard, say } from "../../words/say.ts";
 
 export function LensView(): VNode {
@@ -210,8 +210,7 @@ export function LensBeside(): VNode | null {
           {say`The final answer, ${<b class="hidden">{unmarked(place.answer.text)}</b>}, has rank ${grouped(layer.rank)}${size !== undefined && say` of ${grouped(size)}`}: ${percent(layer.probability)}.`}
         </p>
       </div>
-      <div class="part">
-        <p class="label">{say`How it was made`}</p>
+      <Labelled label={say`How it was made`}>
         {last ? (
           <p>{say`This is the run’s own answer: each probability is a number with its formula.`}</p>
         ) : (
@@ -223,7 +222,7 @@ export function LensBeside(): VNode | null {
           {say`The states between were never trained to be read by the output layer: an early guess that makes no sense says that it cannot read the state, not that nothing is there.`}
         </p>
         <p class="quiet">{say`Logit lens: nostalgebraist 2020.`}</p>
-      </div>
+      </Labelled>
     </>
   );
 }

@@ -5,6 +5,7 @@ import { link, state } from "../../address/state.ts";
 import { counted, grouped, percent } from "../../numbers/written.ts";
 import { Corrections } from "../../views/corrections.tsx";
 import { useStore } from "../../views/hooks.ts";
+import { Labelled } from "../../views/pieces.tsx";
 import { pointedSpot } from "../../views/spots.tsx";
 import { say } from "../../words/say.ts";
 import { KIND_WORDS, KINDS, type Part, partsOf } from "./parts.ts";
@@ -23,8 +24,7 @@ export function ModelBeside(): VNode | null {
   const sizes = (name: string): string => (source.shape(name) ?? []).join(" × ");
   return (
     <>
-      <div class="part">
-        <p class="label">{say`The part in hand`}</p>
+      <Labelled label={say`The part in hand`}>
         <p class="big">{names.unit(part.unit)}</p>
         <p class="said">{purpose(part)}</p>
         <p>
@@ -32,9 +32,8 @@ export function ModelBeside(): VNode | null {
             {say`Open this part →`}
           </a>
         </p>
-      </div>
-      <div class="part">
-        <p class="label">{say`Weights`}</p>
+      </Labelled>
+      <Labelled label={say`Weights`}>
         <p>
           {counted(part.weights, "weight")}
           {total > 0 && say`, ${percent(part.weights / total)} of the model`}
@@ -49,15 +48,14 @@ export function ModelBeside(): VNode | null {
             {say`It uses the ${names.title(name)} of an earlier part again: tied weights, counted there.`}
           </p>
         ))}
-      </div>
-      <div class="part">
-        <p class="label">{say`Numbers of this text`}</p>
+      </Labelled>
+      <Labelled label={say`Numbers of this text`}>
         {[...part.reads].map(([from, name]) => (
           <p key={from}>{say`from ${names.unit(from)}: ${<b>{sizes(name)}</b>}`}</p>
         ))}
         <p>{say`ends with “${names.title(part.last)}”: ${<b>{sizes(part.last)}</b>}`}</p>
         <p class="quiet">{say`${counted(tensors.length, "tensor")} on the way`}</p>
-      </div>
+      </Labelled>
       <Corrections of={say`this part`} tensors={tensors.map(({ name }) => name)} />
       <Corrections of={say`models of this kind`} />
     </>

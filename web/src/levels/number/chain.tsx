@@ -11,6 +11,7 @@ import { type Use, usedBy } from "../../formulas/used_by.ts";
 import { counted, more, short } from "../../numbers/written.ts";
 import type { Answer, Store } from "../../run/store.ts";
 import { unlessGivenUp } from "../../views/hooks.ts";
+import { Labelled } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import { MOST } from "./bars_scene.ts";
 
@@ -23,32 +24,28 @@ export function Chain({ answer, store }: { answer: Answer; store: Store }): VNod
   return (
     <>
       {answer.kind === "computed" && (
-        <div class="part">
-          <p class="label">{say`Comes from`}</p>
+        <Labelled label={say`Comes from`}>
           <ComesFrom found={answer.found} names={names} />
-        </div>
+        </Labelled>
       )}
       {answer.kind === "given" && (
-        <div class="part">
-          <p class="label">{say`Comes from`}</p>
+        <Labelled label={say`Comes from`}>
           <p>
             {name.startsWith("parameters.") ? say`training: a learned weight` : say`the text: here the numbers end`}
           </p>
-        </div>
+        </Labelled>
       )}
       <UsedBy answer={answer} store={store} />
-      <div class="part">
-        <p class="label">{say`Where it is`}</p>
+      <Labelled label={say`Where it is`}>
         <p>
           <a href={toTensor(name, cell, names)}>{names.title(name)}</a>, {names.place(name)}
         </p>
         <p class="quiet">{names.cell(name, cell)}</p>
-      </div>
+      </Labelled>
       {own !== null && (
-        <div class="part">
-          <p class="label">{say`The same in Python`}</p>
+        <Labelled label={say`The same in Python`}>
           <p class="code">{own}</p>
-        </div>
+        </Labelled>
       )}
     </>
   );
@@ -131,15 +128,13 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
   if (worked === null || worked.of !== key) return null;
   if (worked.uses.length === 0) {
     return (
-      <div class="part">
-        <p class="label">{say`Used by`}</p>
+      <Labelled label={say`Used by`}>
         <p>{say`nothing: it is an answer of the model, or no formula reads it here`}</p>
-      </div>
+      </Labelled>
     );
   }
   return (
-    <div class="part">
-      <p class="label">{say`Used by`}</p>
+    <Labelled label={say`Used by`}>
       <ul class="links">
         {worked.uses.map(({ use, cells }) => (
           <li key={use.formula.name}>
@@ -161,7 +156,7 @@ function UsedBy({ answer, store }: { answer: Answer; store: Store }): VNode | nu
           </li>
         ))}
       </ul>
-    </div>
+    </Labelled>
   );
 }
 

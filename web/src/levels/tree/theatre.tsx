@@ -65,7 +65,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
   const step = Math.min(at[0] ?? given - 1, Math.max(0, ids.length - 1));
   const waits = live && target === null && covered < ids.length;
   // Beyond what the run has read, the run of the whole text is made; what went wrong is not tried again by itself.
-  const beyond = waits && read !== null && step >= covered && !writing.value.busy && writing.value.wrong === "";
+  const beyond = waits && read !== null && step >= covered && !writing.value.busy && writing.value.again === null;
   useEffect(() => {
     if (beyond) void write(session, { options, step });
   }, [beyond]);
@@ -161,7 +161,7 @@ export function Theatre({ side, held }: { side: Side; held: Held }): VNode {
           <LookChoice chosen={chosen} side={lookSide} />
           {!here && (
             <p class="quiet">
-              {live && writing.value.wrong === ""
+              {live && writing.value.again === null
                 ? say`The run of this text is being made: then it shows what each word looked at.`
                 : say`The run of this page has not read these words: what they looked at is on a live page.`}
             </p>

@@ -8,6 +8,7 @@ import { useSession } from "../../edit/session/context.ts";
 import { counted, power, short } from "../../numbers/written.ts";
 import { Command } from "../../views/command.tsx";
 import { useStore } from "../../views/hooks.ts";
+import { Labelled } from "../../views/pieces.tsx";
 import { pointedSpot } from "../../views/spots.tsx";
 import { say } from "../../words/say.ts";
 import { canOpen, openNode, placeOf, useRead, useSearch } from "./held.ts";
@@ -33,8 +34,7 @@ function Inside({ search, node }: { search: Search; node: Node }): VNode {
   const text = search.textUpTo(node);
   return (
     <>
-      <div class="part">
-        <p class="label">{say`The word in hand, at step ${node.step + 1}`}</p>
+      <Labelled label={say`The word in hand, at step ${node.step + 1}`}>
         <p class="big">
           <bdi>{search.word(node)}</bdi>
         </p>
@@ -49,7 +49,7 @@ function Inside({ search, node }: { search: Search; node: Node }): VNode {
             {say`Drawn: ${short(node.draw[0])} lies between ${short(node.draw[1])} and ${short(node.draw[2])}, the part of this word among all, ${short(node.share ?? 0)} long.`}
           </p>
         )}
-      </div>
+      </Labelled>
       <div class="part">
         {here || canOpen(session) ? (
           <button type="button" class="opens strong" onClick={() => openNode(session, search, node, read)}>
@@ -103,8 +103,7 @@ function Sum({ search, node, read }: { search: Search; node: Node; read: readonl
   const power_ = settings.length_penalty;
   const other = Math.abs(sum - node.total) > 1e-4 * Math.max(1, Math.abs(sum));
   return (
-    <div class="part">
-      <p class="label">{say`Its total: the log-probability of each word, added up`}</p>
+    <Labelled label={say`Its total: the log-probability of each word, added up`}>
       <table class="addends">
         <tbody>
           {path.map((each, at) => {
@@ -149,7 +148,7 @@ function Sum({ search, node, read }: { search: Search; node: Node; read: readonl
           {say`${checked.count === n ? say`Each` : say`${checked.count} of ${n}`} compared with the trace${never.length > 0 && say`, where tokens that no answer has keep their share`}: same to ${power(checked.error)}.`}
         </p>
       )}
-    </div>
+    </Labelled>
   );
 }
 
@@ -158,8 +157,7 @@ function Answers({ search }: { search: Search }): VNode | null {
   const { answers } = search.record;
   if (answers.length < 2) return null;
   return (
-    <div class="part">
-      <p class="label">{say`Complete answers`}</p>
+    <Labelled label={say`Complete answers`}>
       <ol class="answers-found">
         {answers.map((number) => {
           const node = search.node(number);
@@ -174,7 +172,7 @@ function Answers({ search }: { search: Search }): VNode | null {
           );
         })}
       </ol>
-    </div>
+    </Labelled>
   );
 }
 
@@ -186,8 +184,7 @@ function StepBeside({ search }: { search: Search | null }): VNode | null {
   const node = search?.node(at[1]);
   if (search === null || node === undefined) return null;
   return (
-    <div class="part">
-      <p class="label">{say`From the search`}</p>
+    <Labelled label={say`From the search`}>
       <p class="strong">
         <bdi>{search.textUpTo(node) || search.word(node)}</bdi>
       </p>
@@ -198,6 +195,6 @@ function StepBeside({ search }: { search: Search | null }): VNode | null {
           {say`Back to the search tree`}
         </a>
       </p>
-    </div>
+    </Labelled>
   );
 }

@@ -42,7 +42,6 @@ export async function write(session: Session, ask: Ask): Promise<boolean> {
     if (branch !== null) branches.value = withBranch(branches.value, branch);
     const ids = branch?.ids ?? found.record.prompt;
     const step = ask.step ?? found.record.prompt.length - 1;
-    writing.value = QUIET;
     show(session, session.row("text", row), found.record.text, ids, ask.options, step);
     playing.value = ask.plays === true && !isStill();
     return true;
@@ -63,6 +62,10 @@ function show(
   step: number,
 ): void {
   const reads = { kind: "text", which: "text", row, text } as const;
+  const wrong = session.changes.every(({ kind }) => kind === "text")
+    ? ""
+    : say`What you changed by hand is taken back: the text was written without it.`;
+  writing.value = { ...QUIET, wrong };
   session.set([reads, { kind: "text", which: "target", row, text: ids.join(" ") }]);
   go({ level: "tree", picture: "words", options, at: [step] }, true);
 }
@@ -82,7 +85,6 @@ export function rewrite(
 
 /** Goes back to a branch: nothing is written anew. */
 export function goBack(session: Session, branch: Branch, step: number): void {
-  writing.value = QUIET;
   const options = optionsOf(branch, state.value.options);
   show(session, state.value.sentence, branch.search.record.text, branch.ids, options, step);
 }

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-4PJK5STV.js";import"./chunk-NJHMRE46.js";import"./chunk-CSTUZ2RW.js";import"./chunk-VCXD3RTW.js";import"./chunk-NTOE2LH4.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
