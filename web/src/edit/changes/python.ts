@@ -22,6 +22,7 @@ export function pythonOf({ loads, texts, seconds, choices, targets, steps, shown
   if (choices !== null) given.push(`choices=[${choices.map(quoted).join(", ")}]`);
   if (targets != null) given.push(`target_ids=[${targets.map((ids) => `[${ids.join(", ")}]`).join(", ")}]`);
   const lines = [...loads, `trace = model.trace(${given.join(", ")})`];
+  if (steps.some(({ kind }) => kind === "patch")) lines.push("# other: the trace of run A, made in the same way");
   if (steps.length > 0) {
     lines.push("trace = trace.intervene(", ...steps.map((step) => `    ${stepOf(step)},`), ")");
   }

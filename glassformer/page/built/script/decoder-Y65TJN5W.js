@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-6CO2URJK.js";import"./chunk-YBHTVCSQ.js";import"./chunk-UHH46BTV.js";import"./chunk-YVLU6GD4.js";import"./chunk-IDXDXIT4.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
