@@ -324,6 +324,9 @@ def test_the_threshold_is_chosen_on_validation_and_saved(tmp_path: Path) -> None
     found = loaded.answer("after w7", "w7 w8 w9 end 3")
     assert found.threshold == again.threshold
     assert (found.best is None) == (found.spans[0].score <= again.threshold)
+    for answer in [*answers, found]:
+        chance = answer.no_answer_probability if answer.best is None else answer.best.probability
+        assert answer.to_dict()["probability"] == chance
 
 
 def test_where_all_questions_have_an_answer_there_is_always_one(tmp_path: Path) -> None:

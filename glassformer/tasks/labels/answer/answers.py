@@ -206,13 +206,16 @@ class Answer(Answered):
         return InWords("the best spans", ("probability",), tuple(rows), remarks=(said,))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON; `start` and `end` are None without an answer."""
+        """The same as plain lists and words, for JSON; without an answer `start` and `end` are None, and `probability` is
+        that of none.
+        """
         best = self.best
         record: dict[str, Any] = {
             "question": self.question,
             "answer": self.text,
             "start": None if best is None else best.start,
             "end": None if best is None else best.end,
+            "probability": self.no_answer_probability if best is None else best.probability,
             "best": [span._asdict() for span in self.spans],
             "windows": self.windows,
             "question_cut": self.question_cut,
