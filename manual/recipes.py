@@ -120,7 +120,7 @@ def _written(kind: type[Settings]) -> dict[str, str]:
     """Of each field of a class that has a text under it, this text."""
     (body,) = [each for each in ast.parse(inspect.getsource(kind)).body if isinstance(each, ast.ClassDef)]
     return {
-        field.target.id: text.value.value
+        field.target.id: " ".join(text.value.value.split())
         for field, text in zip(body.body, body.body[1:], strict=False)
         if isinstance(field, ast.AnnAssign)
         and isinstance(field.target, ast.Name)

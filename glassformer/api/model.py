@@ -271,7 +271,8 @@ class Model(Writing):
         return export(self, directory, to, options)
 
     def save(self, directory: str | Path) -> Path:
-        """Write the model to a directory, atomically: a new one, or one with a model of glassformer, which is replaced.
+        """Write the model to a directory, atomically: a new one, one with a model of glassformer, which is replaced, or
+        one without a model, a tokenizer and a recipe, whose files stay.
 
         Raises CheckpointError when that is impossible, and where the directory has the run of another model.
         """

@@ -62,8 +62,8 @@ def refuse_strange(values: object, where: str) -> None:
             elif isinstance(value, int):
                 if not SMALLEST <= value <= LARGEST:
                     raise ConfigError(
-                        f"{_setting_path(where, path)}: a whole number of at most 64 bits is needed",
-                        got=f"one of {value.bit_length():,} bits",
+                        f"{_setting_path(where, path)}: a whole number from {SMALLEST:,} to {LARGEST:,} is needed",
+                        got=f"{value:,}" if value.bit_length() < 200 else f"one of {value.bit_length():,} bits",
                     )
             elif not (value is None or isinstance(value, float)):
                 raise ConfigError(

@@ -73,10 +73,11 @@ def table_for(family: Family, config: ModelConfig, use: LabelUse) -> Family:
     if table.answers is not None and head is not None and head.labels and head.pooling not in table.poolings:
         name = next(iter(table.classes.values()))
         plain = ", words = false" if head.words else ""
+        known = [each for each in table.poolings if answers != "candidates" or each != "mean_pooler"]
         raise ConfigError(
             f"{name} must compute a text's vector as this model does",
             got=f"the pooling {head.pooling!r}",
-            do=f"train the task with pooling = {' or '.join(map(repr, table.poolings))}{plain}",
+            do=f"train the task with pooling = {' or '.join(map(repr, known))}{plain}",
         )
     if head is not None and head.words:
         raise ConfigError(

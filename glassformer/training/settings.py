@@ -45,7 +45,7 @@ class TrainSection(Settings):
 
     `minutes` are those of the clock, with compiling, evaluation and saving, without the time between a stop and its
     `--resume`. A suspended or slowed process (Ctrl-Z, a busy machine) uses them up, and the seconds in `metrics.json`
-    count that too; the sleep of a whole machine counts on Windows, and neither on Linux nor on macOS.
+    count that too; time in which the whole machine sleeps counts on Windows alone.
 
     `checkpoint_minutes` is the time between two checkpoints, more where saving would take over 1 % of the time; the
     first comes after a minute.

@@ -159,7 +159,7 @@ def _candidates(model: Artefact) -> list[Engine]:
         return []
     known = known_of(model).engines
     if model.engine not in known:  # looking for packages takes as long as a short text
-        engines = [ENGINES[name]() for name in (ENGINES if model.engine == AUTO else [model.engine])]
+        engines = [ENGINES[name]() for name in (ENGINES if model.engine == AUTO else [check_engine(model.engine)])]
         known[model.engine] = [
             each for each in engines if missing(each) is None and (each.exact or model.engine == each.name)
         ]

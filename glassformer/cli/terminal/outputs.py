@@ -196,7 +196,8 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
             if not file.parent.is_dir():
                 raise DataError(f"{path} must be in an existing folder", got=f"no folder {file.parent}")
             paths.append(file.absolute())
-        if out is not None and suffix_of(out) in _OTHERS and values.keys() & {"resume", "keep"} and not values["json"]:
+        odd = out is not None and suffix_of(out) in _OTHERS and values.keys() & {"resume", "keep"}
+        if odd and not (values["json"] and suffix_of(out) == ".json"):
             kinds = ", ".join(RECORDS)
             raise DataError(f"answers are written as {kinds}, or as text", got=str(out), do="choose another suffix")
         if out is not None and suffix_of(out) in RECORDS and "json" in parameters:
