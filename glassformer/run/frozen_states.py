@@ -6,9 +6,9 @@ R rows, of a token task its labelled tokens · F numbers that enter the last lay
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import Any
 
 import torch
@@ -30,6 +30,24 @@ _NUMBERS = 1 << 26
 _FOLDS = 5
 # Steps to fit a layer, and how many between two looks at the clock.
 _STEPS, _AT_ONCE = 60, 6
+# Operations a second of a clock that counts them: about those of two cores with AVX2.
+_RATE = 1e11
+
+
+class Clock:
+    """Seconds that have passed: of the machine's clock, or with `counted` those that the operations take at a fixed rate,
+    so that what is bounded by them is the same in each run.
+    """
+
+    def __init__(self, *, counted: bool) -> None:
+        self.counted, self._operations, self._began = counted, 0.0, monotonic()
+
+    def spend(self, operations: float) -> None:
+        self._operations += operations
+
+    @property
+    def now(self) -> float:
+        return self._operations / _RATE if self.counted else monotonic() - self._began
 
 
 def head_of(task: Task, start: Transformer) -> SentenceHead | TokenHead:
@@ -113,10 +131,11 @@ class Read:
 
 
 def read_states(
-    start: Transformer, heads: Sequence[Any], feed: TaskFeed, machine: Machine, rows: int, seconds: float
+    start: Transformer, heads: Sequence[Any], feed: TaskFeed, machine: Machine, rows: int, seconds: float, clock: Clock
 ) -> Read:
     """What enters the last layer of each head, of so many rows of an epoch, or of as many as are read in the time."""
-    of_tokens, ends, count = isinstance(heads[0], TokenHead), time.monotonic() + seconds, 0
+    of_tokens, ends, count = isinstance(heads[0], TokenHead), clock.now + seconds, 0
+    of_each = 2 * sum(each.numel() for each in start.output_stack.blocks.parameters())  # operations for a token
     found: list[list[Tensor]] = [[] for _ in heads]
     labels: dict[str, list[Tensor]] = {}
     weights: list[Tensor] = []
@@ -127,6 +146,7 @@ def read_states(
         for step in range(math.ceil(feed.steps_per_epoch)):
             batch = feed.batch(step)
             states = start(batch.inputs, heads=()).states  # [B, S, F]
+            clock.spend(of_each * math.prod(batch.inputs.shape))
             real = batch.weights.view(-1, batch.rows_of_each)[:, 0] > 0  # [G]
             counted = real.repeat_interleave(batch.rows_of_each)  # [B]
             number = torch.from_numpy(feed.examples(step)).repeat_interleave(batch.rows_of_each)  # [r]
@@ -141,7 +161,7 @@ def read_states(
                 labels.setdefault(name, []).append(of[counted])
             weights.append(torch.ones(0) if of_tokens else batch.weights[counted])
             count += len(found[0][-1])
-            if count >= most or time.monotonic() > ends:
+            if count >= most or clock.now > ends:
                 break
     joined = {name: torch.cat(of) for name, of in labels.items()}  # [R], or [R, M] of sets
     if of_tokens:
@@ -151,7 +171,13 @@ def read_states(
 
 
 def solutions(
-    task: Task, start: Transformer, part: tuple[Read, Read], number: int, strengths: Sequence[float], seconds: float
+    task: Task,
+    start: Transformer,
+    part: tuple[Read, Read],
+    number: int,
+    strengths: Sequence[float],
+    seconds: float,
+    clock: Clock,
 ) -> Iterator[tuple[float, Tensor, Tensor]]:
     """For each strength the mean loss on the second of the part, and the layer fitted on the first in these seconds."""
     learned, measured = part[0], part[1].known_to(part[0])
@@ -171,12 +197,13 @@ def solutions(
             optimizer.zero_grad()
             loss = loss_of[0](vectors @ weight.T + bias) + decay * weight.square().sum()
             loss.backward()
+            clock.spend(4 * vectors.numel() * outputs)  # the product and that of its gradient
             return loss
 
-        ends = time.monotonic() + seconds
+        ends = clock.now + seconds
         for _ in range(0, _STEPS, _AT_ONCE):
             optimizer.step(closure)
-            if time.monotonic() > ends:
+            if clock.now > ends:
                 break
         with torch.no_grad():
             loss = float(loss_of[1](others @ weight.T + bias))

@@ -27,7 +27,7 @@ from glassformer.data.stores.split import Split
 from glassformer.models.heads import SentenceHead
 from glassformer.models.transformer import Transformer, fingerprint
 from glassformer.run.first_weights import adapt, widened
-from glassformer.run.frozen_states import Read, head_of, read_states, solutions
+from glassformer.run.frozen_states import Clock, Read, head_of, read_states, solutions
 from glassformer.runtime.device import Log, choose_machine
 from glassformer.saved.artefact import Artefact
 from glassformer.saved.opening import open_model
@@ -164,14 +164,14 @@ def probe(
     `scaled` the blocks may begin with smaller matrices where whole texts are labelled: labels of words gained nothing
     (decisions/2026-11-28-smaller-matrices.md).
     """
-    began, tasks = time.monotonic(), task.probes(start)
+    began, tasks, clock = time.monotonic(), task.probes(start), Clock(counted=train.minutes is None)
     if not tasks:
         return None
     widest = tasks[-1]  # that of pairs, where there is one, whose rows number their texts
     print_of, start = fingerprint(start), widened(start, widest.model(start.config))
     heads = [head_of(each, start) for each in tasks]
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
-    log(f"linear probe: reading training records for at most {most:.0f} s")
+    log(f"linear probe: reading training records{'' if clock.counted else f' for at most {most:.0f} s'}")
     machine = choose_machine(train.device, train.precision, train.threads)
     records = sources_of(widest, sources)
     source, held_out = task.names(records["train"]), records.get("validation")
@@ -179,7 +179,7 @@ def probe(
     each_seconds = _FITTING * most / ((5 if crossed else 1) * (len(tasks) + len(STRENGTHS)) + 1)
 
     def read(of: Source, rows: int, seconds: float) -> Read:
-        return read_states(start, heads, TaskFeed(widest, of), machine, rows, seconds)
+        return read_states(start, heads, TaskFeed(widest, of), machine, rows, seconds, clock)
 
     def parted(learned: Read, rows: int, seconds: float) -> list[tuple[Read, Read]]:
         if held_out is None or crossed:
@@ -189,7 +189,7 @@ def probe(
     def solved(
         parts: list[tuple[Read, Read]], number: int, strengths: Sequence[float]
     ) -> tuple[list[float], list[tuple[float, Tensor, Tensor]]]:
-        its = [list(solutions(tasks[number], start, part, number, strengths, each_seconds)) for part in parts]
+        its = [list(solutions(tasks[number], start, part, number, strengths, each_seconds, clock)) for part in parts]
         means = np.mean([[loss for loss, _, _ in each] for each in its], axis=0)  # [strengths]
         return np.nan_to_num(means, nan=math.inf, posinf=math.inf).tolist(), its[0]
 
@@ -214,7 +214,7 @@ def probe(
     scale = scale if 0 < tries[scale] < (1 - _GAIN) * tries[1] else 1.0
     scale_blocks(start, scale)
     named = None if source is None else read(source, _ROWS, _OTHERS * most)
-    left, reading = most - (time.monotonic() - began), time.monotonic()
+    left, reading = most - clock.now, time.monotonic()
     learned = read(records["train"], _ROWS, left)
     rate = len(learned.groups.unique()) / max(time.monotonic() - reading, 1e-9)
     parts = [(rest.also(named), part) for rest, part in parted(learned, _MEASURED, _OTHERS * most)]
@@ -225,7 +225,7 @@ def probe(
     _, weight, bias = layers[chosen]
     if crossed:
         strength, whole = STRENGTHS[chosen : chosen + 1], (learned.also(named), learned)
-        _, weight, bias = next(solutions(tasks[best], start, whole, best, strength, each_seconds))
+        _, weight, bias = next(solutions(tasks[best], start, whole, best, strength, each_seconds, clock))
     scale_blocks(start, 1 / scale)
     if not (math.isfinite(losses[best]) and weight.isfinite().all()):
         return None

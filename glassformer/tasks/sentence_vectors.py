@@ -29,6 +29,8 @@ from glassformer.tasks.task import Source, Task
 from glassformer.text.tokenizer import Tokenizer
 
 VECTORS = "sentence_vectors"
+# The numbers of the sentences in their step, by which dropout draws: the same however a step is cut into parts.
+_PLACES = "sentence_places"
 # Tokens of a sentence and of a passage: longer ones are cut into equal parts; shorter ones than the least are left out.
 _LONGEST, _PASSAGE, _LEAST, _LENGTHS = 64, 128, 4, 6
 
@@ -124,7 +126,7 @@ class SentenceVectorsFeed(TaskFeed):
         usual = len(self._rows_of) / self._sentences.slots * len(mine)
         return replace(
             batch,
-            labels={**batch.labels, VECTORS: vectors},
+            labels={**batch.labels, VECTORS: vectors, _PLACES: torch.from_numpy(places.astype(np.int32))},
             counts={**batch.counts, VECTORS: usual},
             present={**(batch.counts if batch.present is None else batch.present), VECTORS: float(count)},
             decoder_inputs=sentences,
@@ -136,8 +138,7 @@ class SentenceVectorsFeed(TaskFeed):
         assert sentences is not None
         key = batch.inputs.dropout_key
         if key is not None:
-            rows = torch.arange(sentences.shape[0], dtype=torch.int32, device=key.seed.device)
-            sentences = replace(sentences, dropout_key=DropoutKey(key.seed, rows))
+            sentences = replace(sentences, dropout_key=DropoutKey(key.seed, batch.labels[_PLACES]))
         own = widened(model(sentences, heads=("sentence_head",)).sentence_logits)  # [B, T]
         labels = batch.labels[VECTORS].to(own.dtype)  # [B, T]
         apart = (1 - F.cosine_similarity(own, labels, dim=-1)) * labels.any(dim=-1)  # [B]

@@ -308,8 +308,8 @@ def finish(run: Run) -> None:
         _take_mean(model, kept)
         mean = f"the mean of the checkpoints of steps {', '.join(str(each.step) for each in kept)}"
     elif best is not None and best.step > 0 and (start := run.checkpoints.start()) is not None:
-        # Half-way to the start (Wortsman et al. 2022), which knows more texts than those of the training.
-        _take_mean(model, [start, best])
+        # Half-way to the start (Wortsman et al. 2022), where `up` of adapters is 0: their mean has the later `down`.
+        _take_mean(model, [start, best], last=".adapter.down")
         mean = f"the mean of the weights of step 0 and of step {best.step:,}"
     if mean:
         if best is None:
@@ -336,12 +336,14 @@ def finish(run: Run) -> None:
         run.log(f"keeping the last weights, as the best model (step {progress.best_step:,}) is missing")
 
 
-def _take_mean(model: Transformer, checkpoints: list[Checkpoint]) -> None:
+def _take_mean(model: Transformer, checkpoints: list[Checkpoint], last: str = " ") -> None:
+    """The weights become the mean of those of checkpoints; the last checkpoint's where a name ends with `last`."""
     group = "average" if "average" in checkpoints[0].facts["groups"] else "model"
     total: dict[str, torch.Tensor] = {}
     for checkpoint in checkpoints:
         for name, tensor in checkpoint.tensors(group).items():
-            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+            more = (len(checkpoints) - 1) * tensor.double() if name.endswith(last) else total.get(name, 0.0)
+            total[name] = more + tensor.double()
     mine = weights(model)
     with torch.no_grad():
         for name, tensor in total.items():

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from glassformer.answering.engines import engine
+from glassformer.answering.engines.choice import Chosen
 from glassformer.answering.engines.compared import equal
 from glassformer.cli.terminal.partial import Partial
+from glassformer.cli.vectors import embed_fill
 from tests.cli.conftest import Run
 from tests.page.serving import small_model
 
@@ -86,6 +88,40 @@ def test_a_stopped_command_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest
     assert not out.exists()
     assert run(*words, "--resume").code == 0
     assert out.read_bytes() == whole
+
+
+@pytest.mark.parametrize("verb", ["fill", "embed"])
+def test_a_continued_command_counts_the_rows_that_are_answered(
+    verb: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`auto` chooses by the number of rows: it changes over at the same row as in a command that was not stopped."""
+    texts, out, model = tmp_path / "texts.txt", tmp_path / "out.jsonl", str(small_model(tmp_path, layers=1))
+    texts.write_text("".join(f"She likes the [MASK] {number}\n" for number in range(80)))
+    words = [verb, model, "--json", "--file", str(texts), "--out", str(out)]
+    monkeypatch.setattr(embed_fill, "_TOGETHER", 64)
+    counting, results, seen = Chosen.count, Partial.whole, list[int]()
+
+    def counted(self: Chosen, verb: object, rows: Any, module: Any) -> None:
+        seen.append(len(rows))
+        counting(self, verb, rows, module)
+
+    monkeypatch.setattr(Chosen, "count", counted)
+    assert run(*words).code == 0
+    whole = sum(seen)
+    out.unlink()
+    stops = count(1)
+
+    def stopping(self: Partial) -> None:
+        if next(stops) == 70:
+            raise KeyboardInterrupt
+        results(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Partial, "whole", stopping)
+        assert run(*words).code == 130
+    seen.clear()
+    assert run(*words, "--resume").code == 0
+    assert sum(seen) == whole == 80
 
 
 def test_an_engine_that_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ def test_the_longest_line_is_read_and_one_byte_more_is_not(tmp_path: Path, monke
     path = tmp_path / "x"
     path.write_bytes("\ufeffé234567\n".encode() + b"123456789\n1234567890\n\n12345678901")
     bad = Skipped()
-    assert [tuple(line) for line in read_lines(path, bad=bad)] == [("123456789", 2), ("", 4)]
+    assert [(line.text, line.number) for line in read_lines(path, bad=bad)] == [("123456789", 2), ("", 4)]
     assert [message.partition("line ")[2][0] for message in bad.first] == ["1", "3", "5"]
 
 

@@ -1,5 +1,6 @@
 """A training from a model begins with the best linear layer on its frozen states, and never ends below it."""
 
+import itertools
 import json
 import math
 from contextlib import suppress
@@ -19,6 +20,7 @@ from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.models.families.heads import sentence_head_of, with_sentence_head
 from glassformer.models.inputs import Batch, Inputs
 from glassformer.models.transformer import Transformer
+from glassformer.run import frozen_states
 from glassformer.run import probe as module
 from glassformer.run.frozen_states import Read
 from glassformer.run.prepare import Prepared, prepare_run
@@ -234,6 +236,23 @@ def test_fitting_stops_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest
         ends.append(len(steps))
     assert ends[1] == 5 * (2 + len(STRENGTHS)) + 1  # two poolings and each strength in five folds, then the layer
     assert ends[0] > 2 * ends[1]
+
+
+@pytest.mark.parametrize("minutes", [None, 30.0])
+def test_without_minutes_the_clock_changes_no_number(
+    minutes: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a slow rate the operations end the reading and each fit; the machine's clock stands still, or runs away."""
+    monkeypatch.setattr(frozen_states, "_RATE", 2e4)
+    found, time = list[Probe](), itertools.count(step=0.0)
+    monkeypatch.setattr(frozen_states, "monotonic", lambda: next(time))
+    for number, step in enumerate((0.0, 50.0)):
+        time = itertools.count(step=step)
+        made = prepare_run(resolve(recipe(tmp_path, minutes=minutes)), tmp_path / str(number), NoProgress()).probe
+        assert made is not None
+        found.append(made)
+    still, away = found
+    assert torch.equal(still.weight, away.weight) == (minutes is None)
 
 
 def counting(steps: list[object]) -> type[torch.optim.LBFGS]:

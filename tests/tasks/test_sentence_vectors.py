@@ -76,6 +76,23 @@ def test_an_epoch_has_each_sentence_once_and_all_of_them_count_the_same(teacher:
         )
 
 
+def test_dropout_of_a_sentence_is_the_same_however_a_step_is_cut(teacher: Path, tmp_path: Path) -> None:
+    given = recipe(teacher, tmp_path)
+    given["model"] = given.get("model", {}) | {"settings": {"dropout": 0.3}}
+    made = prepare_run(resolve(given), tmp_path / "run", NoProgress())
+    model, seed = made.module.double().train(), torch.tensor(7)
+
+    def loss(parts: int) -> float:
+        batches = [made.feed.batch(1, part, parts).with_dropout_key(seed) for part in range(parts)]
+        return sum(float(made.feed.losses(model, each)[VECTORS].detach()) for each in batches)
+
+    assert loss(1) == pytest.approx(loss(2), rel=1e-12)
+    assert loss(1) == pytest.approx(loss(3), rel=1e-12)
+    dropped = loss(1)
+    model.eval()
+    assert abs(dropped - loss(1)) > 1e-3
+
+
 def test_passages_are_joined_sentences_of_one_document(teacher: Path, tmp_path: Path) -> None:
     made = prepare_run(resolve(recipe(teacher, tmp_path, joined=0.5)), tmp_path / "run", NoProgress())
     assert isinstance(made.feed, SentenceVectorsFeed)

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -134,6 +134,15 @@ def known_of(model: Artefact) -> Chosen:
     if not isinstance(model.engines, Chosen):
         model.engines = Chosen()
     return model.engines
+
+
+def count_answered(
+    model: Artefact, predictor: Predictor[Any, Any], records: Iterable[tuple[Mapping[str, object], str]]
+) -> None:
+    """Count the rows of records that have their answers already: `auto` chooses an engine by all rows of a command."""
+    if model.engine != TORCH:
+        rows = [row for values, where in records for row in predictor.rows(predictor.read(values, where))]
+        known_of(model).count((type(predictor), predictor.asks), rows, model.module)
 
 
 def current(model: Artefact, module: Transformer) -> Chosen:

@@ -42,6 +42,7 @@ def answer_records(job: Job) -> None:
                 bad(error)
         if number + len(batch) <= out.done:
             number += len(batch)
+            asked.count(opened, batch)
             continue
         before = max(number, out.done)
         for each, its in zip(batch, asked.answers(opened, batch), strict=True):

@@ -62,6 +62,14 @@ class Verb(Asked):
 
         return refusals(opened, self.name, ((one.values, one.where) for one in texts), self.options)
 
+    def count(self, opened: Model, texts: Sequence[Text]) -> None:
+        """These records have their answers already: they count where an engine is chosen by the number of rows."""
+        from glassformer.answering.answers import predictor_for
+        from glassformer.answering.engines.choice import count_answered
+
+        made = predictor_for(opened, self.name, self.options)
+        count_answered(opened, made, ((one.values, one.where) for one in texts))
+
     def answers(self, opened: Model, texts: Sequence[Text]) -> Iterator[Any]:
         """The error of a record of a file says that such records can be left out."""
         from glassformer.answering.answers import answer

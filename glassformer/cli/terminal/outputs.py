@@ -196,11 +196,11 @@ def checking_outputs(command: Callable[..., None]) -> Callable[..., None]:
             if not file.parent.is_dir():
                 raise DataError(f"{path} must be in an existing folder", got=f"no folder {file.parent}")
             paths.append(file.absolute())
-        odd = out is not None and suffix_of(out) in _OTHERS and values.keys() & {"resume", "keep"}
-        if odd and not (values["json"] and suffix_of(out) == ".json"):
+        suffix = "" if out is None else suffix_of(out)
+        if suffix in _OTHERS and values.keys() & {"resume", "keep"} and not (values["json"] and suffix == ".json"):
             kinds = ", ".join(RECORDS)
             raise DataError(f"answers are written as {kinds}, or as text", got=str(out), do="choose another suffix")
-        if out is not None and suffix_of(out) in RECORDS and "json" in parameters:
+        if suffix in RECORDS and "json" in parameters:
             own = command.__name__ == "embed" and not values["compare_word"]  # vectors have a format of their own
             values["json"] = values["json"] or not (own and suffix_of(given["out"]) == ".parquet")
         command(**values)

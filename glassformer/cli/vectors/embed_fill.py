@@ -76,12 +76,16 @@ def missing(
     model: Model, maker: VectorsOf, read: Iterable[list[Text]], done: int, advance: Counting, bad: Skipped | None
 ) -> Iterator[Iterator[tuple[Text, Vectors]]]:
     """The texts after the `done` first with their vectors; whole batches, as rounding depends on the batch."""
+    from glassformer.answering.engines.choice import count_answered  # not at the top: it imports torch
+
     number = 0
     for batch in read:
         some, there = usable(maker, batch, bad), max(done - number, 0)
         number += len(some)
         if len(some) > there:
             yield _made(model, maker, some, there, advance)
+        else:
+            count_answered(model, maker, ((one.values, one.where) for one in some))
     need_one(number, bad)
 
 

@@ -23,10 +23,11 @@ UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
-    """One line without its end; `number` counts from 1. A very long line may come in parts with the same number."""
+    """One line without its `end`; `number` counts from 1. A very long line may come in parts with the same number."""
 
     text: str
     number: int
+    end: str = "\n"
 
 
 # What to do with a row that cannot be used: `stop`, or count it and go on (`Skipped`).
@@ -206,9 +207,10 @@ def _line(path: Path, parts: list[bytes], number: int, byte: int, size: int, bad
     raw = b"".join(parts)
     parts.clear()
     mark = len(UTF8_MARK) if byte == 0 and raw.startswith(UTF8_MARK) else 0
-    text = decoded(raw[mark:].rstrip(b"\r\n"), f"{path}, line {number}", byte + mark, bad)
+    end = len(raw.rstrip(b"\r\n"))
+    text = decoded(raw[mark:end], f"{path}, line {number}", byte + mark, bad)
     if text is not None:
-        yield Line(text, number)
+        yield Line(text, number, raw[end:].decode() or "\n")
 
 
 def too_long(where: str, size: int) -> DataError:

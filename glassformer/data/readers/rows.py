@@ -84,13 +84,14 @@ class _Numbered:
             raise StopIteration
         if self.first == 0:
             self.first, self.size, self._open = line.number, 0, False
-        self.size += len(line.text) + 1
         if line.text.count('"') % 2:
             self._open = not self._open
             self._opened = line.number if self._open else self._opened
+        text = line.text + (line.end if self._open else "\n")
+        self.size += len(text)
         if self.size > LONGEST_LINE:
             raise self.never_closed(f"none in {LONGEST_LINE:,} characters")
-        return line.text + "\n"
+        return text
 
     def never_closed(self, got: str) -> DataError:
         where = self._opened if self._open else self.first

@@ -57,7 +57,9 @@ def search_tree(
         raise ConfigError("only a decoder writes, and searches for what it writes", got=got, do=do)
     verb = verb or writing_verb(model)
     if options.prefix and VERBS[verb].writes != "translation":
-        raise ConfigError("only a translation has a prefix", got=repr(options.prefix), do="add it to the end of the text")
+        raise ConfigError(
+            "only a translation has a prefix", got=repr(options.prefix), do="add it to the end of the text"
+        )
     if not isinstance(text, str) and not VERBS[verb].turns:
         raise DataError("a search is for one text", got=type(text).__name__)
     predictor = predictor_for(model, verb, options)

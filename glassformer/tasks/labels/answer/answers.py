@@ -206,7 +206,7 @@ class Answer(Answered):
         return InWords("the best spans", ("probability",), tuple(rows), remarks=(said,))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and words, for JSON; without an answer `start` and `end` are None, and `probability` is
+        """The same as plain lists and words, for JSON; without an answer `start` and `end` are None, and `probability`
         that of none.
         """
         best = self.best
