@@ -35,8 +35,8 @@ _RATE = 1e11
 
 
 class Clock:
-    """Seconds that have passed: of the machine's clock, or with `counted` those that the operations take at a fixed rate,
-    so that what is bounded by them is the same in each run.
+    """Seconds that have passed: of the machine's clock, or with `counted` those that the operations take at a fixed
+    rate, so that what is bounded by them is the same in each run.
     """
 
     def __init__(self, *, counted: bool) -> None:
