@@ -101,8 +101,8 @@ def _section(claim: Claim, lines: list[str] | None) -> list[str]:
         joint = words[0] if words[1] in (words[0], NOT_YET) else "in part"
         lines = [
             *lines[:place],
-            f"**Verdict**: **{joint}**. The measurement above, of one seed: {_plain(lines[place])} That below, of "
-            f"several: {_plain(here)}",
+            f"**Verdict**: **{joint}**. The measurement above, of one to three seeds: {_plain(lines[place])} That "
+            f"below, of several: {_plain(here)}",
             *lines[place + 1 :],
             "",
             f"### {claim.id} in several seeds, smaller",

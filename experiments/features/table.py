@@ -38,7 +38,7 @@ sentences.
 
 **Rule**: it holds where the search by vectors finds the paragraph of a question among the first five more often than
 BM25 does, in every set that was tried (paired bootstrap over the questions); in part where it does so in some; it does
-not where it finds it less often in every set.
+not hold if BM25 finds it more often in every set.
 """
 
 

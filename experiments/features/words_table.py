@@ -47,8 +47,8 @@ sentences, and reads no capitals. The figures cannot be repeated; only their ord
 [results](results.md#six-vectors-of-a-word).
 
 **Rule**, for each set and head: it holds where `concat-last-4` is better than each of the other five (the whole
-interval of the paired difference is above 0); it does not where another one is better than it. Between the two it holds
-in part where it is better than `last`, the usual choice; else it is not shown. Each interval is 95 %, five of them for
+interval of the paired difference is above 0); it does not where another one is better than it. Otherwise it holds
+in part if it is better than `last`, the usual choice; if not, it is not shown. Each interval is 95 %, five of them for
 a verdict. The learned mix is not among the six and not judged.
 """
 

@@ -141,6 +141,8 @@ def options_for(verb: str, options: Mapping[str, Any]) -> Options:
     entry = verb_named(verb)
     own = [name for name, has in (("top", entry.top), ("expect", entry.masks)) if has]
     known = [each.name for each in fields(WritingOptions)] if entry.writes else own
+    if not isinstance(options, Mapping):
+        raise ConfigError("options are a dictionary: their names, and their values", got=repr(options)[:60])
     for name in options:
         if name not in known:
             near = did_you_mean(name, known) if known else "leave it out"
@@ -182,4 +184,4 @@ def numbered(records: Sequence[Mapping[str, object]]) -> list[tuple[Mapping[str,
 
 
 def turns_of(turns: str | Sequence[object]) -> list[object]:
-    return [turns] if isinstance(turns, str) else list(turns)
+    return [turns] if isinstance(turns, str) else several(turns, "a turn, or a list of turns, is needed")

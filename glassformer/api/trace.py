@@ -7,6 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from glassformer.base.errors import DataError
 from glassformer.look.trace import load, run
 from glassformer.look.trace import trace as look
 from glassformer.page.picture import of_trace
@@ -56,8 +57,8 @@ class Trace(look.Trace):
         `sections` are further sections, as JSON by name; `place` is where it opens, as its address names it;
         `language` is that of its words, `de` for German. A file
         that glassformer did not write is replaced only with `overwrite`, one of a model, an index or a run never.
-        Raises DataError where it cannot be written, ConfigError for a limit below 1 or another language,
-        CheckpointError for a probe or an index of another model.
+        Raises DataError where it cannot be written or `training` is no folder, ConfigError for a limit below 1 or
+        another language, CheckpointError for a probe or an index of another model.
         """
         from glassformer.features.pipeline import probe_of
         from glassformer.features.probe import Probe
@@ -67,6 +68,8 @@ class Trace(look.Trace):
         from glassformer.page.sections.training import training_sections
 
         run = None if training is None else Path(training)
+        if run is not None and not run.is_dir():
+            raise DataError("the training is that of a folder", got=f"no folder {run}")
         read = probe if probe is None or isinstance(probe, str | Path | Probe) else probe_of(probe)
         related = related_makers(self.original, probe=read, index=index, start=start, run=run)
         made = sections_of(self, {**(MAKERS if gradients else CARRIED), **related})

@@ -131,10 +131,11 @@ class Writing(Artefact):
         """The continuation of a prompt, or of each of many.
 
         Tokens are sampled, by default with temperature 0.8 from those that together have a probability of 0.9, or as an
-        imported model says; the same `seed` gives the same. `beams=1` takes the likeliest token each time, more is beam
-        search. At most `max_tokens` (256) are written, no more than the model reads at once with the prompt; only the
-        end of a longer prompt is read. Raises ConfigError for a model that is not a decoder, and for options that
-        exclude each other. Each keyword is explained as an option in docs/reference/options.md.
+        imported model says; the same `seed` gives the same. `beams=1` takes the likeliest token each time; more is beam
+        search, as are `length_penalty` and `forced` alone. At most `max_tokens` (256) are written, no more than the
+        model reads at once with the prompt; only the end of a longer prompt is read. Raises ConfigError for a model
+        that is not a decoder, and for options that exclude each other. Each keyword is explained as an option in
+        docs/reference/options.md.
         """
         found: list[Generation] = answers(self, "generate", texts_of(prompt), WritingOptions(**options))
         return found[0] if isinstance(prompt, str) else found
@@ -178,7 +179,7 @@ class Writing(Artefact):
         `tree.best` is the end of the best answer, `tree.path(node)` leads to it, `print(tree)` shows all.
 
         With `attention` it keeps where each step looked, of every head, as `tree.attention`: 4 bytes × blocks × heads ×
-        (P² + the lengths at which each token after the P of the prompt was read), 12 blocks of 12 heads 9 MB for 64 +
+        (P² + the lengths at which each token after the P of the prompt was read), 12 blocks of 12 heads 12 MB for 64 +
         128 tokens; beyond 256 MB it is refused. `model.trace(tree.text, target_ids=tree.decoder_ids(node))` has the
         same numbers, and those they come from. Raises as the verb does, ConfigError for a model without a decoder, and
         DataError for a text of several parts and for blanks.

@@ -2,7 +2,7 @@
 
 Kept are the weights of every head of every block, in float32 (float64 of a model in float64), as each token was read:
 4 bytes × blocks × heads × (P² + Σ n), n from P to the length before the last token, for each hypothesis; with an
-encoder 4 bytes × blocks × heads × M more for each token. 12 blocks of 12 heads need 9 MB for a prompt of 64 tokens
+encoder 4 bytes × blocks × heads × M more for each token. 12 blocks of 12 heads need 12 MB for a prompt of 64 tokens
 and 128 more. What would need over MOST_BYTES is refused before anything is written.
 
 R rows, one for each sentence · B hypotheses of a row · N sentences that begin · H heads · P tokens of a prompt

@@ -74,7 +74,8 @@ class WritingOptions:
     )
     sample: bool | None = _option(
         f"{_SAMPLE}  {_SWITCHES}.  [default: off]",
-        f"{_SAMPLE}  [default: on; off with --beams and if the model has its own search settings]",
+        f"{_SAMPLE}  [default: on; off with --beams, --length-penalty or --force, and if the model has its own search "
+        "settings]",
         f"{_SAMPLE}  {_SWITCHES}, --seed.  [default: off]",
         flags=("--sample",),
     )

@@ -98,7 +98,9 @@ class DistilSection(Settings):
         if not self.soft + self.hard + self.cosine + self.vectors > 0:
             raise ValueError("at least one of soft, hard, cosine and vectors must be above 0")
         if self.vectors and (self.soft or self.cosine or self.layers):
-            raise ValueError("with vectors the student has tokens and layers of its own: set soft and cosine to 0")
+            raise ValueError(
+                "with vectors the student has tokens and layers of its own: leave out soft, cosine, layers"
+            )
         return self
 
 

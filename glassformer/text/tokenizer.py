@@ -178,7 +178,7 @@ class Tokenizer:
         return [stands_for if id_ == self._alias else id_ for id_ in ids]
 
     def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
-        """Text from ids; raises TokenizerError where the decoder cannot write them."""
+        """Text from ids, without those beyond the vocabulary; raises TokenizerError where it cannot be written."""
         return self.decode_batch([ids], skip_special=skip_special)[0]
 
     def decode_batch(self, rows: Sequence[Sequence[int]], *, skip_special: bool = True) -> list[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from glassformer.run.onnx_check import Int8Loss
 
 _FEATURES = "For onnx: output hidden states and text vectors instead of predictions."
-_POOLING = f"{POOLING}  Needs --features.  [default: the model's own]"
+_POOLING = f"{POOLING}  Needs --features; last-token cannot be exported.  [default: the model's own]"
 _TEXT = "For onnx: text on which the graph and the model are compared (repeatable).  [default: bundled texts]"
 _DATA = (
     f"For onnx: labelled file on which the graph and the model are scored (repeatable): {DATA_FILES}.  [default: none]"

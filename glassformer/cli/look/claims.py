@@ -9,6 +9,7 @@ from glassformer.bundled.claims import Claim, known_claim, known_claims, recorde
 from glassformer.cli.terminal.options import Json, Out
 from glassformer.cli.terminal.screen import console, escaped, print_table, record, results
 
+_RUNS = Path("runs/claims")
 _NAME = "The claim to show, X-1 to X-20.  [default: list all claims]"
 _RUN = "Train the models of the claim again, measure them and give a new verdict."
 
@@ -19,7 +20,7 @@ def claims(
     runs_folder: Annotated[
         Path,
         typer.Option("--runs-folder", metavar="FOLDER", help="Folder for the training runs; finished runs are reused."),
-    ] = Path("runs/claims"),
+    ] = _RUNS,
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -40,6 +41,8 @@ def claims(
             _list()
         return
     its = known_claim(name)
+    if not run and runs_folder != _RUNS:
+        raise ConfigError("--runs-folder is for a claim that is run", got=str(runs_folder), do="add --run")
     with results(out) as handle:
         if run:
             from glassformer.run.claims import run_claim

@@ -45,8 +45,8 @@ _GUIDE = (
 )
 _QUERY_SIZE = "Size of queries and keys, d_k, for --guide.  [default: 64]"
 _MASK_FRACTION = (
-    f"Fraction of the words that are replaced by [MASK] at random (at least one word).  [default: {_SHARE}; 0 if the "
-    f"text contains {MASK}]"
+    f"Fraction of the words that are replaced by [MASK] at random (of several at least one).  [default: {_SHARE}; "
+    f"0 if the text contains {MASK}]"
 )
 _READING = (
     "Which words a word attends to: code (only itself, as in the post's code), stated (itself and the earlier "

@@ -173,7 +173,7 @@ def second_text(model: Model, pair: str | None, target: str | None) -> str | Non
         raise ConfigError(
             "--target is the target of an encoder–decoder",
             got=f"{family}, which has one stack",
-            do="give the second text of a pair with --pair, or leave --target out",
+            do="leave --target out",
         )
     return pair if target is None else target
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from glassformer.base.errors import DataError
+from glassformer.base.errors import ConfigError, DataError
 from glassformer.cli.terminal import options
 from glassformer.cli.terminal.opened import Machine, split_model
 from glassformer.cli.terminal.screen import console, escaped, print_table, record, results
@@ -50,6 +50,9 @@ def evaluate(
     which, paths = split_model(
         "evaluate", files, model, is_data=lambda word: os.path.isfile(word) or not set(word).isdisjoint("*?[")
     )
+    if columns and not paths:
+        wanted, got = "the columns, the decimals and the targets are those of files", "no file to measure on"
+        raise ConfigError(wanted, got=got, do="name one, or leave these options out")
     from glassformer.cli.train.report import show_report
     from glassformer.run.evaluate import evaluate as measure
     from glassformer.scoring.verdict import QUOTING, to_dict

@@ -32,7 +32,7 @@ _BY = "Search by vectors, words or both.  [default: both; vectors if the index h
 _MODEL = f"{MODEL}  [default: the model that made the index]"
 _RERANK = "Order the first hits anew by a model that was trained on pairs of texts.  [default: none]"
 _RERANK_LABEL = "Label that says that a text fits.  [default: 1, yes, true, relevant or IsNext]"
-_RERANK_FIRST = "Number of hits that --rerank orders anew."
+_RERANK_FIRST = "Number of hits that --rerank orders anew.  [default: 20]"
 _BACKEND = "Search backend: exact, faiss, or auto (faiss if it is installed, else exact)."
 
 
@@ -49,7 +49,7 @@ def search_ask(
     model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help=_MODEL)] = None,
     rerank: Annotated[str | None, typer.Option("--rerank", metavar="MODEL", help=_RERANK)] = None,
     rerank_label: Annotated[str | None, typer.Option("--rerank-label", metavar="LABEL", help=_RERANK_LABEL)] = None,
-    rerank_first: Annotated[int, typer.Option("--rerank-first", min=1, help=_RERANK_FIRST)] = 20,
+    rerank_first: Annotated[int | None, typer.Option("--rerank-first", min=1, help=_RERANK_FIRST)] = None,
     backend: Annotated[Literal["auto", "exact", "faiss"], typer.Option("--backend", help=_BACKEND)] = "auto",
     out: Out = None,
     json: Json = False,
@@ -67,8 +67,9 @@ def search_ask(
     opened = None if model is None else Machine(device).open(model)
     found = SearchIndex.open(index, opened, backend=backend, device=device)
     judge = None if rerank is None else Reranker(Machine(device).open(rerank), label=rerank_label)
-    if judge is None and rerank_label is not None:
-        raise ConfigError("--rerank-label needs a model", got="none", do="name it with --rerank MODEL")
+    if judge is None and (rerank_label is not None or rerank_first is not None):
+        wanted = f"--rerank-{'first' if rerank_label is None else 'label'} needs a model"
+        raise ConfigError(wanted, got="none", do="name it with --rerank MODEL")
     if judge is not None and judge.label:
         note(f"hits are ordered by the probability of the label {judge.label!r}")
     score = {"vectors": "cosine", "words": "BM25", "both": "score"}[found.usable(by)] if judge is None else judge.score
@@ -84,7 +85,9 @@ def search_ask(
         read = records(inputs)
         for some in batches(read if by == "words" else noting_unknown(found.model.tokenizer, read)):
             asked = [str(each.values["text"]) for each in some]
-            answers = found.answers(asked, top=top, by=by, rerank=judge, first=rerank_first, within=advance.rows_within)
+            answers = found.answers(
+                asked, top=top, by=by, rerank=judge, first=rerank_first or 20, within=advance.rows_within
+            )
             for number, (one, text, hits) in enumerate(zip(some, asked, answers, strict=True), start=1):
                 advance(1)
                 if hits is None:

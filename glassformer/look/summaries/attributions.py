@@ -15,7 +15,7 @@ from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.look.formulas.named import split_name
 from glassformer.look.formulas.rules.evaluator import AFTERWARDS
 from glassformer.look.trace.replay import Replay
-from glassformer.look.trace.tensors import Tensors
+from glassformer.look.trace.tensors import Tensors, check_trace
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS
 
 HEADS = ("head.logits", "sentence_head.logits", "token_head.logits")
@@ -63,6 +63,7 @@ def attributions(trace: Tensors, goal: str | None = None) -> Attributions:
 
 def goal_of(trace: Tensors, goal: str | None) -> tuple[str, dict[str, int]]:
     """The name and the cell of a number in words; by default the largest score of the first place of the head."""
+    check_trace(trace)
     if goal is None:
         return goals(trace)[0]
     if not isinstance(goal, str):

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from glassformer.base.errors import ConfigError
 from glassformer.look.summaries.head_measures import MEASURES, measure_trace
-from glassformer.look.trace.tensors import Tensors
+from glassformer.look.trace.tensors import Tensors, check_trace
 
 PLACED = ("previous", "next", "self", "first", "separator", "same_word")
 JOBS = (*PLACED, "few", "many")
@@ -63,8 +62,7 @@ def heads(trace: Tensors) -> tuple[Head, ...]:
     clearest head first. Other texts give other numbers; how much the model needs a head says `gf.head_importance`.
     Raises ConfigError for anything but a trace.
     """
-    if not isinstance(trace, Tensors):
-        raise ConfigError("heads are those of a trace", got=repr(trace)[:60], do="gf.load(MODEL).trace(TEXT) makes one")
+    check_trace(trace)
     return in_groups(listed(measure_trace(trace)))
 
 

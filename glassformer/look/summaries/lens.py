@@ -13,7 +13,7 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.base.plain import counted
-from glassformer.look.trace.tensors import states_of
+from glassformer.look.trace.tensors import check_trace, states_of
 from glassformer.look.trace.trace import Trace
 from glassformer.look.trace.verify import WITHOUT_WEIGHTS
 
@@ -52,6 +52,7 @@ def logit_lens(trace: Trace, *, top: int = 5, places: Sequence[int] | None = Non
     read. A state after a block whose norm comes last (post-norm) is read as it is: such a stack has no norm of its own
     before the head. Raises ConfigError for a run without a vocabulary head, or without weights.
     """
+    check_trace(trace)
     if "head.logits" not in trace:
         raise ConfigError("the logit lens needs a vocabulary head", got=f"{trace.config.family} without one")
     if trace.replay is None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from glassformer.base.errors import ConfigError
 from glassformer.config import StackConfig
-from glassformer.look.trace.tensors import Tensors
+from glassformer.look.trace.tensors import Tensors, check_trace
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ def rollout(trace: Tensors) -> Rollout:
     half is what the mean of the heads reads of the encoder's rollout. Raises ConfigError for a model without
     attention and for weights set below 0.
     """
+    check_trace(trace)
     config = trace.config
     encoder = None if config.encoder is None else list(stack(trace, "encoder", config.encoder, None))
     if config.decoder is None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from glassformer.base.errors import ConfigError, UnknownNameError
 from glassformer.look.summaries.head_measures import attentions
 from glassformer.look.trace.cell import Words, find_word, unmarked, word_and_place
-from glassformer.look.trace.tensors import Tensors, states_of
+from glassformer.look.trace.tensors import Tensors, check_trace, states_of
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ def ties(
     UnknownNameError for words that the text does not have, ConfigError for a side without self-attention and for a
     sentence that the run does not have.
     """
+    check_trace(trace)
     names = tuple(others) if isinstance(others, Sequence) and not isinstance(others, str) else (others,)
     if not names:
         raise ConfigError("a head is asked whether it looks at one word more than at another", got="no other word")

@@ -25,6 +25,12 @@ from glassformer.models.names import parameter_names
 OWN_AXES = {"labels": ("place",), "candidates": ("candidate",)}
 
 
+def check_trace(given: object) -> None:
+    """Raise ConfigError for anything but a trace."""
+    if not isinstance(given, Tensors):
+        raise ConfigError("a trace is needed", got=repr(given)[:60], do="gf.load(MODEL).trace(TEXT) makes one")
+
+
 @dataclass(frozen=True, eq=False)
 class Tensors(Mapping[str, Tensor]):
     """Every tensor of one run by name. `replay` computes again what is not stored; None where there is no model."""

@@ -94,7 +94,7 @@ def messages_of(turns: object, where: str = "", *, system: str | None = None) ->
                 )
             role = ROLE_OF[word]
         if not isinstance(text, str) or not text.strip():
-            raise DataError(located(where, "a turn must hold words"), got=repr(text)[:60])
+            raise DataError(located(where, "a turn must be a text with words"), got=repr(text)[:60])
         found.append(Message(role, text))
     if found[-1].role != USER:
         raise DataError(located(where, "the last turn must be the user's"), got=f"one of {found[-1].role}")
