@@ -198,9 +198,10 @@ class VectorsOf(Predictor[Sentence, Vectors]):
     ) -> _Windows:
         """The rows of a text's tokens; `parts` says what part each belongs to, None where the text has one."""
         before, after = (np.array(frame, np.int32) for frame in self.tokenizer.frame_ids)
-        if not len(ids) and self.words and not example.words:  # a blank line
+        nothing = not (example.words if self.words else len(before) + len(after))  # a blank line; no special tokens
+        if not len(ids) and nothing:
             return _Windows(0, lambda number: Row(ids=array("i"), labels={}))
-        if not len(ids) and (self.words or not len(before) + len(after)):
+        if not len(ids) and self.words:
             raise DataError("a text needs at least one token", got=repr(example.text[:40]))
         cut = windows(len(ids), text_room(len(before) + len(after), self.length))
 
@@ -275,10 +276,10 @@ class VectorsOf(Predictor[Sentence, Vectors]):
         """The vectors of all parts, from those of the windows: a part may have tokens in several."""
         if not found:
             none = {
-                feature.name: np.zeros((0, width), np.float32)
+                feature.name: np.zeros((0, width) if self.words else width, np.float32)
                 for feature, width in zip(self.features, self.widths, strict=True)
             }
-            return Vectors(example.text, none, (), 0, example.given, 0)
+            return Vectors(example.text, none, () if self.words else None, 0, example.given, 0)
         return self._checked(example, found[0] if len(found) == 1 else self.pooler.together(found))
 
     def _checked(self, example: Sentence, pooled: Pooled, *, more: bool = False) -> Vectors:

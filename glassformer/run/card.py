@@ -238,9 +238,12 @@ def _amount(model: Artefact) -> str:
         return ""
     try:
         count, there, unit = int(measured["count"]), int(measured["of"]), str(measured["unit"])
+        long = int(measured.get("left_out", 0))
     except (KeyError, TypeError, ValueError):  # metrics.json may have been changed by hand
         return ""
-    how_many = f"all {there:,} {unit}" if count == there else f"{count:,} of {there:,} {unit}, drawn at random,"
+    how_many = f"all {there:,} {unit}" if count == there else f"{count:,} of {there:,} {unit}"
+    how_many += f" ({long:,} are too long)" if long else ""
+    how_many += ", drawn at random," if count < there - long else ""
     held_out = model.metrics.get("measured_on") == "held-out text"
     if held_out and not data.validation_files:
         if end := data.shares.get("end"):
@@ -273,8 +276,9 @@ def _limits(model: Artefact) -> Iterator[str]:
     if model.task is not None and card.limit:
         yield card.limit
     yield "It repeats what its text says, errors and prejudices included; its predictions are not facts."
-    if model.data is not None and not model.data.holds_out:
-        yield "No text was held out: the scores measure how well it remembers its training text."
+    remembered = model.metrics.get("measured_on") == "the training text"  # also where held-out text cannot be used
+    if model.data is not None and (remembered or not model.data.holds_out):
+        yield "No held-out text was used: the scores measure how well it remembers its training text."
     elif model.data is not None:
         yield "The held-out text also chose the step that was kept: measure on other text with `glassformer evaluate`."
     if model.task is not None and not model.metrics.get("verdict"):

@@ -30,8 +30,9 @@ from glassformer.saved.recipe import Recipe, read_saved_recipe, resolve, write_r
 from glassformer.saved.store import CHECKPOINTS
 from glassformer.scoring.score import not_above_a_baseline
 from glassformer.scoring.verdict import intervals_by_flat_name, verdict
-from glassformer.tasks import TASKS, task_named
+from glassformer.tasks import TASKS, VERBS, task_named
 from glassformer.tasks.sentence_vectors import without_vectors_head
+from glassformer.tasks.writing.pair_source import PairSource, measured_pairs
 from glassformer.training.budget import EVALUATION_ROWS
 from glassformer.training.checkpoint import Checkpoints, restore, weights
 from glassformer.training.loop import fit
@@ -57,9 +58,9 @@ class Fitted:
     bfloat16: bool
 
 
-def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = _MEASURED_ROWS) -> Artefact:
+def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int | None = None) -> Artefact:
     """Measure the trained model on so many rows, held-out where there are any, and save it. Raises NotFiniteError."""
-    recipe = prepared.recipe
+    recipe, rows = prepared.recipe, _MEASURED_ROWS if rows is None else rows
     module = without_vectors_head(prepared.module.eval()) if recipe.distil.vectors else prepared.module.eval()
     is_held_out, feed = prepared.held_out is not None, prepared.held_out or prepared.feed
     source, best, facts = feed.source, feed.best, fitted.facts
@@ -88,10 +89,10 @@ def finish(prepared: Prepared, fitted: Fitted, out: Path, log: Log, rows: int = 
         )
     scores, judged = found.flat(), verdict(found, best, facts)
     if said := not_above_a_baseline(best, scores, task.baseline_names) if judged is None else judged.sentence:
-        log(said if is_held_out else f"{said}. Measured on the training text, as none was held out")
+        log(said if is_held_out else f"{said}. Measured on the training text, as there is no held-out text to use")
     metrics: dict[str, Any] = {
         "measured_on": "held-out text" if is_held_out else "the training text",
-        "measured": _measured(source, recipe.data.length, tables=task_named(recipe.task.name).reads_tables),
+        "measured": _measured(source, recipe, rows),
         "scores": scores,
         "intervals": intervals_by_flat_name(found),
         "verdict": "" if judged is None else judged.sentence,
@@ -128,14 +129,15 @@ def _check_finite(best: str, scores: Mapping[str, float]) -> None:
         )
 
 
-def _measured(source: Any, length: int, *, tables: bool) -> dict[str, Any]:
-    """How much was measured, of how much there is, for the card: records of `tables`, or rows of `length` tokens."""
+def _measured(source: Any, recipe: Recipe, limit: int) -> dict[str, Any]:
+    """How much was measured, of how much there is, and how much is too long: records, replies, or rows of tokens."""
     there = len(getattr(source, "examples", source))  # of pairs, several stand in a row
-    return {
-        "count": min(there - getattr(source, "left_out", 0), _MEASURED_ROWS),
-        "of": there,
-        "unit": "records" if tables else f"rows of {length} tokens",
-    }
+    left_out = getattr(source, "left_out", 0)
+    count = len(measured_pairs(source, limit)) if isinstance(source, PairSource) else min(there - left_out, limit)
+    entry = task_named(recipe.task.name)
+    unit = "replies" if any(VERBS[verb].turns for verb in entry.verbs.values()) else "records"
+    unit = unit if entry.reads_tables else f"rows of {recipe.data.length} tokens"
+    return {"count": count, "of": there, "unit": unit} | ({"left_out": left_out} if left_out else {})
 
 
 def train(

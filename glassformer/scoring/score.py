@@ -108,10 +108,12 @@ class Measure:
         """
         if not self.asks_the_same(other):
             raise ShapeError("a paired comparison needs the same examples", got=f"{len(self)} and {len(other)}")
-        mine = self.scores(resampled(self.statistics, samples, seed))
-        theirs = other.scores(resampled(other.statistics, samples, seed))
+        mine = dict(self.scores(resampled(self.statistics, samples, seed)))
+        theirs = dict(other.scores(resampled(other.statistics, samples, seed)))
         own, others = self.values(), other.values()
-        both = {name: self.counts.get(name, len(self)) for name in own if name in others}
+        both = {name: min(each.counts.get(name, len(self)) for each in (self, other)) for name in own if name in others}
+        for drawn, values in ((mine, own), (theirs, others)):  # undefined in all samples: as it is of all examples
+            drawn |= {name: np.full(samples, values[name]) for name in both if not np.isfinite(drawn[name]).any()}
         return {name: spread(own[name] - others[name], mine[name] - theirs[name], of) for name, of in both.items()}
 
 

@@ -30,6 +30,7 @@ from glassformer.models.transformer import Transformer, build
 from glassformer.tasks.writing.language_model.task import LanguageModelSection
 from tests.convert.test_minilm import sentences
 from tests.page.serving import small_model
+from tests.refusals import refused
 from tests.run.heads import model_for
 from tests.translators import translating
 from tests.writers import byte_pairs
@@ -349,6 +350,13 @@ def test_labels_are_those_of_torch(task: str, family: str) -> None:
     model.tell, model.engine = said.append, "onnxruntime"
     assert equal(ours, model.ask(verb, SENTENCES[:40], **more))
     assert said[0].startswith("onnxruntime")
+
+
+def test_an_engine_that_is_set_later_is_checked() -> None:
+    model = gf.load("english")
+    model.engine = "onnx"
+    with refused(ConfigError, do="onnxruntime"):
+        model.embed("A dog.")
 
 
 def test_what_cannot_be_converted_says_why() -> None:

@@ -290,8 +290,10 @@ def test_labels_and_tags_of_another_shape_are_refused(folder: Path, tmp_path: Pa
             gf.TextRegressor(folder, **wrong).fit(TEXTS, NUMBERS)
     with refused(ConfigError, got="3"):
         gf.train("classify", set=3, out=tmp_path / "none")  # type: ignore[arg-type]  # what is refused
-    with refused(ConfigError, got="'english'"):
-        gf.heads("english")  # type: ignore[arg-type]  # what is refused
+    ask: Any
+    for ask in (gf.heads, gf.rollout, gf.logit_lens, gf.attributions, gf.contributions, gf.integrated_gradients):
+        with refused(ConfigError, got="'english'"):
+            ask("english")
     out = tmp_path / "run"
     regressor = gf.TextRegressor(folder, settings=TINY, batch=4, out=out).fit(TEXTS, NUMBERS)
     with refused(ConfigError, got="run", do="out"):

@@ -26,7 +26,7 @@ def test_the_end_is_held_out_found_again_and_named(run: Run, tmp_path: Path) -> 
     assert model.data.shares == {"validation": 0.0, "test": 0.0, "end": 0.1}
     card = (out / "README.md").read_text(encoding="utf-8")
     assert card.count("last 10%") == 2
-    assert "No text was held out" not in card
+    assert "No held-out text was used" not in card
     assert "also chose the step that was kept" in card
     again = run(*command, "--resume")
     assert again.code == 0, again.err

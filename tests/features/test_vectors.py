@@ -312,3 +312,6 @@ def test_a_model_without_a_tokenizer_and_a_text_that_is_none(model: Model) -> No
     assert he.words == ("he",)
     assert model.embed("").shape == (16,)  # [CLS] and [SEP]
     assert model.embed([]).shape == (0, 16)
+    found = gf.load("writer").embed(["he", ""])  # a decoder without special tokens: row n is text n all the same
+    assert np.abs(found[0]).max() > 0
+    assert not found[1].any()

@@ -11,6 +11,8 @@ import pytest
 from glassformer.api.model import Model
 from glassformer.api.train import train
 from glassformer.run.evaluate import evaluate
+from glassformer.saved.recipe import resolve
+from glassformer.training.progress import NoProgress
 from tests.run.runs import Listener, recipe
 
 TOLD = "was trained on this text"
@@ -96,6 +98,22 @@ def test_measuring_the_training_text_is_reported(run: Model, text_file: Path, tm
 
 
 def test_records_that_are_left_out_are_not_counted_as_measured() -> None:
-    source = SimpleNamespace(examples=range(271), left_out=211)
-    measured = sys.modules["glassformer.run.train"]._measured(source, 48, tables=True)
-    assert (measured["count"], measured["of"]) == (60, 271)
+    source, asked = SimpleNamespace(examples=range(271), left_out=211), resolve({"task": {"name": "answer"}})
+    measured = sys.modules["glassformer.run.train"]._measured(source, asked, 1024)
+    assert measured == {"count": 60, "of": 271, "unit": "records", "left_out": 211}
+
+
+def test_the_card_says_how_many_pairs_were_measured_and_how_many_are_too_long(tmp_path: Path) -> None:
+    table, held_out = tmp_path / "pairs.tsv", tmp_path / "held-out.tsv"
+    for path, who in ((table, "he"), (held_out, "she")):
+        path.write_text("".join(f"{f'{who} ' * (1 if n % 5 else 90)}sees\til voit {n}\n" for n in range(40)))
+    given = {
+        "task": {"name": "translate"},
+        "data": {"files": [str(table)], "validation_files": [str(held_out)], "length": 32, "validation": 0.0},
+        "tokenizer": {"vocabulary": 300},
+        "model": {"family": "vaswani2017", "settings": {"layers": 1, "width": 16, "heads": 2, "feed_forward": 16}},
+        "train": {"steps": 1, "batch": 4, "threads": 1},
+    }
+    model = train(given, out=tmp_path / "run", progress=NoProgress())
+    assert model.metrics["measured"] == {"count": 32, "of": 40, "unit": "records", "left_out": 8}
+    assert "drawn at random" not in model.card

@@ -11,6 +11,7 @@ from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
 from glassformer.bundled.texts import slides_model
 from glassformer.look.texts.tree import tree_lines
+from tests.refusals import refused
 
 TEXT = "A man is playing the guitar."
 
@@ -112,5 +113,7 @@ def test_what_has_no_search_is_refused_in_a_sentence(model: Model) -> None:
         model.trace(TEXT, target_ids=[])
     with pytest.raises(DataError, match="target tokens for each text"):
         model.trace(TEXT, target_ids=[[0], [1]])
+    with refused(ConfigError, got="'Un'"):
+        gf.load("writer").search_tree("She likes", prefix="Un")
     with pytest.raises(ConfigError, match="target_ids"):
         gf.load(slides_model()).trace("She likes the summer", target_ids=[0])

@@ -272,7 +272,7 @@ def test_nothing_was_held_out(text_file: Path, tmp_path: Path) -> None:
     values["data"]["validation"] = 0.0
     model = train(values, out=tmp_path / "run", progress=NoProgress())
     assert "* Held out: nothing" in model.card
-    assert "No text was held out" in model.card
+    assert "No held-out text was used" in model.card
     with pytest.raises(ConfigError) as caught:
         model.evaluate()
     assert "all of its text" in caught.value.got

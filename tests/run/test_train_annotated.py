@@ -42,7 +42,7 @@ def test_annotated_masks_hold_nothing_out_unless_it_is_asked_for(tmp_path: Path)
     path.write_text('{"text": "She [MASK] summer", "answers": ["likes"]}\n' * 3)
     model = train(annotated(path), out=tmp_path / "run", progress=NoProgress())
     assert "* Held out: nothing" in model.card
-    assert "No text was held out" in model.card
+    assert "No held-out text was used" in model.card
     assert model.info()["data"]["validation"] == 0.0
     again = train(annotated(path), out=tmp_path / "run", resume=True, progress=NoProgress())
     assert again.metrics == model.metrics

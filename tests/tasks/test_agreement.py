@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.scoring import agreement
-from glassformer.scoring.score import Measure, resampled, share_of
+from glassformer.scoring.score import Measure, resampled, share_of, tail
 
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is the reference of these scores")
 stats = pytest.importorskip("scipy.stats", reason="SciPy is the reference of these scores")
@@ -90,6 +90,16 @@ def test_where_all_are_right_or_none_the_interval_is_wilsons(right: int) -> None
     found = share_of([right > 0] * 50).intervals(samples=200)["accuracy"]
     theirs = stats.binomtest(right, 50).proportion_ci(method="wilson")
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)  # its z has 7 digits
+
+
+def test_compared_with_an_undefined_correlation_the_interval_is_that_of_the_model() -> None:
+    true = [0] * 20 + [1] * 20
+    guessed = [1 - label if place in {*range(9), *range(20, 29)} else label for place, label in enumerate(true)]
+    ours, one = (agreement.one_label([0.7] * 40, true, of, ["a", "b"]) for of in (guessed, [0] * 40))
+    drawn = ours.scores(resampled(ours.statistics, 1000, 0))["matthews"]
+    found, end = ours.compared(one, samples=1000)["matthews"], tail(20)  # the label b has as few examples among both
+    assert found == pytest.approx((0.1, *np.quantile(drawn, (end, 1 - end))), rel=1e-12)
+    assert one.compared(ours, samples=1000)["matthews"] == pytest.approx((-0.1, -found.high, -found.low), rel=1e-12)
 
 
 def test_intervals_are_those_of_the_scores_of_resampled_examples() -> None:

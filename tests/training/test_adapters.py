@@ -21,6 +21,7 @@ from glassformer.training.loop import fit
 from glassformer.training.settings import AdapterSection, TuneSection
 from tests.refusals import refused
 from tests.training.runs import equal
+from tests.training.test_kept import Getting
 from tests.training.toy import Toy, toy_model, toy_settings
 
 SETTINGS = AdapterSection(rank=3, alpha=5.0)
@@ -152,6 +153,20 @@ def test_the_dropout_of_an_adapter_does_not_depend_on_how_a_step_is_cut(tmp_path
         tmp_path / "without", tune=TuneSection(adapters=AdapterSection(rank=2)), steps=3, precision="float64"
     )
     assert not torch.equal(weights(whole)[f"{QUERY}.weight"], weights(other)[f"{QUERY}.weight"])
+
+
+def test_half_way_to_the_start_is_half_of_what_was_added(tmp_path: Path) -> None:
+    """The mean of the two factors alone would be less: `up` is 0 at the start, and `down` is not."""
+    ended, tune = dict[float, dict[str, Tensor]](), TuneSection(adapters=AdapterSection(rank=2))
+    for of_mean in (0.5, 1.5):  # better and worse than the best step
+        held_out, model = Getting(3.0, 2.0, 1.0, of_mean), toy_model().double()
+        settings = toy_settings(steps=4, evaluate_every=2, precision="float64", learning_rate=0.02)
+        (out := tmp_path / str(of_mean)).mkdir()
+        list(fit(model, Toy(), settings, tune=tune, out=out, held_out=held_out, start_seconds=0.0))
+        ended[of_mean] = weights(model)
+    start, mean, best = (each[f"{QUERY}.weight"] for each in (weights(toy_model().double()), *ended.values()))
+    assert (best - start).abs().max() > 1e-4
+    torch.testing.assert_close(mean - start, (best - start) / 2, rtol=0, atol=1e-15)
 
 
 def test_what_cannot_be_adapted_is_refused() -> None:

@@ -218,10 +218,7 @@ class Regress(TextPairTask[Rated, Number]):
     def from_records(
         cls, section: RegressSection, preparation: Preparation, records: Sequence[Record], held_out: Sequence[Record]
     ) -> Self:
-        numbers = list[float]()
-        for record in () if preparation.measuring else records:
-            with suppress(DataError, KeyError):  # reported when the record becomes an example; a teacher needs none
-                numbers.append(number_of(record.values["label"], record.where))
+        numbers = [] if preparation.measuring else _numbers(records)
         if section.mean is None and not preparation.measuring:
             if len(set(numbers)) < 2:
                 for record in records:
@@ -229,7 +226,9 @@ class Regress(TextPairTask[Rated, Number]):
                 raise DataError(
                     "to learn numbers there must be at least two different ones",
                     got=f"{len(set(numbers))} in {len(records):,} records",
-                    do="check which column holds the number: --label-column",
+                    do="the others are held out: lower --validation"
+                    if {*_numbers(held_out)} - {*numbers}
+                    else "check which column holds the number: --label-column",
                 )
             with np.errstate(over="ignore", invalid="ignore"):
                 mean, deviation = float(np.mean(numbers)), float(np.std(numbers))
@@ -296,3 +295,12 @@ def squared_error(answered: Tensor | None, right: Tensor, weights: Tensor) -> Te
     """Σ weight · (answer − right number)², a scalar: of answers [B, 1], numbers [B] and weights [B]."""
     error = widened(answered)[:, 0] - right  # [B]
     return (error.square() * weights.to(error.dtype)).sum()
+
+
+def _numbers(records: Sequence[Record]) -> list[float]:
+    """Those of records; a missing or wrong one is reported when its record becomes an example; a teacher needs none."""
+    found = list[float]()
+    for record in records:
+        with suppress(DataError, KeyError):
+            found.append(number_of(record.values["label"], record.where))
+    return found
