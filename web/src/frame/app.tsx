@@ -105,7 +105,9 @@ function Page(): VNode {
   });
   const main = useRef<HTMLElement>(null);
   const toPicture = (): void =>
-    (main.current?.querySelector<HTMLElement>("canvas, .quiz input") ?? main.current)?.focus({ preventScroll: true });
+    (main.current?.querySelector<HTMLElement>("canvas[tabindex], .quiz input, .play") ?? main.current)?.focus({
+      preventScroll: true,
+    });
   const seen = useRef(false);
   const shown = level === "number" ? `${tensor} ${cell.join()}` : level;
   useEffect(() => {

@@ -9,13 +9,13 @@ const FRAMES = 120;
 export function intoSight(byKey = false): void {
   let left = FRAMES;
   const look = (): void => {
-    const canvas = document.querySelector<HTMLElement>(".main canvas");
+    const canvas = document.querySelector<HTMLElement>(".main canvas[tabindex]");
     if (canvas === null && left-- > 0) {
       requestAnimationFrame(look);
       return;
     }
     const held = document.activeElement;
-    if (byKey && (held === document.body || ["CANVAS", "H2"].includes(held?.tagName ?? ""))) {
+    if (byKey && (held === document.body || ["CANVAS", "H2", "MAIN"].includes(held?.tagName ?? ""))) {
       canvas?.focus({ preventScroll: true });
     }
     // Where several pictures have it, the first one is that of the step.

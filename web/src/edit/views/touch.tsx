@@ -10,7 +10,7 @@ import { useStore } from "../../views/hooks.ts";
 import { Labelled } from "../../views/pieces.tsx";
 import { say } from "../../words/say.ts";
 import { actsFor, canSet } from "../changes/acts.ts";
-import { formatChanges, replaces } from "../changes/changes.ts";
+import { replaces } from "../changes/changes.ts";
 import { useSession } from "../session/context.ts";
 import { FromA } from "./from_a.tsx";
 import { held, put, unfit } from "./held.ts";
@@ -41,7 +41,7 @@ export function Touch({ answer }: { answer: Answer }): VNode | null {
         <TakenAlong answer={answer} />
         <FromA answer={answer} />
         {acts.map((act) => (
-          <li key={formatChanges([act.change])}>
+          <li key={act.key || act.text}>
             <button type="button" onClick={() => make(session, act)}>
               {act.text} {act.key !== "" && <kbd>{act.key}</kbd>}
             </button>

@@ -9,6 +9,13 @@ import type { Line } from "../written/line.ts";
 import { isStill, playing, QUIET, withOption, writing } from "../written/options.ts";
 import { problem, searchFor } from "./searching.ts";
 
+/** It is shown as long as it is true. */
+export const TAKEN_BACK = say`What you changed by hand is taken back: the text was written without it.`;
+
+export function isByHand(session: Session): boolean {
+  return session.changes.some(({ kind }) => kind !== "text");
+}
+
 export interface Ask {
   /** Another text; left out: the one that is there. */
   readonly text?: string;
@@ -62,10 +69,7 @@ function show(
   step: number,
 ): void {
   const reads = { kind: "text", which: "text", row, text } as const;
-  const wrong = session.changes.every(({ kind }) => kind === "text")
-    ? ""
-    : say`What you changed by hand is taken back: the text was written without it.`;
-  writing.value = { ...QUIET, wrong };
+  writing.value = isByHand(session) ? { ...QUIET, wrong: TAKEN_BACK } : QUIET;
   session.set([reads, { kind: "text", which: "target", row, text: ids.join(" ") }]);
   go({ level: "tree", picture: "words", options, at: [step] }, true);
 }

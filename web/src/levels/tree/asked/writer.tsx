@@ -7,7 +7,7 @@ import { useSession } from "../../../edit/session/context.ts";
 import { say } from "../../../words/say.ts";
 import { type Written, withOption, writing } from "../written/options.ts";
 import type { Search } from "../written/search.ts";
-import { write } from "./rewriting.ts";
+import { isByHand, TAKEN_BACK, write } from "./rewriting.ts";
 
 const WORDS: Readonly<Record<Written, readonly [label: string, button: string]>> = {
   text: [say`begin with`, say`write`],
@@ -61,7 +61,7 @@ export function Writer(props: {
         </button>
       )}
       <output class="quiet">{busy ? say`Writing …` : ""}</output>
-      {wrong !== "" && (
+      {wrong !== "" && !(wrong === TAKEN_BACK && isByHand(session)) && (
         <p class="wrong" role="alert">
           {wrong}{" "}
           {again !== null && (

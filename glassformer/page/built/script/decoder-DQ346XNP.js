@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-PO6N25ZH.js";import"./chunk-IG2VCSRK.js";import"./chunk-E6EJK4M6.js";import"./chunk-WRVQHXOC.js";import"./chunk-K7IRID6L.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
