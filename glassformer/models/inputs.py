@@ -47,8 +47,8 @@ class Inputs:
             raise ShapeError("a model needs ids or vectors", got="neither")
         if not isinstance(given, Tensor):
             raise ShapeError(f"inputs.{name} must be a tensor", got=type(given).__name__)
-        if self.ids is not None and (given.is_floating_point() or given.is_complex()):
-            raise ShapeError("inputs.ids must be whole numbers", got=str(given.dtype))
+        if self.ids is not None and given.dtype not in (torch.int32, torch.int64):
+            raise ShapeError("inputs.ids must be of type int32 or int64", got=str(given.dtype))
         if given.dim() != len(axes):
             do = f"one sentence is a batch of one: {name}[None]"
             raise ShapeError(f"inputs.{name} must be [{', '.join(axes)}]", got=str(list(given.shape)), do=do)

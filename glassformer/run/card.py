@@ -248,7 +248,7 @@ def _amount(model: Artefact) -> str:
     if held_out and not data.validation_files:
         if end := data.shares.get("end"):
             return f": {how_many} of the last {end:.0%} of the text of {_names(data.files)}, which was held out"
-        things = "records" if unit == "records" else "documents"
+        things = {"records": "records", "replies": "conversations"}.get(unit, "documents")
         return f": {how_many} of the {data.validation:.2%} of the {things} of {_names(data.files)} that were held out"
     return f": {how_many} of {_names(data.validation_files if held_out else data.files)}"
 

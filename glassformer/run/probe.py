@@ -164,15 +164,17 @@ def probe(
     `scaled` the blocks may begin with smaller matrices where whole texts are labelled: labels of words gained nothing
     (decisions/2026-11-28-smaller-matrices.md).
     """
-    began, tasks, clock = time.monotonic(), task.probes(start), Clock(counted=train.minutes is None)
+    began, tasks = time.monotonic(), task.probes(start)
     if not tasks:
         return None
     widest = tasks[-1]  # that of pairs, where there is one, whose rows number their texts
     print_of, start = fingerprint(start), widened(start, widest.model(start.config))
     heads = [head_of(each, start) for each in tasks]
     most = min(_SECONDS, math.inf if train.minutes is None else _SHARE * 60 * train.minutes)
-    log(f"linear probe: reading training records{'' if clock.counted else f' for at most {most:.0f} s'}")
+    limit = "" if train.minutes is None else f" for at most {most:.0f} s"
+    log(f"linear probe: reading training records{limit}")
     machine = choose_machine(train.device, train.precision, train.threads)
+    clock = Clock(machine, counted=train.minutes is None)
     records = sources_of(widest, sources)
     source, held_out = task.names(records["train"]), records.get("validation")
     crossed = held_out is None or len(held_out) < FEW

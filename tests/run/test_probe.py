@@ -243,6 +243,7 @@ def test_without_minutes_the_clock_changes_no_number(
     minutes: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At a slow rate the operations end the reading and each fit; the machine's clock stands still, or runs away."""
+    usual = prepared(tmp_path).probe
     monkeypatch.setattr(frozen_states, "_RATE", 2e4)
     found, time = list[Probe](), itertools.count(step=0.0)
     monkeypatch.setattr(frozen_states, "monotonic", lambda: next(time))
@@ -253,6 +254,8 @@ def test_without_minutes_the_clock_changes_no_number(
         found.append(made)
     still, away = found
     assert torch.equal(still.weight, away.weight) == (minutes is None)
+    assert usual is not None
+    assert torch.equal(still.weight, usual.weight) == (minutes is not None)
 
 
 def counting(steps: list[object]) -> type[torch.optim.LBFGS]:

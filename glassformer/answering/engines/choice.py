@@ -41,7 +41,7 @@ _SLOW = "it is not faster"
 def check_engine(name: str) -> str:
     """The name of an engine; raises ConfigError for an unknown one, MissingExtraError for one not installed."""
     if name not in (AUTO, TORCH, *ENGINES):
-        raise ConfigError(f"there is no engine {name!r}", do=did_you_mean(name, (AUTO, TORCH, *ENGINES)))
+        raise ConfigError(f"there is no engine {name!r}", do=did_you_mean(str(name), (AUTO, TORCH, *ENGINES)))
     if name in ENGINES and (package := missing(ENGINES[name]())) is not None:
         raise MissingExtraError(package, extra="fast")
     return name
@@ -140,8 +140,8 @@ def count_answered(
     model: Artefact, predictor: Predictor[Any, Any], records: Iterable[tuple[Mapping[str, object], str]]
 ) -> None:
     """Count the rows of records that have their answers already: `auto` chooses an engine by all rows of a command."""
-    if model.engine != TORCH:
-        rows = [row for values, where in records for row in predictor.rows(predictor.read(values, where))]
+    if model.engine == AUTO and model.module.word_table.device.type == "cpu":
+        rows = [row for _, its in predictor.cut(predictor.read(*each) for each in records) for row in its]
         known_of(model).count((type(predictor), predictor.asks), rows, model.module)
 
 

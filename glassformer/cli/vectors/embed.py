@@ -129,7 +129,8 @@ def embed(
                 blank = fill(opened, maker, them, written, out, bad, total=total, spread=spread)
                 text_count, rows = written.texts, written.rows
             if blank.count:
-                what = "they have no words" if words else "their vectors are those of the special tokens alone"
+                none = "those of the special tokens alone" if maker.special else "zeros"
+                what = "they have no words" if words else f"their vectors are {none}"
                 note(f"texts that are blank: {blank.count:,}; {what}")
             note_unread(maker)
             of = number_of(text_count, "text")
