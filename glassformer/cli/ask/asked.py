@@ -132,7 +132,7 @@ def answer(entry: VerbEntry, own: Iterable[str], typed: Mapping[str, Any]) -> No
             do="leave them out for a conversation, or keep the replies with --json --out FILE",
         )
     predictor_for(opened, verb, options)  # refuses a model that does not answer
-    second_text(opened, None, typed.get("target"))
+    second_text(opened, None, typed.get("target"), pairs=False)
     keep = tuple(typed.get("keep") or ())
     inputs = find_inputs(texts, files, _reader(entry, opened, named, same, keep), same)
     spread = None

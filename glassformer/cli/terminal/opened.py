@@ -160,8 +160,10 @@ def _nearest(word: str, verb: str) -> str:
     return f"{hint} " if hint.startswith("did") else ""
 
 
-def second_text(model: Model, pair: str | None, target: str | None) -> str | None:
-    """The second text of a pair, or the target of an encoder–decoder; raises ConfigError for one given as the other."""
+def second_text(model: Model, pair: str | None, target: str | None, *, pairs: bool = True) -> str | None:
+    """The second text of a pair, or the target of an encoder–decoder; raises ConfigError for one given as the other.
+    `pairs`: the command has --pair.
+    """
     family, two_stacks = model.config.family, model.config.encoder is not None and model.config.decoder is not None
     if pair is not None and two_stacks:
         raise ConfigError(
@@ -173,7 +175,7 @@ def second_text(model: Model, pair: str | None, target: str | None) -> str | Non
         raise ConfigError(
             "--target is the target of an encoder–decoder",
             got=f"{family}, which has one stack",
-            do="leave --target out",
+            do="give the second text of a pair with --pair, or leave --target out" if pairs else "leave --target out",
         )
     return pair if target is None else target
 
