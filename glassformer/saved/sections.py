@@ -99,7 +99,7 @@ class DistilSection(Settings):
             raise ValueError("at least one of soft, hard, cosine and vectors must be above 0")
         if self.vectors and (self.soft or self.cosine or self.layers):
             raise ValueError(
-                "with vectors the student has tokens and layers of its own: leave out soft, cosine, layers"
+                "with vectors the student has tokens and layers of its own: leave out soft, cosine and layers"
             )
         return self
 

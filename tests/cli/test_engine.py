@@ -67,14 +67,8 @@ def test_translations_are_measured_by_an_engine(tmp_path: Path, run: Run) -> Non
     assert found["torch"] == found["ctranslate2"]  # the same translations; losses are torch's
 
 
-def test_a_stopped_command_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    sentences, out = tmp_path / "sentences.txt", tmp_path / "out.jsonl"
-    sentences.write_text("".join(f"The {number} dogs see the cat.\n" for number in range(80)))  # two batches: 64, 16
-    words = ["translate", "--model", "en-fr", "--beams", "1", "--json", "--engine", "ctranslate2"]
-    words += ["--file", str(sentences), "--out", str(out)]
-    assert run(*words).code == 0
-    whole = out.read_bytes()
-    out.unlink()
+def stopped(run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> int:
+    """The exit code of a command that Ctrl-C stops after 69 answers."""
     results, counted = Partial.whole, count(1)
 
     def stopping(self: Partial) -> None:
@@ -84,7 +78,18 @@ def test_a_stopped_command_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest
 
     with monkeypatch.context() as patch:
         patch.setattr(Partial, "whole", stopping)
-        assert run(*words).code != 0
+        return run(*words).code
+
+
+def test_a_stopped_command_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences, out = tmp_path / "sentences.txt", tmp_path / "out.jsonl"
+    sentences.write_text("".join(f"The {number} dogs see the cat.\n" for number in range(80)))  # two batches: 64, 16
+    words = ["translate", "--model", "en-fr", "--beams", "1", "--json", "--engine", "ctranslate2"]
+    words += ["--file", str(sentences), "--out", str(out)]
+    assert run(*words).code == 0
+    whole = out.read_bytes()
+    out.unlink()
+    assert stopped(run, monkeypatch, words) == 130
     assert not out.exists()
     assert run(*words, "--resume").code == 0
     assert out.read_bytes() == whole
@@ -99,7 +104,7 @@ def test_a_continued_command_counts_the_rows_that_are_answered(
     texts.write_text("".join(f"She likes the [MASK] {number}\n" for number in range(80)))
     words = [verb, model, "--json", "--file", str(texts), "--out", str(out)]
     monkeypatch.setattr(embed_fill, "_TOGETHER", 64)
-    counting, results, seen = Chosen.count, Partial.whole, list[int]()
+    counting, seen = Chosen.count, list[int]()
 
     def counted(self: Chosen, verb: object, rows: Any, module: Any) -> None:
         seen.append(len(rows))
@@ -109,16 +114,7 @@ def test_a_continued_command_counts_the_rows_that_are_answered(
     assert run(*words).code == 0
     whole = sum(seen)
     out.unlink()
-    stops = count(1)
-
-    def stopping(self: Partial) -> None:
-        if next(stops) == 70:
-            raise KeyboardInterrupt
-        results(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Partial, "whole", stopping)
-        assert run(*words).code == 130
+    assert stopped(run, monkeypatch, words) == 130
     seen.clear()
     assert run(*words, "--resume").code == 0
     assert sum(seen) == whole == 80

@@ -242,7 +242,7 @@ def test_fitting_stops_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest
 def test_without_minutes_the_clock_changes_no_number(
     minutes: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At a slow rate the operations end the reading and each fit; the machine's clock stands still, or runs away."""
+    """At a slow rate the operations end the reading and each fit, whatever the machine's clock shows."""
     usual = prepared(tmp_path).probe
     monkeypatch.setattr(frozen_states, "_RATE", 2e4)
     found, time = list[Probe](), itertools.count(step=0.0)

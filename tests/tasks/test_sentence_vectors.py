@@ -194,5 +194,5 @@ def test_what_cannot_be_learned_is_refused(teacher: Path, tmp_path: Path) -> Non
     with refused(ConfigError, wanted="running text"):
         table = next(row for row in TASKS if row.name == "classify").recipe(tmp_path)
         gf.train({**table, "distil": settings["distil"]}, out=tmp_path / "a", progress=NoProgress())
-    with refused(ConfigError, wanted="soft, cosine, layers"):
+    with refused(ConfigError, wanted="soft, cosine and layers"):
         resolve(recipe(teacher, tmp_path, soft=1.0))

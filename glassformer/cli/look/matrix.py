@@ -45,7 +45,7 @@ _GUIDE = (
 )
 _QUERY_SIZE = "Size of queries and keys, d_k, for --guide.  [default: 64]"
 _MASK_FRACTION = (
-    f"Fraction of the words that are replaced by [MASK] at random (of several at least one).  [default: {_SHARE}; "
+    f"Fraction of the words that are replaced by [MASK] at random (at least one of several).  [default: {_SHARE}; "
     f"0 if the text contains {MASK}]"
 )
 _READING = (
