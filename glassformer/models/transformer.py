@@ -203,7 +203,11 @@ def _in_their_rows(scored_at: Tensor, rows: Tensor, length: int) -> bool:
 
 
 def build(config: ModelConfig, *, seed: int = 0) -> Transformer:
-    """A model with fresh weights, the same for the same seed and the same version of torch."""
+    """A model with fresh weights, the same for the same seed and the same version of torch. Raises ConfigError for
+    anything but a config.
+    """
+    if not isinstance(config, ModelConfig):
+        raise ConfigError("a ModelConfig is needed", got=repr(config)[:60], do="gf.family_config makes one by name")
     model = Transformer(config)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

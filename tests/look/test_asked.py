@@ -1,8 +1,11 @@
 """Names as people write them: whole, short, as patterns."""
 
+from typing import Any
+
 import pytest
 import torch
 
+import glassformer as gf
 from glassformer.api.trace import trace
 from glassformer.base.errors import UnknownNameError
 from glassformer.look.trace.asked import chosen, full_name
@@ -81,3 +84,20 @@ def test_a_trace_takes_short_names_everywhere() -> None:
     assert found.verify(short).checks == found.verify(whole).checks
     assert short not in found
     assert whole in found
+
+
+@pytest.mark.parametrize("given", [None, 3, 1.5, 2**70, b"a", object], ids=repr)
+def test_what_is_no_name_number_or_model_is_refused_in_one_sentence(given: Any) -> None:
+    found = trace(row_named("bert, next sentence").model(), Inputs(ids=torch.tensor([[3, 4]])))
+    calls = [
+        lambda: found.explain(given),
+        lambda: found.intervene(gf.zero_layer(given)),
+        lambda: found.intervene(gf.ChangeWord(0, given if given != 3 else -(2**70))),
+        lambda: found.undo(str(given)),  # type: ignore[arg-type]
+        lambda: gf.build(given),
+        lambda: gf.family_config("bert", given),
+        lambda: gf.head_importance(given, "a text"),
+    ]
+    for call in calls + [lambda: found.verify(given)] * (given is not None):
+        with pytest.raises(gf.GlassformerError):
+            call()

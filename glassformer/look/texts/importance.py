@@ -87,6 +87,8 @@ def head_importance(
     """
     if not isinstance(seed, int) or seed < 0:
         raise ConfigError("a seed must be a whole number, 0 or more", got=repr(seed)[:60])
+    if not isinstance(model, Artefact):
+        raise ConfigError("a model with its tokenizer is needed", got=repr(model)[:60], do="gf.load(MODEL) reads one")
     given = listed(texts)
     seconds = None if pairs is None else listed(pairs, "second text")
     module = model.module

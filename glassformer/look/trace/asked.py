@@ -68,6 +68,8 @@ def chosen(names: Iterable[str] | str | None, known: Iterable[str]) -> list[str]
     known = dict.fromkeys(known)
     if names is None:
         return list(known)
+    if not isinstance(names, Iterable):
+        raise UnknownNameError("names of tensors are needed", got=repr(names)[:60], do="give one, or a list of them")
     found: list[str] = []
     for wanted in [names] if isinstance(names, str) else names:
         several = fitting(wanted, known) if isinstance(wanted, str) and is_pattern(wanted) else []

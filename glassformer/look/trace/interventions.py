@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from glassformer.base.errors import ConfigError, ShapeError, UnknownNameError, did_you_mean
+from glassformer.base.plain import LARGEST, SMALLEST
 from glassformer.config import StackConfig
 from glassformer.look.trace.asked import full_name
 from glassformer.look.trace.watch import Change
@@ -244,7 +245,7 @@ Intervention = ChangeWord | MaskWord | Visibility | Replace
 
 def outputs(path: str) -> str:
     """The output of a sublayer, or those of all sublayers of a block, as a pattern."""
-    return f"{path}.output" if path.endswith(("attention", "feed_forward")) else f"{path}.*.output"
+    return f"{path}.output" if str(path).endswith(("attention", "feed_forward")) else f"{path}.*.output"
 
 
 def part_of(step: Intervention, cell: tuple[Place | None, ...], shape: Sequence[int]) -> tuple[int | slice, ...]:
@@ -261,7 +262,9 @@ def index_of(step: Intervention, place: object) -> int:
     try:
         if isinstance(place, str | bool):
             raise TypeError
-        return operator.index(place)  # type: ignore[arg-type]
+        if not SMALLEST <= (found := operator.index(place)) <= LARGEST:  # type: ignore[arg-type]
+            raise TypeError
+        return found
     except TypeError:
         do = "give an index, or a word of the text or the vocabulary"
         raise ConfigError(f"{step!r} needs indices or words", got=repr(place)[:80], do=do) from None

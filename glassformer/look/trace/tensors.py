@@ -79,7 +79,8 @@ class Tensors(Mapping[str, Tensor]):
 
     def full_name(self, name: str) -> str:
         """The whole name of a tensor of the run, a weight or a fact; raises UnknownNameError."""
-        return name if name in self.facts or name in self.parameters else full_name(name, self.statement.formulas)
+        own = isinstance(name, str) and (name in self.facts or name in self.parameters)
+        return name if own else full_name(name, self.statement.formulas)
 
     @cached_property
     def parameters(self) -> Mapping[str, Tensor]:

@@ -14,6 +14,7 @@ import torch
 from glassformer.base.errors import CheckpointError, ConfigError
 from glassformer.base.outputs import output_file
 from glassformer.base.pickles import NeverPickled
+from glassformer.base.plain import counted
 from glassformer.look.formulas.explanation import Explanation
 from glassformer.look.formulas.named import Source, read_cell, split_name
 from glassformer.look.formulas.rules.evaluator import AFTERWARDS
@@ -93,7 +94,7 @@ class Trace(NeverPickled, Tensors):
         may be part of the name, `explain("logits[place=0,vocabulary=the]")`, or an index for each axis. Raises
         UnknownNameError.
         """
-        if "[" in name:
+        if isinstance(name, str) and "[" in name:
             name, cell = split_name(name)
         name = self.full_name(name)
         formula = self.statement.formulas.get(name)
@@ -169,8 +170,9 @@ class Trace(NeverPickled, Tensors):
         return self.with_interventions(self.interventions + listed(steps))
 
     def undo(self, count: int = 1) -> Self:
-        """The same run without the last interventions."""
-        return self.with_interventions(self.interventions[: max(len(self.interventions) - count, 0)])
+        """The same run without the last interventions; raises ConfigError for a count below 1."""
+        left = len(self.interventions) - counted(count, "the number of interventions to undo")
+        return self.with_interventions(self.interventions[: max(left, 0)])
 
     def with_interventions(self, steps: tuple[Intervention, ...]) -> Self:
         """The same run with exactly these interventions. The gate is measured first: they are no part of it."""

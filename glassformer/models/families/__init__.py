@@ -48,6 +48,8 @@ def family_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
     """The config of a family by name, with its keywords; raises ConfigError for what is unknown or impossible."""
     if name not in FAMILIES:
         raise ConfigError(f"there is no family {name!r}", do=did_you_mean(name, FAMILIES))
+    if not isinstance(settings, Mapping):
+        raise ConfigError("the settings of a family must be names with values", got=repr(settings)[:60])
     known = inspect.signature(FAMILIES[name]).parameters
     for key in settings:
         if key not in known:
