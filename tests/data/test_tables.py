@@ -123,14 +123,15 @@ def test_how_a_table_is_written(
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_rows_of_delimiters_alone_are_blank(delimiter: str, tmp_path: Path) -> None:
-    """A spreadsheet writes them before its table and after it; a row with a cell is never one."""
+def test_rows_of_delimiters_alone_are_left_out_at_both_ends(delimiter: str, tmp_path: Path) -> None:
+    """A spreadsheet writes them before its table and after it; one between others keeps the place of its answer."""
     path = tmp_path / "x.csv"
     rows = [["", ""], ["text", "label"], ["So good.", "pos"], [" ", ""], ["Bad.", ""], ["", "neg"], ["", ""]]
     path.write_text("".join(f"{delimiter.join(row)}\n" for row in rows))
     read = [(row.values["text"], row.values["label"], row.where) for row in read_table(path, ["text", "label"])]
     assert read == [
         ("So good.", "pos", f"{path}, line 3"),
+        ("", "", f"{path}, line 4"),
         ("Bad.", "", f"{path}, line 5"),
         ("", "neg", f"{path}, line 6"),
     ]

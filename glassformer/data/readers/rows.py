@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -26,15 +27,20 @@ Record = tuple[int, list[str]]
 
 def split_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[Record]:
     """The number of each line that is not blank, and its cells; quotes are ordinary characters."""
+    blank = _BlankRows()
     for line in read_lines(path, bad=bad):
         if line.text.strip():
+            yield from blank.before_a_row()
             yield line.number, line.text.split(delimiter)
+        else:
+            blank.add(line.number, line.text.count(delimiter) + 1)
 
 
 def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator[Record]:
-    """The line and the cells of each record with quotes that is not blank: a spreadsheet may write rows of delimiters
-    alone after its last row (with quotes they are kept). Raises DataError for one that is never closed.
+    """The line and the cells of each record with quotes that is not blank. Raises DataError for one that is never
+    closed.
     """
+    blank = _BlankRows()
     lines = _Numbered(path, read_lines(path, bad=bad))
     reader, count = csv.reader(lines, delimiter=delimiter, strict=True), 0
     while True:
@@ -57,7 +63,28 @@ def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator
         # A delimiter between two cells and a line end are as many characters as cells; empty quotes are more.
         full = len(cells) > 1 or count == len(cells) == 1  # a row that has its cells
         if written.strip() or (full and lines.size > len(written) + len(cells)):
+            yield from blank.before_a_row()
             yield lines.first, cells
+        else:
+            blank.add(lines.first, len(cells))
+
+
+class _BlankRows:
+    """Rows of delimiters alone. A spreadsheet may write a million of them before its first row and after its last one:
+    these are left out. Between two rows they keep their place, so that answers stand at the rows of their texts.
+    """
+
+    def __init__(self) -> None:
+        self._begun, self._waiting = False, array("q")  # for each row its line and the number of its cells
+
+    def add(self, line: int, cells: int) -> None:
+        if self._begun and cells > 1:
+            self._waiting.extend((line, cells))
+
+    def before_a_row(self) -> Iterator[Record]:
+        waiting, self._waiting, self._begun = self._waiting, array("q"), True
+        for line, cells in zip(waiting[::2], waiting[1::2], strict=True):
+            yield line, [""] * cells
 
 
 def _plainly(error: csv.Error) -> str:
