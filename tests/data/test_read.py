@@ -21,7 +21,7 @@ from glassformer.base.errors import DataError, MissingColumnError
 from glassformer.data.readers.files import files_of
 from glassformer.data.readers.lines import Skipped, read_lines
 from glassformer.data.readers.read import Documents, read
-from glassformer.data.readers.rows import read_table
+from glassformer.data.readers.rows import quoted_records, read_table
 from tests.refusals import refused
 
 TEXTS = ["She likes the summer.", 'He said "no, never" – twice.', "東京, naïve café", "one | two ; three"]
@@ -123,6 +123,14 @@ def test_csv_is_read_as_the_standard_library_writes_it(tmp_path: Path, rows: lis
     while filled and not filled.pop():  # delimiters alone after the last row
         whole.pop()
     assert [list(row.values.values()) for row in read_table(path, ["left", "right"])] == whole
+
+
+@pytest.mark.parametrize("row", ['5" disk,"x\r\ny"', '"x ""q"" \r\ny",2', '6" by 5","x\r\ny"'])
+def test_a_line_end_in_quotes_stays_whatever_quotes_are_next_to_it(row: str, tmp_path: Path) -> None:
+    path, written = tmp_path / "x.csv", f"left,right\r\n{row}\r\n1,2\r\n"
+    path.write_text(written, newline="")
+    wanted = list(csv.reader(io.StringIO(written, newline="")))
+    assert [cells for _, cells in quoted_records(path, ",")] == wanted
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -60,9 +60,9 @@ def quoted_records(path: Path, delimiter: str, *, bad: OnBad = stop) -> Iterator
         finally:
             csv.field_size_limit(limit)
         written, count = "".join(cells), count or len(cells)
-        # A delimiter between two cells and a line end are as many characters as cells; empty quotes are more.
+        # With one delimiter fewer than cells, empty quotes are what is more.
         full = len(cells) > 1 or count == len(cells) == 1  # a row that has its cells
-        if written.strip() or (full and lines.size > len(written) + len(cells)):
+        if written.strip() or (full and lines.size >= len(written) + len(cells)):
             yield from blank.before_a_row()
             yield lines.first, cells
         else:
@@ -93,13 +93,13 @@ def _plainly(error: csv.Error) -> str:
 
 class _Numbered:
     """Lines for csv.reader, which asks for more until a record is whole; `first` is the record's first line, `size` its
-    characters with the line ends.
+    characters without the last line end, which has `end`.
     """
 
     def __init__(self, path: Path, lines: Iterator[Line]) -> None:
         self.first, self.ended = 0, False
         self._path, self._lines = path, lines
-        self.size, self._open, self._opened = 0, False, 0
+        self.size, self.end, self._open, self._opened = 0, 0, False, 0
 
     def __iter__(self) -> _Numbered:
         return self
@@ -110,15 +110,15 @@ class _Numbered:
             self.ended = self.first > 0
             raise StopIteration
         if self.first == 0:
-            self.first, self.size, self._open = line.number, 0, False
+            self.first, self.size, self.end, self._open = line.number, 0, 0, False
         if line.text.count('"') % 2:
             self._open = not self._open
             self._opened = line.number if self._open else self._opened
-        text = line.text + (line.end if self._open else "\n")
-        self.size += len(text)
+        self.size += len(line.text) + self.end  # with the end of the line before
+        self.end = len(line.end)
         if self.size > LONGEST_LINE:
             raise self.never_closed(f"none in {LONGEST_LINE:,} characters")
-        return text
+        return line.text + line.end
 
     def never_closed(self, got: str) -> DataError:
         where = self._opened if self._open else self.first
