@@ -306,6 +306,17 @@ def test_tags_are_compared_in_the_form_in_which_they_were_learned(folder: Path) 
     assert tagger.score(WORDS, given) == tagger.score(WORDS, TAGS)
 
 
+def test_tags_that_are_numbers_are_predicted_as_numbers(folder: Path, tmp_path: Path) -> None:
+    given = [np.array([0 if tag == "O" else 12 for tag in tags]) for tags in TAGS]
+    tagger = gf.Tagger(folder, settings=TINY, batch=4).fit(WORDS, given)
+    found = tagger.predict([[], *WORDS])
+    assert {type(tag) for tags in found for tag in tags} == {int}
+    assert {tag for tags in found for tag in tags} <= set(tagger.classes_.tolist()) == {0, 12}
+    right = [one == two for tags, its in zip(given, found[1:], strict=True) for one, two in zip(tags, its, strict=True)]
+    assert tagger.score(WORDS, given) == sum(right) / len(right)
+    assert gf.Tagger.load(tagger.save(tmp_path / "saved")).predict(WORDS) == found[1:]
+
+
 def test_parameters_are_saved_or_refused(folder: Path, tmp_path: Path) -> None:
     features = gf.TextFeatures(folder, strategy={"last"}).fit(TEXTS)  # type: ignore[arg-type]  # a set
     assert gf.TextFeatures.load(features.save(tmp_path / "saved")).strategy == ["last"]

@@ -1,6 +1,8 @@
 """`Tagger`: an encoder fine-tuned for a tag of each word, as an estimator of scikit-learn."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,18 +31,22 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
 
     def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for sentences without as many tags as words."""
+        y = list(y) if isinstance(y, Iterable) else y
         sentences, tags = _tagged(X, y)
         records = ({"words": words, "tags": its} for words, its in zip(sentences, tags, strict=True) if words)
         self.model_ = self._tuned("tag", records, {"task.crf": self.crf})
-        self.classes_ = np.array(self.model_.labels)
+        kinds = {type(tag) for its in y for tag in its} if isinstance(y, list) else set()
+        numbers = all(issubclass(kind, Integral) and kind is not bool for kind in kinds)
+        self.classes_ = np.array(self.model_.labels, int if numbers else str)
         return self
 
-    def predict(self, X: object) -> list[list[str]]:
-        """The tags of each sentence's words."""
+    def predict(self, X: object) -> list[list[Any]]:
+        """The tags of each sentence's words: strings, or whole numbers if they were learned as numbers."""
         check_is_fitted(self)
         sentences = sentences_of(X)
         found = iter(self.model_.tag(words=[words for words in sentences if words]))
-        return [list(next(found).tags) if words else [] for words in sentences]
+        known = dict(zip(self.model_.labels, self.classes_.tolist(), strict=True))
+        return [[known[tag] for tag in next(found).tags] if words else [] for words in sentences]
 
     def score(self, X: object, y: object) -> float:
         """The F1 of spans where the tags mark spans (BIO), as seqeval counts it; else the share of right tags. Raises
@@ -48,8 +54,8 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
         """
         sentences, given = _tagged(X, y)
         right = [[label_of(tag, "a tag") for tag in its] for its in given]  # as they were learned
-        found = self.predict(sentences)
-        if not is_scheme(self.classes_):
+        found = [[str(tag) for tag in its] for its in self.predict(sentences)]
+        if not is_scheme(self.model_.labels):
             words = sum(map(len, right))
             equal = sum(
                 one == two for tags, its in zip(right, found, strict=True) for one, two in zip(tags, its, strict=True)
