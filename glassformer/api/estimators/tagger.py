@@ -36,7 +36,7 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
         records = ({"words": words, "tags": its} for words, its in zip(sentences, tags, strict=True) if words)
         self.model_ = self._tuned("tag", records, {"task.crf": self.crf})
         kinds = {type(tag) for its in y for tag in its} if isinstance(y, list) else set()
-        numbers = all(issubclass(kind, Integral) and kind is not bool for kind in kinds)
+        numbers = all(issubclass(kind, Integral) and not issubclass(kind, bool) for kind in kinds)
         self.classes_ = np.array(self.model_.labels, int if numbers else str)
         return self
 
