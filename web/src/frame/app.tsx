@@ -7,7 +7,7 @@ import { sentenceOf, toTensor } from "../address/links.ts";
 import { go, goTo, inPicture, type Level, link, state } from "../address/state.ts";
 import { CHUNKS } from "../chunks/chunks.ts";
 import { Awaited, viewIn } from "../chunks/later.tsx";
-import { SessionContext } from "../edit/session/context.ts";
+import { SessionContext, useSession } from "../edit/session/context.ts";
 import type { Session } from "../edit/session/session.ts";
 import { BusyLine } from "../edit/views/busy.tsx";
 import { useEditKeys } from "../edit/views/keys.ts";
@@ -63,6 +63,7 @@ function NoTensor({ name }: { name: string }): VNode {
 function Page(): VNode {
   const store = useStore();
   const { names } = store;
+  const busy = useSession().busy.value;
   usePalette();
   const { level, tensor, cell } = state.value;
   // A page without a model has no boxes.
@@ -117,11 +118,11 @@ function Page(): VNode {
   useEffect(() => {
     // A link in the rail leads to the picture; it is drawn a moment later.
     const link = document.activeElement;
-    // What was in focus may be gone with the view, or with the change, that had it.
+    // What was in focus may be gone with the view, the change, or the run that had it.
     if (link?.closest(".rail nav") || (seen.current && link === document.body))
       setTimeout(() => document.activeElement === link && toPicture(), 200);
     seen.current = true;
-  }, [shown, store]);
+  }, [shown, store, busy]);
   // What does not show the answer is not drawn again when it comes.
   const [top, rail, foot, dialog] = useMemo(
     () => [<Top onHelp={keys} />, <Rail />, <Foot />, <Help dialog={help} />] as const,

@@ -6,7 +6,8 @@ import { say } from "../../words/say.ts";
 import { useSession } from "../session/context.ts";
 
 /** Before this many ms a run leaves no trace on the page; after the second number it says what it does. */
-const [SHORT, LONG] = [100, 1000];
+const SHORT = 100;
+const LONG = 1000;
 
 export function BusyLine(): VNode | null {
   const session = useSession();
@@ -20,14 +21,12 @@ export function BusyLine(): VNode | null {
   }, [busy]);
   return (
     <>
-      {busy !== null && since >= SHORT && (
-        <div class="busy" style={{ animationDuration: `${Math.round(session.took * 1.5)}ms` }} />
-      )}
+      {busy !== null && since >= SHORT && <div class="busy" style={{ animationDuration: `${session.took * 1.5}ms` }} />}
       <p class="busy-says" role="status">
         {busy !== null && since >= LONG && (
           <>
             {busy.doing}.{" "}
-            <button type="button" onClick={() => busy.stop()}>
+            <button type="button" onClick={busy.stop}>
               {say`Stop`}
             </button>
           </>

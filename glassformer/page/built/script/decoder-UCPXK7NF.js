@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-SKY6ZAIB.js";import"./chunk-ESIWIK5R.js";import"./chunk-FDAFNX6Q.js";import"./chunk-M5HRRRLZ.js";import"./chunk-UXXLKT3V.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
