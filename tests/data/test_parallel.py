@@ -1,6 +1,7 @@
 """Pairs from tables and from two files; files that part are refused, and the error says where."""
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -112,3 +113,19 @@ def test_columns_of_numbers_are_neither_source_nor_target(
     assert tuple(pair_columns(USUAL, path).values()) == pair
     assert pair_columns({"text": "source"}, path) == {"text": alone}
     assert pair_columns({"text": "0", "target": "2"}, path) == {"text": "0", "target": "2"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "read"),
+    [
+        (("id", "text"), {"text": "text"}),
+        (("source", "text"), {"text": "source"}),
+        (("id", "other"), {"text": "source"}),  # refused where it is read
+    ],
+)
+def test_json_lines_without_source_are_read_by_their_text(
+    columns: tuple[str, ...], read: dict[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps(dict.fromkeys(columns, "a")) + "\n")
+    assert pair_columns({"text": "source"}, path) == read

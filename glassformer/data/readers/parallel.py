@@ -32,13 +32,16 @@ _NAMED, _LONGEST = 4, 30
 
 def pair_columns(columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
     """The columns by role: those asked for, or the first two where these are the usual ones and not all are named; of
-    three columns or more the first two that have other cells than numbers.
+    three columns or more the first two that have other cells than numbers. In JSON lines and Parquet, whose columns have
+    no order, `text` where there is no `source`.
     """
-    if names_columns(path) or any(USUAL.get(role) != column for role, column in columns.items()):
+    if any(USUAL.get(role) != column for role, column in columns.items()):
         return columns
     format = find_format(path, ("0",), header=True)
     if {*names_of(columns)} <= {*format.columns}:
         return columns
+    if names_columns(path):
+        return {**columns, "text": "text"} if SOURCE not in format.columns and "text" in format.columns else columns
     texts = [str(place) for place in range(len(format.columns)) if place not in format.numeric]
     places = texts if len(texts) >= len(columns) else [*_NUMBERS.values()]
     return {role: places[int(_NUMBERS[role])] for role in columns}
