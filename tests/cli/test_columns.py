@@ -87,3 +87,25 @@ def test_a_damaged_row_is_reported_with_the_line_where_it_begins(run: Run, mails
     done = run("train", "masked-lm", path, "--text-column", "body", *TINY, "--out", tmp_path / "run")
     assert done.code == 2
     assert f"{path}, line {lines + 1} " in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "row", "answer"),
+    [
+        (("translate", "en-fr", "--beams", "1"), {"text": "I like tea."}, "translation"),
+        (("chat", "chat"), {"messages": [{"role": "user", "content": "How are you?"}]}, "reply"),
+    ],
+)
+def test_the_columns_of_other_programs_are_read_where_the_usual_one_is_missing(
+    run: Run, tmp_path: Path, words: tuple[str, ...], row: dict[str, Any], answer: str
+) -> None:
+    (value,) = row.values()
+    usual = "turns" if answer == "reply" else "source"
+    found = []
+    for name, rows in (("x.jsonl", [row]), ("x", [row]), ("usual.jsonl", [{usual: value, "text": "No."}])):
+        (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in rows))
+        done = run(*words, "--file", tmp_path / name, "--max-tokens", "9", "--json")
+        assert done.code == 0, done.err
+        found.append(done.records[0][answer])
+    assert len(set(found)) == 1
+    assert run(*words, "--file", tmp_path / "x.jsonl", "--text-column", usual).code == 2

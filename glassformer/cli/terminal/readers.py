@@ -1,6 +1,6 @@
 """How a verb reads records: the columns of a table by their role, or sentences as words; and lines as they come."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from glassformer.base.errors import DataError
 from glassformer.base.json_text import in_json
 from glassformer.cli.terminal.screen import note
-from glassformer.data.readers.lines import OnBad, decoded_head, plain_suffix, read_lines
+from glassformer.data.readers.lines import First, OnBad, decoded_head, plain_suffix, read_lines
 from glassformer.data.readers.named_rows import Row, json_row, json_rows, no_column
 from glassformer.data.readers.rows import Columns, by_role, named, names_of, read_table
 from glassformer.data.readers.table_format import (
@@ -23,6 +23,8 @@ from glassformer.data.readers.table_format import (
 
 # The field of a record that comes back with its answer, to tell which record it is of.
 _KEPT = ("id",)
+# The column of the text in files of other programs, where none is named and the usual one is missing.
+_OTHERWISE = {"turns": "messages", "source": "text"}
 # Bytes of a file that show whether it holds objects.
 _HEAD = 8192
 
@@ -94,6 +96,9 @@ class TableReader:
         columns = named(self.columns, self._usual) if by_name else self.columns
         columns = self._of_pairs(columns, path) if self._pairs and not objects else columns
         read_rows = json_rows if objects else read_table
+        if by_name and self._learned and columns["text"] in _OTHERWISE:
+            first = next(read_rows(path, bad=First()), None)
+            columns = _present(columns, () if first is None else first.values)
         for row in read_rows(path, self._names(columns), optional=_KEPT, bad=bad):
             yield from _by_role(row, columns, bad, self.keep, lists=self._lists)
 
@@ -116,7 +121,9 @@ class TableReader:
         return found
 
     def of_line(self, line: str, where: str, bad: OnBad) -> Iterator[Text]:
-        columns = named(self.columns, self._usual)
+        columns: Mapping[str, Columns] = named(self.columns, self._usual)
+        if self._learned and columns["text"] in _OTHERWISE:
+            columns = _present(columns, json_row(line, where).values)
         row = json_row(line, where, self._names(columns), _KEPT)
         yield from _by_role(row, columns, bad, self.keep, lists=self._lists)
 
@@ -222,6 +229,13 @@ def _holds_objects(path: Path) -> bool:
 
 def _begins_object(text: str) -> bool:
     return text.lstrip().startswith("{")  # also a damaged one: the lines after it must not be read as texts
+
+
+def _present(columns: Mapping[str, Columns], names: Collection[str]) -> Mapping[str, Columns]:
+    """The columns by role, with the text's other name where only this one is among `names`."""
+    usual = str(columns["text"])
+    other = _OTHERWISE.get(usual, usual)
+    return {**columns, "text": other} if other in names and usual not in names else columns
 
 
 def _by_role(
