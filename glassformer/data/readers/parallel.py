@@ -32,8 +32,8 @@ _NAMED, _LONGEST = 4, 30
 
 def pair_columns(columns: Mapping[str, Columns], path: Path) -> Mapping[str, Columns]:
     """The columns by role: those asked for, or the first two where these are the usual ones and not all are named; of
-    three columns or more the first two that have other cells than numbers. In JSON lines and Parquet, whose columns have
-    no order, `text` where there is no `source`.
+    three columns or more the first two that have other cells than numbers. In JSON lines and Parquet, whose columns
+    have no order, `text` where there is no `source`.
     """
     if any(USUAL.get(role) != column for role, column in columns.items()):
         return columns
