@@ -234,7 +234,8 @@ def _measuring() -> Iterator[Case]:
     run = ("metrics.json", "recipe.toml", "model.safetensors")
     for name in ("masked-lm", "classify", "several", "regress", "choose", "tag", "tag-crf", "answer"):
         out = f"models/student-{name}"
-        words = f"distil models/{name} {DATA[name]} --layers 1 --steps 4 --batch 4 {SMALL} --out {out} --json"
+        pair = "--pair-column pair " if name == "regress" else ""
+        words = f"distil models/{name} {DATA[name]} {pair}--layers 1 --steps 4 --batch 4 {SMALL} --out {out} --json"
         yield Case(f"distil/{name}", words, tuple(f"{out}/{file}" for file in run))
     for name, words in {
         "slides": "slides",

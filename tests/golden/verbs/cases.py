@@ -26,7 +26,7 @@ MODELS = {
     "several": f"classify data/several.jsonl --set task.several=true {TINY} {SIZES} --validation 0.3",
     "regress": f"regress data/numbers.jsonl --pair-column pair {TINY} {SIZES} --validation 0.3",
     "choose": f"choose data/choices.jsonl {TINY} {SIZES} --validation 0.3",
-    "tag": f"tag data/names.conll {TINY} {SIZES} --validation 0.3",
+    "tag": f"tag data/names.conll --set task.case=false {TINY} {SIZES} --validation 0.3",
     "tag-crf": f"tag data/names.conll --set task.crf=true {TINY} {SIZES} --validation 0.3",
     "tag-kinds": f"tag data/kinds.jsonl --words-column words --tags-column tags {TINY} {SIZES}",
     "answer": f"answer data/questions.json {TINY} {SIZES} --length 64 --validation 0.3",
