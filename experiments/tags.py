@@ -10,8 +10,8 @@ from experiments.page import made_by, table
 
 TEXT = "`train tag` with its defaults, F1 in percent on the test part: the mean of the seeds, lowest and highest."
 DROPPED = f"""{TEXT} Those of `sentences` without dropout were trained
-in bfloat16 on another machine. With it 15 % of the words are `[MASK]` in training, and small data have more epochs. Smaller steps: 16
-sentences in place of 32, the epochs are the same; this is the default."""
+in bfloat16 on another machine. With it 15 % of the words are `[MASK]` in training, and small data have more epochs.
+Smaller steps: 16 sentences in place of 32, as many epochs; this is the default."""
 TAUGHT = """The six-layer encoder learns from wnut17 by defaults (without the case of words) and tags 120,000
 sentences of `self_dialogue`, `squadshifts` and `sms_spam`; half of those that are kept have an entity. `sentences` is
 tuned on them for two epochs and reads no tag of wnut17 but for its best step. F1 in percent: mean of the seeds, lowest
@@ -51,4 +51,4 @@ def read(name: str) -> Mapping[str, Any]:
 
 
 def spread(of: Sequence[float]) -> str:
-    return f"{mean(of):.1f} ({min(of):.1f} … {max(of):.1f})"
+    return f"{mean(of):.1f} ({min(of):.1f} … {max(of):.1f})" if of else "–"

@@ -1,5 +1,6 @@
 """Names as people write them: whole, short, as patterns."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -89,7 +90,7 @@ def test_a_trace_takes_short_names_everywhere() -> None:
 @pytest.mark.parametrize("given", [None, 3, 1.5, 2**70, b"a", object], ids=repr)
 def test_what_is_no_name_number_or_model_is_refused_in_one_sentence(given: Any) -> None:
     found = trace(row_named("bert, next sentence").model(), Inputs(ids=torch.tensor([[3, 4]])))
-    calls = [
+    calls: list[Callable[[], object]] = [
         lambda: found.explain(given),
         lambda: found.intervene(gf.zero_layer(given)),
         lambda: found.intervene(gf.ChangeWord(0, given if given != 3 else -(2**70))),
