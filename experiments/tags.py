@@ -28,7 +28,7 @@ def section() -> list[str]:
             "word-dropout",
             "Word dropout",
             DROPPED,
-            {"without": "without", "with": "with it", "now": "and smaller steps"},
+            {"without": "without, three epochs", "with": "with it", "now": "and smaller steps"},
         ),
     ):
         row = read(name)
