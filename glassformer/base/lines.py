@@ -32,6 +32,16 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
+def _fitting(text: str, width: int) -> int:
+    """How many of the first characters fit into so many columns."""
+    taken = 0
+    for count, character in enumerate(text):
+        taken += _columns(character)
+        if taken > width:
+            return count
+    return len(text)
+
+
 def padded(text: str, width: int, *, right: bool = False) -> str:
     blanks = " " * (width - columns_of(text))
     return blanks + text if right else text + blanks
@@ -40,9 +50,7 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 def label(word: str, most: int = WORD) -> str:
     """A word as a label: on one line, and cut when it is long."""
     shown = "".join(character if character.isprintable() else repr(character)[1:-1] for character in word)
-    while columns_of(shown) > most:
-        shown = f"{shown.removesuffix('…')[:-1]}…"
-    return shown
+    return shown if _fitting(shown, most) == len(shown) else f"{shown[: _fitting(shown, most - 1)]}…"
 
 
 def indented(lines: Iterable[str], by: int = 3) -> Iterator[str]:
@@ -67,10 +75,7 @@ def wrapped(text: str, width: int, *, first: int = 0, rest: int = 2) -> Iterator
 
 
 def _parts(word: str, width: int) -> Iterator[str]:
-    while columns_of(word) > width:
-        end = len(word)
-        while columns_of(word[:end]) > width:
-            end -= 1
+    while (end := _fitting(word, width)) < len(word):
         breaks = [found.end() for found in re.finditer(rf"[,\[({_HELD}]|\.(?=[a-z])", word[:end])]
         end = breaks[-1] if breaks else end
         yield word[:end]

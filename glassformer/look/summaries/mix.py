@@ -108,7 +108,8 @@ def looks(trace: Tensors, *, word: int, sentence: int = 0, special: Collection[i
         words = shown_words(trace, formula.keys, sentence, weights.shape[2])
         own = shown_words(trace, formula.tokens, sentence, weights.shape[1])
         ids = trace.facts.get(f"{formula.keys}.ids")
-        passed = {place for place in range(len(words)) if ids is not None and int(ids[sentence, place]) in special}
+        of_words = () if ids is None else ids[sentence, : len(words)].tolist()
+        passed = {place for place, number in enumerate(of_words) if number in special}
         passed |= {query} if formula.keys == formula.tokens else set()
         for head, row in enumerate(weights[:, query].tolist()):
             order = sorted(range(len(row)), key=lambda key: -row[key])

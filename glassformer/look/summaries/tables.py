@@ -142,14 +142,15 @@ class Focus:
             most = self.limits.answers
             likely = chain.from_iterable(self.likeliest(matrix[:, step])[:most] for step in steps_across)
             steps_down = list(dict.fromkeys(likely))[: 2 * most]
-        heads_of_rows, headings = self.names(name, down, len(matrix)), self.names(name, across, matrix.shape[1])
+        heads_of_rows = self.names(name, down, len(matrix), steps_down)
+        headings = self.names(name, across, matrix.shape[1], steps_across)
         numbers = matrix[steps_down][:, steps_across].double().tolist()
         counts = [(len(matrix) - len(steps_down), down), (matrix.shape[1] - len(steps_across), across)]
         left = [f"{count:,} more {PLURALS.get(axis, f'{axis}s')}" for count, axis in counts if count]
         return Table(
             caption,
-            tuple(headings[step] for step in steps_across),
-            tuple((heads_of_rows[step], tuple(line)) for step, line in zip(steps_down, numbers, strict=True)),
+            tuple(headings),
+            tuple((head, tuple(line)) for head, line in zip(heads_of_rows, numbers, strict=True)),
             tuple(CHOSEN if down in WORDS and step == self.word and len(matrix) > 1 else "" for step in steps_down),
             ", ".join([*left, *([more] if more else [])]),
         )
@@ -161,20 +162,22 @@ class Focus:
             return self.likeliest(numbers)
         return list(range(min(len(numbers), self.limits.words if axis == "place" else self.limits.cells)))
 
-    def names(self, name: str, axis: str, count: int) -> list[str]:
+    def names(self, name: str, axis: str, count: int, steps: Sequence[int]) -> list[str]:
+        """The names of these steps of an axis with so many."""
         formula = self.trace.statement.formulas[name]
         if axis == "query" and count == 1 and name.endswith(".may_look"):
             return ["every word"]
         if axis in WORDS:
-            return self.words(formula.keys if axis == "key" else formula.tokens, count)
+            words = self.words(formula.keys if axis == "key" else formula.tokens, count)
+            return [words[step] for step in steps]
         if axis == "label" and count == 1:  # one score, which is that of no label
             return [ONE_NUMBER.get(name.rpartition(".")[2], "")]
         if axis in LISTED:
             listed = self.trace.words.listed(axis)
-            return [word_at(listed, step) for step in range(count)]
+            return [word_at(listed, step) for step in steps]
         if axis == "place":
-            return [self.place_name(step) for step in range(count)]
-        return [f"sentence {self.sentence}"] if axis == "sentence" else [str(step) for step in range(count)]
+            return [self.place_name(step) for step in steps]
+        return [f"sentence {self.sentence}"] if axis == "sentence" else [str(step) for step in steps]
 
 
 @dataclass(frozen=True)

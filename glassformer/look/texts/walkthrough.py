@@ -294,14 +294,13 @@ class _Walkthrough:
     def answers(self) -> Step:
         held = self.trace.hold(["head.probabilities", "head.logits"])
         probabilities = held.tensor("head.probabilities")
-        names = [self.focus.place_name(place) for place in range(probabilities.shape[0])]
         side = self.trace.statement.formulas["head.probabilities"].tokens
-        real, chosen = self.trace.facts.get(f"{side}.real"), self.trace.chosen_tokens
+        real, chosen, words = self.trace.facts.get(f"{side}.real"), self.trace.chosen_tokens, None
         if probabilities.dim() == 3:
             probabilities, chosen = probabilities[self.sentence], ()
             real = None if real is None else real[self.sentence]
             after = "after " if self.trace.config.output_stack.causal else ""
-            names = [f"{after}{word}" for word in self.focus.words(side, len(probabilities))]
+            words = [f"{after}{word}" for word in self.focus.words(side, len(probabilities))]
         tables = []
         places = [
             n for n in range(len(probabilities)) if real is None or real[chosen[n] if chosen else n]
@@ -310,7 +309,8 @@ class _Walkthrough:
             values, ids = probabilities[place].topk(min(self.limits.answers, probabilities.shape[1]))
             found = zip(ids.tolist(), values.tolist(), strict=True)
             rows = tuple((word_at(self.trace.words.vocabulary, index), (value,)) for index, value in found)
-            tables.append(Table(self.where(place, names[place]), ("probability",), rows))
+            name = self.focus.place_name(place) if words is None else words[place]
+            tables.append(Table(self.where(place, name), ("probability",), rows))
         more = len(places) - len(tables)
         remarks = (f"{more} more places.",) if more else ()
         title = "Argmax: the likeliest next word at each place" if self.two_stacks else "The model's guesses"

@@ -56,14 +56,22 @@ class Words:
 
     def positions(self, side: str, sentence: int, word: str) -> list[int]:
         """The places of a word; a masked word is also found by its answer."""
-        row, asked = self.sentence(side, sentence), as_shown(word)
-        answers = (self.answers or {}) if side == "inputs" else {}
-        return [
-            place
-            for place, written in enumerate(row)
-            if asked
-            in (as_shown(written), unmarked(written), (answer := answers.get((sentence, place))), f"({answer})")
-        ]
+        if (side, sentence) not in self._places:
+            answers = (self.answers or {}) if side == "inputs" else {}
+            found: dict[str, list[int]] = {}
+            for place, written in enumerate(self.sentence(side, sentence)):
+                ways = {as_shown(written), unmarked(written)}
+                if (answer := answers.get((sentence, place))) is not None:
+                    ways |= {answer, f"({answer})"}
+                for way in ways:
+                    found.setdefault(way, []).append(place)
+            self._places[side, sentence] = found
+        return self._places[side, sentence].get(as_shown(word), [])
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, int], dict[str, list[int]]]:
+        """By side and sentence, the places of each way to write a word: an explanation of a row asks for all of it."""
+        return {}
 
     def beginnings(self, side: str, sentence: int, word: str) -> list[int]:
         """Where a word begins that its tokenizer has cut into several tokens: `walk` and `##ing`, `Ġwalk` and `ing`."""
