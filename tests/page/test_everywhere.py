@@ -29,7 +29,7 @@ TEXTS = {
 }
 
 # Goes to each address and waits until the view has a heading and nothing is on its way; reports what was there instead.
-_WALK = """async (addresses) => {
+WALK = """async (addresses) => {
   const wrong = [];
   const next = () => new Promise((done) => setTimeout(done));
   let thrown = [];
@@ -96,5 +96,5 @@ def test_each_level_is_a_view_at_every_address(model: str, megabytes: int, brows
     with watched(browser, offline=True, idles=True) as page:
         page.goto((tmp_path / "page.html").as_uri())
         page.wait_for_selector(".frame")
-        wrong = page.evaluate(_WALK.replace("WAIT", str(WAIT)), addresses(trace))
+        wrong = page.evaluate(WALK.replace("WAIT", str(WAIT)), addresses(trace))
         assert wrong == [], json.dumps(wrong, indent=1)

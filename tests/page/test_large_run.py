@@ -23,8 +23,9 @@ from glassformer.page.server import overview
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.pictures import LIFT, full_strength, signed, signed_picture
 from tests.page.serving import ATTENTION, Page, desk_of, served, small_model
+from tests.page.test_everywhere import SCENES, WALK
 from tests.page.test_server_browser import serving, window  # noqa: F401 (a fixture)
-from tests.page.watched import turn, until
+from tests.page.watched import WAIT, turn, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page as Window
@@ -148,6 +149,21 @@ def test_the_window_follows_the_cell_in_hand(
     shown = float(corner.inner_text().replace("−", "-"))
     assert abs(shown - float(found[NAME][0, 1, last, last])) <= 0.051
     window.goto("about:blank")
+
+
+def test_each_picture_is_drawn_or_says_what_it_needs(
+    window: Window,  # noqa: F811
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where not even one tensor of the attention is fetched whole."""
+    monkeypatch.setattr(overview, "MOST_WHOLE", 100)
+    with serving(desk_of(folder), model="small", texts=(" ".join([TEXT] * 5),)) as address:
+        window.goto(address)
+        window.wait_for_selector(".frame")
+        scenes = [f"level=scene&scene={scene}" for scene in SCENES]
+        assert window.evaluate(WALK.replace("WAIT", str(WAIT)), scenes) == []
+        window.goto("about:blank")
 
 
 @pytest.mark.long

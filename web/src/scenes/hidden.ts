@@ -5,8 +5,8 @@ import type { Names } from "../formulas/names.ts";
 import { range } from "../numbers/arithmetic.ts";
 
 /** Whether a hidden word is written in the picture, or has a row in it that had no room for its word. */
-export function hasHidden(scene: Scene | string | null, fill: string, names: Names, sentence: number): boolean {
-  if (scene === null || typeof scene === "string") return false;
+export function hasHidden(scene: Scene | null, fill: string, names: Names, sentence: number): boolean {
+  if (scene === null) return false;
   // Answers are red too.
   if (!names.run.words.answers.some(([row]) => row === sentence)) return false;
   if (scene.items.some((item) => "text" in item && item.fill === fill)) return true;

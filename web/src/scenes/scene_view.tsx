@@ -98,10 +98,11 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
       throw error;
     }
   }, [opened, width, palette, name, scout, tensor, cell.join(), asked.join(), told]);
-  const red = hasHidden(scene, palette.text("hidden"), names, sentence);
+  const drawn = typeof scene === "string" ? null : scene;
+  const red = hasHidden(drawn, palette.text("hidden"), names, sentence);
   // A number that was in hand elsewhere is none of this picture.
-  useInPicture(isDrawn(scene, tensor, cell));
-  const same = drawnAs(scene, tensor, cell, names);
+  useInPicture(isDrawn(drawn, tensor, cell));
+  const same = drawnAs(drawn, tensor, cell, names);
   useEffect(() => {
     if (same !== null) go({ tensor: same }, true);
   }, [same]);
@@ -122,15 +123,15 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
             {say`This picture needs ${scene}: it was left out of this page, or is too large to be fetched.`}
           </p>
         )}
-        {scene !== null && typeof scene !== "string" && (
+        {drawn !== null && (
           <>
             <Picture
-              scene={scene}
+              scene={drawn}
               label={`${shown.title}. ${shown.says}`}
               tensor={tensor}
               cell={cell}
               step={(index, down, along) =>
-                stepped(scene.panels, tensor, index, down, along, store.fetch(tensor)?.shape)
+                stepped(drawn.panels, tensor, index, down, along, store.fetch(tensor)?.shape)
               }
               onPoint={(to, index, by) => {
                 if (by === "key") pick(to, index);
@@ -141,9 +142,9 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
                 else pick(to, index);
               }}
             />
-            {shown.shades !== false && scene.panels.length > 0 && (
+            {shown.shades !== false && drawn.panels.length > 0 && (
               <p class="label">
-                {shades(scene.panels)}
+                {shades(drawn.panels)}
                 {red && ` ${RED}`}
                 {shown.boxes === true &&
                   scout.sentences > 1 &&
@@ -151,7 +152,7 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
               </p>
             )}
             {shown.alone?.(scout) === true && <Alone picture={shown.document ?? ""} scout={scout} />}
-            <Twin panels={scene.panels} rows={tabled() ?? printed(scout, shown.document)} />
+            <Twin panels={drawn.panels} rows={tabled() ?? printed(scout, shown.document)} />
           </>
         )}
       </div>
@@ -160,15 +161,14 @@ function Drawn(props: { shown: TourScene; scout: Scout; opened: boolean; told: u
 }
 
 /** Of a number that is not drawn: a tensor with the same axes that is, where its cell is the one that is framed. */
-function drawnAs(scene: Scene | string | null, tensor: string, cell: readonly number[], names: Names): string | null {
-  if (scene === null || typeof scene === "string" || tensor === "" || isDrawn(scene, tensor, cell)) return null;
+function drawnAs(scene: Scene | null, tensor: string, cell: readonly number[], names: Names): string | null {
+  if (scene === null || tensor === "" || isDrawn(scene, tensor, cell)) return null;
   const axes = names.axes(tensor).join();
   return scene.panels.find((panel) => names.axes(panel.tensor).join() === axes && panel.find(cell))?.tensor ?? null;
 }
 
-function isDrawn(scene: Scene | string | null, tensor: string, cell: readonly number[]): boolean {
-  if (scene === null || typeof scene === "string") return false;
-  return scene.panels.some((panel) => panel.tensor === tensor && panel.find(cell) !== null);
+function isDrawn(scene: Scene | null, tensor: string, cell: readonly number[]): boolean {
+  return scene?.panels.some((panel) => panel.tensor === tensor && panel.find(cell) !== null) === true;
 }
 
 /** Why this run has no such picture of its own, and how one is made that has. */

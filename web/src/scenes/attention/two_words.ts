@@ -20,7 +20,8 @@ export function TWO_WORDS(s: Scout): Ask[] {
   return [
     { label: say`the word that looks`, options: words, usual: query },
     { label: say`a word it looks at`, options: words, usual: key },
-    { label: say`head`, options: counted(s.heads), usual: head },
+    // Also where the weights are too large to be fetched, which the picture says.
+    { label: say`head`, options: counted(s.fetch(s.of("weights"))?.shape[1] ?? 1), usual: head },
     { label: say`block`, options: counted(attentions(s).length), usual: block },
   ];
 }

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-4TLO46KD.js";import"./chunk-PLU3H5Y3.js";import"./chunk-U6SFQ2OQ.js";import"./chunk-MTLT2NSO.js";import"./chunk-WLX6JOV2.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
