@@ -76,7 +76,7 @@ def left_out(count: int, files: int, first: str) -> str:
     """The note about skipped rows and files (`files` of `count`), with the message of the `first`."""
     rows = count - files
     skipped = [f"{rows:,} bad row{'' if rows == 1 else 's'}"] * bool(rows)
-    skipped += [f"{files:,} file{'' if files == 1 else 's'} that cannot be read to the end"] * bool(files)
+    skipped += [f"the unreadable rest of {files:,} file{'' if files == 1 else 's'}"] * bool(files)
     return f"{' and '.join(skipped)} {'was' if count == 1 else 'were'} left out, the first: {first}"
 
 

@@ -122,7 +122,7 @@ function Page(): VNode {
     if (link?.closest(".rail nav") || (seen.current && link === document.body))
       setTimeout(() => document.activeElement === link && toPicture(), 200);
     seen.current = true;
-  }, [shown, store, busy]);
+  }, [state.value, store, busy]);
   // What does not show the answer is not drawn again when it comes.
   const [top, rail, foot, dialog] = useMemo(
     () => [<Top onHelp={keys} />, <Rail />, <Foot />, <Help dialog={help} />] as const,

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-BHA7PDTB.js";import"./chunk-ZASTTV7Z.js";import"./chunk-5LBAA6SN.js";import"./chunk-TAQ2AF57.js";import"./chunk-SKC224X2.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
