@@ -12,6 +12,7 @@ import inspect
 import io
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -267,7 +268,8 @@ def _readable(verb: str, error: BaseException, options: Collection[str]) -> Glas
     if option is not None and getattr(error, "message", "").startswith("No such option"):
         return GlassformerError(f"{verb} has no option {option!r}", do=_hint(verb, option, near or (), options))
     message = error.format_message() if hasattr(error, "format_message") else str(error)
-    message = message.replace("Value error, ", "", 1)  # pydantic's, in what Typer says of an unknown choice
+    # Typer lists choices on lines of their own; "Value error" is pydantic's, in what Typer says of an unknown choice.
+    message = " ".join(message.replace("Value error, ", "", 1).split())
     quotes = "a text of several words needs quotes; " if message.startswith("Got unexpected extra argument") else ""
     return GlassformerError(f"{verb}: {message}", do=f"{quotes}see glassformer {verb} --help")
 
@@ -275,7 +277,9 @@ def _readable(verb: str, error: BaseException, options: Collection[str]) -> Glas
 def _hint(verb: str, option: str, near: Sequence[str], options: Collection[str]) -> str:
     if renamed := [name for name in _RENAMED.get(option, ()) if name in options]:
         return f"write {renamed[0]}"
-    return did_you_mean(option, near) if near else f"see glassformer {verb} --help"
+    bare = {name.lstrip("-"): name for name in near}  # with the dashes all options are alike
+    alike = get_close_matches(option.lstrip("-"), bare, 1)
+    return f"did you mean {bare[alike[0]]!r}?" if alike else f"see glassformer {verb} --help"
 
 
 def run() -> None:

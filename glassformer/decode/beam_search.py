@@ -15,7 +15,7 @@ from glassformer.decode.choose import Candidates, best_candidates, best_tokens, 
 from glassformer.decode.control import Control
 from glassformer.decode.hypotheses import Hypotheses, Sentence
 from glassformer.decode.record import Chosen
-from glassformer.decode.request import Finished, Hypothesis, Request, before_stop, contains
+from glassformer.decode.request import Finished, Hypothesis, Request, before_stop, contains, text_after
 from glassformer.decode.settings import DecodeSettings
 from glassformer.decode.step import Wanted
 
@@ -218,15 +218,24 @@ class Search:
             assert sentence is not None
             if not sentence.request.forced:
                 continue
-            begin, length = int(hypotheses.begin[row]), int(hypotheses.length[row])
-            before = hypotheses.tokens[row, int(candidates.parent[row, place]), begin:length].tolist()
-            answer = before if ended[row, place] else [*before, int(candidates.token[row, place])]
-            text = None if self.text_of is None else before_stop(self.text_of(answer), self.settings.stop)
+            last, answer = self.answer(hypotheses, candidates, row, place)
+            answer = answer[:-1] if ended[row, place] else answer
+            text = None
+            if self.text_of is not None:
+                text = before_stop(text_after(self.text_of, last, answer), self.settings.stop)
             kept[row, place] = all(
                 contains(text, word.text) if text is not None and word.text else word.stands_in(answer)
                 for word in sentence.request.forced
             )
         return kept
+
+    def answer(
+        self, hypotheses: Hypotheses, candidates: Candidates, row: int, place: int
+    ) -> tuple[list[int], list[int]]:
+        """The last token of the prompt, which decides on the blank after it, and the tokens of a candidate."""
+        begin, length = int(hypotheses.begin[row]), int(hypotheses.length[row])
+        known = hypotheses.tokens[row, int(candidates.parent[row, place]), begin - 1 : length].tolist()
+        return known[:1], [*known[1:], int(candidates.token[row, place])]
 
     def stopped(self, hypotheses: Hypotheses, candidates: Candidates, over: Tensor) -> Tensor:
         """Which candidates [R, C] contain a stop string."""
@@ -234,9 +243,7 @@ class Search:
         if self.text_of is None:
             return stopped
         for row, place in ((candidates.score > -torch.inf) & ~over).nonzero().tolist():
-            begin, length = int(hypotheses.begin[row]), int(hypotheses.length[row])
-            before = hypotheses.tokens[row, int(candidates.parent[row, place]), begin:length].tolist()
-            text = self.text_of([*before, int(candidates.token[row, place])])
+            text = text_after(self.text_of, *self.answer(hypotheses, candidates, row, place))
             stopped[row, place] = any(stop in text for stop in self.settings.stop)
         return stopped
 

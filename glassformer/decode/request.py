@@ -122,6 +122,16 @@ def goes_on(letter: str) -> bool:
     return re.match(_LETTER, letter) is not None
 
 
+def text_after(text_of: TextOf, prompt: Sequence[int], ids: Sequence[int]) -> str:
+    """The text of tokens after a prompt, with the blank between the two, which decoding them alone would lose."""
+    before, whole = text_of(prompt), text_of([*prompt, *ids])
+    if whole.startswith(before):
+        return whole[len(before) :]
+    # The prompt ends within a letter of several bytes.
+    complete = before.rstrip("\ufffd")
+    return whole[len(complete) :] if whole.startswith(complete) else text_of(ids)
+
+
 def before_stop(text: str, stop: Sequence[str]) -> str:
     """The text up to the first of the stop strings that occurs in it."""
     return text[: min((at for each in stop if (at := text.find(each)) >= 0), default=len(text))]

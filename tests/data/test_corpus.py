@@ -138,7 +138,7 @@ def test_bad_rows_stop_or_are_counted_also_from_the_cache(
     for _ in range(2):
         corpus = prepare(skipping, tokenizer, tmp_path / "cache")
         assert corpus.skipped == 2
-        assert corpus.notes()[-1].startswith("2 bad rows were left out, the first: ")
+        assert corpus.notes()[-1].startswith("2 bad rows were left out, one of them: ")
         assert sum(store.documents for store in corpus.stores.values()) == len(texts)
 
 

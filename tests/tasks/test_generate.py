@@ -1,5 +1,6 @@
 """The verb `generate`: what is written after a prompt is what the logits say, alone, among others, and as a stream."""
 
+import json
 import math
 
 import pytest
@@ -7,12 +8,16 @@ import torch
 
 import glassformer as gf
 from glassformer.answering.answers import answer
+from glassformer.api.model import Model
 from glassformer.base.errors import ConfigError, DataError
+from glassformer.decode.request import text_after
 from glassformer.models.inputs import Inputs
-from glassformer.tasks.writing.generator import text_after
+from glassformer.tasks.writing.language_model.task import LanguageModelSection
+from glassformer.text.special import GPT2
+from glassformer.text.tokenizer import Tokenizer
 from tests.refusals import refused
 from tests.translators import translating
-from tests.writers import READ, TEXTS, writing
+from tests.writers import READ, TEXTS, byte_pairs, writing
 
 PROMPTS = ["She likes", "", " and 中", "The quick brown fox", "☃", "They go hiking.\n\n"]
 ORDER = 1e-10
@@ -101,6 +106,23 @@ def test_a_stop_string_ends_a_text_and_one_that_never_comes_does_not(model: gf.M
     assert model.generate("She likes", beams=1, max_tokens=9, stop=["no such thing"]).generated == free.generated
 
 
+def test_a_stop_string_with_a_blank_first_ends_a_text_at_its_first_token() -> None:
+    """Decoders of Llama and others strip the blank from the first token of what is decoded."""
+    settings = byte_pairs().settings
+    strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+    settings["decoder"] = {"type": "Sequence", "decoders": [settings["decoder"], strip]}
+    tokenizer = Tokenizer(json.dumps(settings), GPT2)
+    free = (
+        (Model(writing(seed=seed).module, tokenizer, task=LanguageModelSection(), length=READ), prompt)
+        for seed in range(20)
+        for prompt in PROMPTS[2:]
+    )
+    model, prompt = next(each for each in free if each[0].generate(each[1], search=GREEDY).generated[:1] == " ")
+    stopped = model.generate(prompt, beams=1, max_tokens=9, stop=[" "])
+    assert (stopped.generated, stopped.ended, len(stopped.tokens)) == ("", True, 1)
+    assert model.score("☃ naïve").bytes == len("☃ naïve".encode())
+
+
 def test_of_a_prompt_longer_than_the_model_reads_the_end_is_read(model: gf.Model) -> None:
     long = " ".join(TEXTS * 3)
     found = model.generate(long, beams=1, max_tokens=100)
@@ -122,7 +144,7 @@ def test_the_blank_between_a_prompt_and_what_follows_is_kept(model: gf.Model) ->
     for text in TEXTS:
         ids = tokenizer.ids(text)
         for cut in range(1, len(ids)):
-            joined = tokenizer.decode(ids[:cut]).rstrip("\ufffd") + text_after(tokenizer, ids[:cut], ids[cut:])
+            joined = tokenizer.decode(ids[:cut]).rstrip("\ufffd") + text_after(tokenizer.decode, ids[:cut], ids[cut:])
             assert joined == text
 
 

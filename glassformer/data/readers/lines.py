@@ -73,11 +73,11 @@ class Skipped:
 
 
 def left_out(count: int, files: int, first: str) -> str:
-    """The note about skipped rows and files (`files` of `count`), with the message of the `first`."""
+    """The note about skipped rows and files (`files` of `count`), with one message."""
     rows = count - files
     skipped = [f"{rows:,} bad row{'' if rows == 1 else 's'}"] * bool(rows)
     skipped += [f"the unreadable rest of {files:,} file{'' if files == 1 else 's'}"] * bool(files)
-    return f"{' and '.join(skipped)} {'was' if count == 1 else 'were'} left out, the first: {first}"
+    return f"{' and '.join(skipped)} {'was left out' if count == 1 else 'were left out, one of them'}: {first}"
 
 
 Read = TypeVar("Read")

@@ -155,7 +155,8 @@ class Words:
         scores = np.zeros(len(self._slowing))
         words = Counter(words_of(question))
         # As older indexes have them: in small letters, without cuts where there are no blanks.
-        words.update({*_word().findall(unicodedata.normalize("NFKC", question).lower())} - words.keys())
+        seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", question))
+        words.update({*_word().findall(seen.lower())} - words.keys())
         for word, asked in words.items():
             at = int(self._keys.searchsorted(_key(word)))
             if at == len(self._keys) or self._keys[at] != _key(word):

@@ -12,7 +12,7 @@ from glassformer.base.errors import ConfigError, DataError
 from glassformer.base.later import Due, Later
 from glassformer.base.shown import Part, Written
 from glassformer.decode.asked import search_settings
-from glassformer.decode.request import Hypothesis, Request, before_stop, log_probability_of, score_of
+from glassformer.decode.request import Hypothesis, Request, before_stop, log_probability_of, score_of, text_after
 from glassformer.decode.settings import USUAL, DecodeSettings, SpecialIds
 from glassformer.decode.step import Wanted, stream
 from glassformer.models.inputs import Batch
@@ -93,17 +93,6 @@ def generated(tokenizer: Tokenizer, answer: Hypothesis) -> Iterator[GeneratedTok
     ids = [*answer.ids, *([] if answer.end is None else [answer.end])]
     for id_, logarithm in zip(ids, answer.token_log_probabilities, strict=False):
         yield GeneratedToken(tokenizer.token(id_), tokenizer.text(id_), logarithm)
-
-
-def text_after(tokenizer: Tokenizer, prompt: Sequence[int], ids: Sequence[int]) -> str:
-    """The text of tokens after a prompt, with the blank between the two, which decoding them alone would lose."""
-    before = tokenizer.decode(prompt)
-    whole = tokenizer.decode([*prompt, *ids])
-    if whole.startswith(before):
-        return whole[len(before) :]
-    # The prompt ends within a letter of several bytes.
-    complete = before.rstrip("\ufffd")
-    return whole[len(complete) :] if whole.startswith(complete) else tokenizer.decode(ids)
 
 
 # Options by which somebody chooses the search, whatever the model says.
@@ -245,7 +234,7 @@ class Generate(writers.Writer[Prompt, Generation]):
 
     def words(self, model: Transformer, example: Prompt, *, fast: bool) -> Generator[str, None, Generation]:
         def text_of(ids: Sequence[int]) -> str:
-            return text_after(self.tokenizer, example.ids, ids)
+            return text_after(self.tokenizer.decode, example.ids, ids)
 
         steps = writers.in_precision(self.steps(model, [self.request(example.ids)], slots=1), model, fast=fast)
         for part in stream(steps, text_of, stop=self.settings.stop):
@@ -264,7 +253,7 @@ class Generate(writers.Writer[Prompt, Generation]):
                 do="allow more beams or tokens, or force and forbid other words",
             )
         first, stop = hypotheses[0], self.settings.stop
-        whole = [text_after(self.tokenizer, example.ids, each.ids) for each in hypotheses]
+        whole = [text_after(self.tokenizer.decode, example.ids, each.ids) for each in hypotheses]
         texts = [before_stop(text, stop) for text in whole]
         samples = (Sample(text, each.score, each.log_probability) for text, each in zip(texts, hypotheses, strict=True))
         return Generation(

@@ -98,7 +98,9 @@ class Likelihood(Predictor[Read, ScoredText]):
             for place, (id_, logarithm) in enumerate(zip(encoding.ids[first:], logarithms, strict=True), start=first)
         )
         counts = self.tokenizer.byte_counts
-        size = None if counts is None else int(counts[encoding.ids[first:]].sum())
+        # The first token of some tokenizers has a blank that the text does not have.
+        all_of_text = len(example.text.encode("utf-8", "surrogatepass"))
+        size = None if counts is None else int(counts[encoding.ids[first:]].sum()) if first else all_of_text
         return ScoredText(example.text, tokens, len(example.cut), size)
 
 
