@@ -16,8 +16,8 @@ def import_(
     json: Json = False,
 ) -> None:
     """Convert a Hugging Face folder (config.json, safetensors, tokenizer) to a glassformer folder. The supported
-    families are BERT, DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama, Marian, BART and T5. The weights are copied bit
-    for bit. Tensors and settings that glassformer does not use are reported.
+    families are BERT, DistilBERT, RoBERTa, ModernBERT, GPT-2, Llama (also Mistral and Qwen2), Marian, BART and T5. The
+    weights are copied bit for bit. Tensors and settings that glassformer does not use are reported.
     """
     from glassformer.api.model import Model
     from glassformer.run.card import write_card

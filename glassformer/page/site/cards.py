@@ -58,7 +58,9 @@ Found = tuple[str, str, Picture]
 
 
 def card_of(trace: Trace, asked: Example) -> Card:
-    """The card of a run, with the next view that it has; raises ConfigError for a run without any."""
+    """The card of a run, with the next view that it has; raises ConfigError, that of the last view, for a run
+    without any.
+    """
     order: list[View] = [asked.view] if asked.view else []
     order += [view for view in ("cross", "lens", "rollout") if view not in order]
     wrong: GlassformerError | None = None
@@ -66,7 +68,7 @@ def card_of(trace: Trace, asked: Example) -> Card:
         try:
             answer, place, picture = MADE[view](trace, asked)
         except GlassformerError as error:
-            wrong = wrong or error
+            wrong = error
             continue
         question = asked.question if view == asked.view and asked.question else usual(view)
         return Card(question, answer, place, picture)
