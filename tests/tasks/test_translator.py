@@ -13,6 +13,7 @@ from glassformer.config import ModelConfig
 from glassformer.decode.asked import search_settings
 from glassformer.decode.options import WritingOptions
 from glassformer.decode.request import Hypothesis
+from glassformer.decode.settings import DecodeSettings, SearchDefaults
 from glassformer.models.families import bert
 from glassformer.models.inputs import Inputs
 from glassformer.models.weights import cross_weights
@@ -424,3 +425,24 @@ def test_a_model_without_two_stacks_or_ends_is_refused() -> None:
     plain = train_tokenizer("bpe", ENGLISH, vocabulary=300, special=SpecialTokens())
     with refused(ConfigError, do="tokenizer.file"):
         special_ids(plain)
+
+
+def test_what_an_imported_model_never_writes_is_asked_of_each_row() -> None:
+    """As its `bad_words_ids` and `suppress_tokens`; a token that is never written anyway is no rule for an engine."""
+    model = translating()
+    padding = model.tokenizer.pad_id
+    assert padding is not None
+    search = DecodeSettings(max_tokens=6)
+    free = Translator(model.tokenizer, length=24, search=search)
+    first = model.tokenizer.target.id(model.translate("the cat", search=search).tokens[0].token)
+    assert first is not None
+    known = SearchDefaults(search, forbidden=((padding,), (first,), (padding, first)))
+    bound = Translator(model.tokenizer, length=24, search=search, default=known)
+    assert bound.request([5, 6], None).forbidden == ((first,),)
+    ids = next(iter(free.rows(free.example({"text": "the cat"}, "")))).ids
+    before, without = (
+        next(each.finished[0] for each in task.steps(model.module, [task.request(ids, None)], slots=1) if each.finished)
+        for task in (free, bound)
+    )
+    assert before.hypotheses[0].ids[0] == first
+    assert first not in without.hypotheses[0].ids
