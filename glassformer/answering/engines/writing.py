@@ -156,11 +156,11 @@ class CTranslated:
             yield from own(left)
 
     def can(self, request: Request, wanted: Wanted) -> bool:
-        if request.prefix or request.following or request.forced or request.forbidden:
+        if request.prefix or request.following or request.forced or {*request.forbidden} - {(wanted.ids.begin,)}:
             return False
         if self.plain.encoder is not None and request.prompt is not None:
             return False
-        # The last token is not read.
+        # The last token is not read. A forbidden start, Marian's padding, is looked for in the answers.
         read = len(request.prompt or (wanted.ids.begin,)) + _limit(request, wanted) - 1
         return self.most is None or max(read, len(request.source or ())) <= self.most
 
@@ -211,7 +211,7 @@ class CTranslated:
         penalties = length_penalty(torch.arange(batch.most + 1), wanted.settings).tolist()
         for place, (request, result) in enumerate(zip(batch.requests, batch.results, strict=True)):
             best = _best(request, result.result(), batch, penalties, wanted)
-            if best is None:
+            if best is None or (request.forbidden and any(wanted.ids.begin in each.ids for each in best)):
                 left.append(request)
                 continue
             finished.append((request, len(best)))

@@ -27,7 +27,7 @@ function apart(was: ArrayLike<number>, now: ArrayLike<number>): { changed: numbe
     const old = was[place] ?? 0;
     const value = now[place] ?? 0;
     const by = Math.abs(value - old);
-    if (old === value || by <= ROUNDING * (1 + Math.abs(old))) continue;
+    if (old === value || by <= ROUNDING * (1 + Math.min(Math.abs(old), Math.abs(value)))) continue;
     changed += 1;
     if (by > largest && by < Infinity) {
       largest = by;

@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-WKQVAPFV.js";import"./chunk-JRC3SGFB.js";import"./chunk-MTRFQVX5.js";import"./chunk-GB7D5PBN.js";import"./chunk-6RGH6GJT.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
