@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,7 @@ from glassformer.page.server.app import application
 from glassformer.page.server.asked import Asked
 from glassformer.page.server.desk import Desk
 from glassformer.run.serving.listening import bound
-from tests.page.serving import ATTENTION, SENTENCES, TOKEN, desk_of
+from tests.page.serving import ATTENTION, SENTENCES, TOKEN, desk_of, small_model
 from tests.page.watched import until, watched
 from tests.serving.servers import until_stopped
 
@@ -119,4 +120,12 @@ def test_every_step_of_a_run_that_is_not_sent_whole_is_shown(window: Page, monke
             window.keyboard.press("n")
             window.wait_for_selector(f'.tour h2:has-text("step {step} of")')
             assert "does not carry" not in window.locator(".tour-says").inner_text()
+        window.goto("about:blank")
+
+
+def test_the_address_of_a_step_opens_its_picture_also_of_another_model(window: Page, tmp_path: Path) -> None:
+    with serving(desk_of(small_model(tmp_path)), model="small", texts=SENTENCES[:1]) as address:
+        window.goto(f"{address}#tour=7&model=slides")
+        window.wait_for_selector(".tour h2")
+        until(window, "location.hash.includes('tensor=encoder.embed.word&')")
         window.goto("about:blank")

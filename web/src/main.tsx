@@ -56,7 +56,8 @@ async function start(root: HTMLElement): Promise<void> {
   const { whole } = shown.source;
   if (whole) await shown.open([...formulas.map((formula) => formula.name), ...Object.keys(facts)]);
   else if (LEVELS[state.value.level].Beside === undefined) await shown.open(firstWeights(formulas));
-  if (state.value.tour !== "" && state.value.tensor === "") {
+  // A number that the address does not name is that of the run which it asks for, not that of the step.
+  if (state.value.tour !== "" && !/[#&]tensor=/.test(address)) {
     const tours = await CHUNKS.tours.load().catch(() => null);
     await tours?.enter(shown, state.value.tour, true);
   }

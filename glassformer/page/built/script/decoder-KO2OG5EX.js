@@ -1,1 +1,0 @@
-import{i as a,j as b,k as c,l as d,m as e}from"./chunk-VEWRS3U6.js";import"./chunk-HBM7I6N4.js";import"./chunk-PKXLCTSU.js";import"./chunk-DRD5XNWH.js";import"./chunk-WYG5OTJJ.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};

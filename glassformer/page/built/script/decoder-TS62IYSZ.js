@@ -1,0 +1,1 @@
+import{i as a,j as b,k as c,l as d,m as e}from"./chunk-5KTG5REC.js";import"./chunk-ZLA5QOCS.js";import"./chunk-4Z2E2OVU.js";import"./chunk-C7BASU5T.js";import"./chunk-2Q3RNKDS.js";import"./core.js";export{e as DECODER,d as append,b as candidates,c as chosen,a as triangle};
