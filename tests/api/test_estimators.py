@@ -331,3 +331,18 @@ def test_parameters_of_numpy_are_saved(folder: Path, tmp_path: Path) -> None:
     classifier.set_params(seed=np.int64(3), epochs=np.arange(1, 3)[0])
     loaded = gf.TextClassifier.load(classifier.save(tmp_path / "saved"))
     assert (loaded.seed, loaded.epochs) == (3, 1)
+
+
+def test_what_a_fit_was_asked_for_is_saved_with_it(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"class_weight": {0: 1.0, 1: 3.0}, "settings": {"task.pooling": "mean"}}
+    texts = [f"text {word}" for word in "abcdefghijkl"]
+    fitted = gf.TextClassifier(None, epochs=1, **asked).fit(texts, [1, 0] * 6)
+    known = gf.TextClassifier.load(fitted.save(tmp_path / "saved")).get_params()
+    assert {name: known[name] for name in asked} == asked
+
+
+def test_a_classifier_takes_one_label_that_has_a_name() -> None:
+    with refused(DataError, got="0.5"):
+        gf.TextClassifier(None).fit(["good", "bad"] * 6, [1.0, 0.5] * 6)
+    with refused(ConfigError, got="task.several"):
+        gf.TextClassifier(None, settings={"task.several": True}).fit(["good", "bad"] * 6, [1, 0] * 6)

@@ -5,7 +5,7 @@ N texts · L labels
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from unicodedata import normalize
 
 import numpy as np
@@ -34,13 +34,21 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     """
 
     class_weight: str | Mapping[Any, float] | None = None
+    _kept: ClassVar[tuple[str, ...]] = (*Tuned._kept, "class_weight")
 
     def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for anything but texts, and for fewer than two different labels."""
         texts, pairs = texts_or_pairs(X)
         check_words(texts, pairs)
+        if isinstance(self.settings, Mapping) and self.settings.get("task.several"):
+            do = "train several labels with gf.train or glassformer train classify"
+            raise ConfigError("a TextClassifier has one label for each text", got="task.several", do=do)
         labels = labels_of(y, len(texts))
         classes = np.unique(np.array(labels))
+        if classes.dtype.kind == "f" and (classes % 1 != 0).any():
+            do = "use gf.TextRegressor for numbers, or write labels as words"
+            got = repr(float(classes[classes % 1 != 0][0]))
+            raise DataError("labels must be words or whole numbers", got=got, do=do)
         if len(classes) < 2:
             raise DataError("to classify there must be at least two labels", got=f"{len(classes)} in {len(texts):,}")
         names = names_of(classes)

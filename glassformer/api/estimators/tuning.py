@@ -43,7 +43,17 @@ def save_estimator(
 def _in_json(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(value)
+    if isinstance(value, Mapping):  # whose keys may be numbers
+        return [[_in_json(key), _in_json(each)] for key, each in value.items()]
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def load_estimator(
@@ -82,8 +92,10 @@ class Tuned:
     out: str | Path | None = None
     verbose: bool = False
     model_: Model = field(init=False)
-    # Parameters that are written next to a saved model: those that are plain numbers and words.
-    _kept: ClassVar[tuple[str, ...]] = ("epochs", "learning_rate", "batch", "length", "validation", "seed", "device")
+    # Parameters that are written next to a saved model, as far as JSON has such values.
+    _kept: ClassVar[tuple[str, ...]] = (
+        *("epochs", "learning_rate", "batch", "length", "validation", "seed", "device", "settings"),
+    )
 
     def _tuned(self: Any, task: str, records: Iterable[Mapping[str, Any]], own: Mapping[str, Any]) -> Model:
         """The model that learns these records by the recipe of its task, with the settings that the parameters name and
@@ -140,7 +152,7 @@ class Tuned:
     def save(self, directory: str | Path) -> Path:
         """Write the model, and its labels if it has any, to a folder, without pickle; every command reads it."""
         check_is_fitted(self)
-        given = {name: getattr(self, name) for name in self._kept}
+        given = {name: value for name in self._kept if _is_json(value := _in_json(getattr(self, name)))}
         learned = {"classes": self.classes_.tolist()} if hasattr(self, "classes_") else {}
         return save_estimator(directory, type(self).__name__, self.model_, given, learned)
 
@@ -148,7 +160,10 @@ class Tuned:
     def load(cls, directory: str | Path, *, device: str | None = None) -> Self:
         """A fitted one from its folder; raises CheckpointError for another folder."""
         model, given, learned = load_estimator(directory, cls.__name__, device)
-        found = cls(str(directory), **given)
+        parameters: dict[str, Any] = {
+            name: dict(value) if isinstance(value, list) else value for name, value in given.items()
+        }
+        found = cls(str(directory), **parameters)
         classes = {"classes_": np.array(learned["classes"])} if "classes" in learned else {}
         vars(found).update(model_=model, **classes)
         return found
