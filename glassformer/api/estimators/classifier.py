@@ -5,7 +5,7 @@ N texts · L labels
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 from unicodedata import normalize
 
 import numpy as np
@@ -34,7 +34,6 @@ class TextClassifier(Tuned, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     """
 
     class_weight: str | Mapping[Any, float] | None = None
-    _kept: ClassVar[tuple[str, ...]] = (*Tuned._kept, "class_weight")
 
     def fit(self, X: object, y: object) -> Self:
         """Fine-tune the model. Raises DataError for anything but texts, and for fewer than two different labels."""

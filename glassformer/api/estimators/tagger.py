@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -24,8 +24,6 @@ class Tagger(Tuned, BaseEstimator):  # type: ignore[misc]  # scikit-learn bears 
     it. Attributes after `fit`: `classes_`, of spans O and each type's B- and I-, also where no span of `y` has a second
     word; and `model_`, which is saved and opened like any other.
     """
-
-    _kept: ClassVar[tuple[str, ...]] = (*Tuned._kept, "crf")
 
     crf: bool = False
 

@@ -3,9 +3,9 @@
 import json
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +22,7 @@ from glassformer.training.stopping import Interrupted
 
 FILE = "estimator.json"
 _MADE_FOR = "glassformer estimator, format 1"
+_OF_A_FIT = {"model", "out", "verbose"}  # parameters that are not written next to a saved model
 
 
 def save_estimator(
@@ -92,10 +93,6 @@ class Tuned:
     out: str | Path | None = None
     verbose: bool = False
     model_: Model = field(init=False)
-    # Parameters that are written next to a saved model, as far as JSON has such values.
-    _kept: ClassVar[tuple[str, ...]] = (
-        *("epochs", "learning_rate", "batch", "length", "validation", "seed", "device", "settings"),
-    )
 
     def _tuned(self: Any, task: str, records: Iterable[Mapping[str, Any]], own: Mapping[str, Any]) -> Model:
         """The model that learns these records by the recipe of its task, with the settings that the parameters name and
@@ -150,9 +147,12 @@ class Tuned:
             return model
 
     def save(self, directory: str | Path) -> Path:
-        """Write the model, and its labels if it has any, to a folder, without pickle; every command reads it."""
+        """Write the model, its labels if it has any, and the parameters that JSON has values for, to a folder, without
+        pickle; every command reads it.
+        """
         check_is_fitted(self)
-        given = {name: value for name in self._kept if _is_json(value := _in_json(getattr(self, name)))}
+        names = [each.name for each in fields(self) if each.init and each.name not in _OF_A_FIT]
+        given = {name: value for name in names if _is_json(value := _in_json(getattr(self, name)))}
         learned = {"classes": self.classes_.tolist()} if hasattr(self, "classes_") else {}
         return save_estimator(directory, type(self).__name__, self.model_, given, learned)
 

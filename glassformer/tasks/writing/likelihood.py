@@ -99,8 +99,12 @@ class Likelihood(Predictor[Read, ScoredText]):
         )
         counts = self.tokenizer.byte_counts
         # The first token of some tokenizers has a blank that the text does not have.
-        all_of_text = len(example.text.encode("utf-8", "surrogatepass"))
-        size = None if counts is None else int(counts[encoding.ids[first:]].sum()) if first else all_of_text
+        if counts is None:
+            size = None
+        elif first:
+            size = int(counts[encoding.ids[first:]].sum())
+        else:
+            size = len(example.text.encode("utf-8", "surrogatepass"))
         return ScoredText(example.text, tokens, len(example.cut), size)
 
 

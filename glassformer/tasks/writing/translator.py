@@ -96,11 +96,14 @@ class Translator(writers.Writer[TextPair, Translation]):
         if blanks := [word for word in (*self.settings.forced, *self.settings.forbidden) if not word.strip()]:
             raise ConfigError("a text to force or to forbid must not be blank", got=repr(blanks[0]))
         self.forced = tuple(word.inside for word in forced_words(self.settings.forced, self.target.ids))
-        # A sequence with a token that is never written needs no rule of its own, which not every engine can follow.
-        never = {*self.ids.never}
-        self.never = () if default is None else tuple(each for each in default.forbidden if never.isdisjoint(each))
+        # A sequence with a token that is never written needs no check, and CTranslate2 has none.
+        of_model = () if default is None else default.forbidden
+        self.forbidden_of_model = tuple(each for each in of_model if not {*each} & {*self.ids.never})
         self.spelled = partial(spellings, self.target)
-        self.forbidden = (*self.never, *forbidden_ids(self.settings.forbidden, self.target.ids, self.spelled))
+        self.forbidden = (
+            *self.forbidden_of_model,
+            *forbidden_ids(self.settings.forbidden, self.target.ids, self.spelled),
+        )
         self.least = len(self.prefix) + sum(map(len, self.forced)) + 1
         self.check_words()
 
@@ -251,7 +254,7 @@ class Translator(writers.Writer[TextPair, Translation]):
             source=source,
             prefix=self.prefix,
             following=self.following,
-            forbidden=self.never,
+            forbidden=self.forbidden_of_model,
             max_tokens=most if limit is None else min(most, limit),
             likely=None if self.imported else self.likely(source),
         )
