@@ -1,5 +1,7 @@
 """The walk-through: all steps, all cells, every number from the trace, and what is left out is counted."""
 
+import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -8,7 +10,7 @@ import torch
 import glassformer as gf
 from glassformer.api.trace import Trace, trace
 from glassformer.cli.look.render import share_lines, write
-from glassformer.look.formulas.explanation import Limits, explained_lines, number
+from glassformer.look.formulas.explanation import Limits, explained_lines, number, values_of
 from glassformer.look.summaries.follow import follow
 from glassformer.look.summaries.mix import shares
 from glassformer.look.texts.walkthrough import Note, walkthrough
@@ -252,6 +254,16 @@ def test_an_explanation_is_printed_as_it_is_written_at_the_walkthrough() -> None
     explanation = slides_trace().explain(f"{ATTENTION}.weights", "head=1,query=She,key=She")
     assert str(explanation).splitlines() == list(explained_lines(explanation))
     assert "mathml" not in str(explanation)
+
+
+def test_terms_that_are_made_when_they_are_asked_for_are_kept_and_copied_as_others() -> None:
+    explanation = slides_trace().explain(f"{ATTENTION}.scores", "head=1,query=She,key=She")
+    terms = explanation.terms
+    assert len(terms) == 4
+    assert [term.value for term in terms] == values_of(terms)
+    assert (terms[-1], terms[1:3]) == (tuple(terms)[3], tuple(terms)[1:3])
+    assert pickle.loads(pickle.dumps(explanation)) == explanation
+    assert replace(explanation, terms=terms[:3]) != explanation
 
 
 @pytest.mark.parametrize("name", ["writer", "en-fr"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar, overload
 
 from glassformer.base.html import page, paragraph, table
 from glassformer.base.lines import USUAL, grid, indented, label, wrapped
@@ -74,6 +75,50 @@ class Part:
         return " · ".join(str(factor) for factor in self.factors if factor.name is not None)
 
 
+class _Valued(Protocol):
+    @property
+    def value(self) -> float: ...
+
+
+Valued = TypeVar("Valued", bound=_Valued, covariant=True)
+
+
+class Terms(Sequence[Valued]):
+    """The terms of a sum by their values: a softmax over a vocabulary has thousands, so each is made when it is asked
+    for. Equal to a tuple of them, and pickled as one.
+    """
+
+    def __init__(self, values: list[float], made: Callable[[int], Valued]) -> None:
+        self.values, self.made = values, made
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, at: int) -> Valued: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Valued, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Valued | tuple[Valued, ...]:
+        places = range(len(self))[at]
+        return self.made(places) if isinstance(places, int) else tuple(map(self.made, places))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of what has terms: a cell is a mapping
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[type[tuple[Valued, ...]], tuple[tuple[Valued, ...]]]:
+        return tuple, (tuple(self),)
+
+
+def values_of(terms: Sequence[_Valued]) -> list[float]:
+    return terms.values if isinstance(terms, Terms) else [term.value for term in terms]
+
+
 @dataclass(frozen=True)
 class Explanation:
     """One number of a trace, its formula in words and as MathML, its terms, and the number computed again. `error` =
@@ -87,7 +132,7 @@ class Explanation:
     rule: str
     formula: str
     mathml: str
-    terms: tuple[Part, ...] = ()
+    terms: Sequence[Part] = ()
     quantities: Mapping[str, float] = field(default_factory=dict)
     recomputed: float | None = None
     difference: float = 0.0
@@ -136,12 +181,11 @@ class Explanation:
     def largest(self, count: int) -> tuple[tuple[Part, ...], int, float]:
         """The `count` largest terms in their order, how many are left out, and their sum."""
         if len(self.terms) <= count:
-            return self.terms, 0, 0.0
-        order = sorted(range(len(self.terms)), key=lambda index: -abs(self.terms[index].value))
-        shown = set(order[:count])
-        kept = tuple(term for index, term in enumerate(self.terms) if index in shown)
-        left = [term.value for index, term in enumerate(self.terms) if index not in shown]
-        return kept, len(left), sum(left)
+            return tuple(self.terms), 0, 0.0
+        values = values_of(self.terms)
+        order = sorted(range(len(values)), key=lambda index: -abs(values[index]))
+        kept = tuple(map(self.terms.__getitem__, sorted(order[:count])))
+        return kept, len(values) - count, sum(values[index] for index in sorted(order[count:]))
 
     def sum_of(self, write: Callable[[Part], str], limits: Limits) -> str:
         """The largest terms as a sum: `a + b − c + (5 more: 0.25)`."""

@@ -6,9 +6,9 @@ from itertools import accumulate
 
 from torch import Tensor
 
-from glassformer.look.formulas.explanation import Explanation, Part, Reference
+from glassformer.look.formulas.explanation import Explanation, Part, Reference, Terms, values_of
 from glassformer.look.formulas.named import Cell, Source
-from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Formula, Term, values_of
+from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Formula, Term
 from glassformer.look.trace.cell import Axes, Words, name_cell
 
 AxesOf = Callable[[str, Tensor], Axes]  # The axes of a named tensor with their sizes and words
@@ -26,21 +26,29 @@ def explain(
         kind = "a weight, learned in training" if name.startswith("parameters.") else "given with the text"
         return Explanation(name, dict(cell), where, worked.value, "given", f"{name}[{where}] is {kind}", "")
 
-    # A softmax has a factor for each token of the vocabulary: what is the same for all is found once.
-    described: dict[str, Axes] = {}
+    # A softmax has a factor for each token of the vocabulary: what is the same for all is found once, and each is named
+    # when it is asked for. No tensor is held for that.
+    summed = worked.terms
+    ends = (summed[0], summed[-1]) if isinstance(summed, Terms) else summed
+    met = {factor.name for term in ends for factor in term.factors if factor.name is not None}
+    described = {name: axes_of(name, source.tensor(name)) for name in met}
     called: dict[str, dict[tuple[str, int, int], str]] = {}
 
     def reference(factor: Factor) -> Reference:
         if factor.name is None:
             return Reference(None, {}, "", factor.value)
-        if factor.name not in described:
-            described[factor.name] = axes_of(factor.name, source.tensor(factor.name))
         known = described[factor.name]
         at = dict(zip(known.names, factor.index, strict=True))
         named = name_cell(known, at, words, called.setdefault(factor.name, {}))
         return Reference(factor.name, at, ",".join(f"{axis}={index}" for axis, index in named.items()), factor.value)
 
-    sums = accumulate(values_of(worked.terms))
+    def part(place: int) -> Part:
+        term = summed[place]
+        return Part(term.what, tuple(map(reference, term.factors)), term.value, sums[place], term.added)
+
+    values = values_of(summed)
+    sums = list(accumulate(values))
+    terms = Terms(values, part)
     return Explanation(
         name=name,
         cell=dict(cell),
@@ -49,10 +57,7 @@ def explain(
         rule=formula.rule.name,
         formula=formula.in_words(where),
         mathml=formula.in_mathml(),
-        terms=tuple(
-            Part(term.what, tuple(map(reference, term.factors)), term.value, running, term.added)
-            for term, running in zip(worked.terms, sums, strict=True)
-        ),
+        terms=terms if isinstance(summed, Terms) else tuple(terms),
         quantities=worked.quantities,
         recomputed=worked.recomputed,
         difference=worked.difference,

@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import save
 
 from glassformer.base.errors import UnknownNameError, did_you_mean
+from glassformer.look.formulas.explanation import values_of
 from glassformer.look.formulas.named import axis_names
-from glassformer.look.formulas.rules.evaluator import values_of
 from glassformer.look.formulas.rules.masks import FillSet
 from glassformer.look.summaries.head_measures import MEASURES, measure_text
 from glassformer.look.trace.cell import Axes

@@ -12,9 +12,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from glassformer.look.formulas.explanation import Explanation, Limits, Part, largest_first, number
+from glassformer.look.formulas.explanation import Explanation, Limits, Part, largest_first, number, values_of
 from glassformer.look.formulas.named import Cell, FormulaError, Operand
-from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working, values_of
+from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working
 from glassformer.look.formulas.rules.notation import Expression, Title, cases, function, read, row, sign, summed, symbol
 
 AXES = ("sentence", "token", "label")

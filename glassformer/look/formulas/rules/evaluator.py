@@ -11,13 +11,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, NamedTuple, overload
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from glassformer.look.formulas import named
-from glassformer.look.formulas.explanation import Explanation, Limits, Part
+from glassformer.look.formulas.explanation import Explanation, Limits, Part, Terms, values_of
 from glassformer.look.formulas.named import Cell, FormulaError, Operand, Source
 from glassformer.look.formulas.rules.notation import Expression, Title, read, row, short, sign
 
@@ -41,30 +41,15 @@ class Term(NamedTuple):
     added: bool = False
 
 
-class Along(Sequence[Term]):
-    """The terms of a sum along an axis, and at most one last; each is made when it is asked for."""
+def along(
+    over: str, values: list[float], factors: Callable[[int], tuple[Factor, ...]], last: Term | None = None
+) -> Terms[Term]:
+    """The terms of a sum along an axis, and at most one last."""
 
-    def __init__(
-        self, over: str, values: list[float], factors: Callable[[int], tuple[Factor, ...]], last: Term | None = None
-    ) -> None:
-        self.over, self.factors, self.last = over, factors, last
-        self.values = values if last is None else [*values, last.value]
+    def term(step: int) -> Term:
+        return Term(f"{over} {step}", factors(step), values[step]) if step < len(values) or last is None else last
 
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @overload
-    def __getitem__(self, at: int) -> Term: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[Term, ...]: ...
-
-    def __getitem__(self, at: int | slice) -> Term | tuple[Term, ...]:
-        if isinstance(at, slice):
-            return tuple(self[each] for each in range(*at.indices(len(self))))
-        step = range(len(self))[at]
-        if self.last is not None and step == len(self) - 1:
-            return self.last
-        return Term(f"{self.over} {step}", self.factors(step), self.values[step])
+    return Terms(values if last is None else [*values, last.value], term)
 
 
 @dataclass(frozen=True)
@@ -74,10 +59,6 @@ class Working:
     terms: Sequence[Term]
     result: float
     quantities: Mapping[str, float] = field(default_factory=dict)
-
-
-def values_of(terms: Sequence[Term]) -> list[float]:
-    return terms.values if isinstance(terms, Along) else [term.value for term in terms]
 
 
 class Line(NamedTuple):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from glassformer.look.formulas.explanation import Explanation, Limits, largest_first, number
 from glassformer.look.formulas.named import Cell, FormulaError, Operand
-from glassformer.look.formulas.rules.evaluator import Along, Evaluator, Factor, Rule, Term, Working, constant, total
+from glassformer.look.formulas.rules.evaluator import Evaluator, Factor, Rule, Term, Working, along, constant, total
 from glassformer.look.formulas.rules.notation import (
     Expression,
     Title,
@@ -51,7 +51,7 @@ class Softmax(Rule):
         if largest == -math.inf:
             return Working(tuple(Term("nothing", (factor(step),), 0.0) for step in range(len(scores))), 0.0)
         raised = [math.exp(score - largest) for score in scores]
-        terms = Along(self.over, raised, lambda step: (factor(step),))
+        terms = along(self.over, raised, lambda step: (factor(step),))
         sum_, own, score = math.fsum(raised), raised[cell[self.over]], scores[cell[self.over]]
         return Working(terms, own / sum_, {"score": score, "largest": largest, "own": own, "sum": sum_})
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from glassformer.look.formulas.explanation import Explanation, Limits
 from glassformer.look.formulas.named import Cell, FormulaError, Operand, align
 from glassformer.look.formulas.rules.activations import FUNCTIONS, value_at
-from glassformer.look.formulas.rules.evaluator import Along, Evaluator, Rule, Term, Working, constant, total
+from glassformer.look.formulas.rules.evaluator import Evaluator, Rule, Term, Working, along, constant, total
 from glassformer.look.formulas.rules.notation import (
     Expression,
     function,
@@ -162,7 +162,7 @@ class DotProduct(Rule):
         products = [left * right * self.scale for left, right in zip(lefts.values, rights.values, strict=True)]
         bias = None if self.bias is None else tensors.factor(self.bias, cell)
         last = None if bias is None else Term("bias", (bias,), bias.value)
-        terms = Along(self.over, products, lambda step: (lefts.factor(step), rights.factor(step), *scale), last)
+        terms = along(self.over, products, lambda step: (lefts.factor(step), rights.factor(step), *scale), last)
         return Working(terms, math.fsum(terms.values))
 
     def expression(self) -> Expression:
