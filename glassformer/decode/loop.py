@@ -26,6 +26,7 @@ from glassformer.decode.request import (
     check_request,
     forbidden_ids,
     forced_words,
+    refuse_forbidden,
     with_marks,
 )
 from glassformer.decode.step import Step, Wanted
@@ -65,6 +66,7 @@ def own_loop(model: Transformer, wanted: Wanted, requests: Iterable[Request]) ->
         )
         if wanted.text_of is not None:
             forbidden += with_marks(settings.forbidden, wanted.text_of, vocabulary)
+            refuse_forbidden([word.inside for word in words], forbidden, wanted.text_of)
         requests = (
             replace(each, forced=each.forced + words, forbidden=each.forbidden + forbidden) for each in requests
         )

@@ -199,6 +199,17 @@ def check_request(request: Request, settings: DecodeSettings, ids: SpecialIds, m
         )
 
 
+def refuse_forbidden(words: Sequence[Ids], forbidden: Sequence[Ids], text_of: TextOf) -> None:
+    """Raise ConfigError for words to force that contain forbidden tokens."""
+    for word in words:
+        if hit := next((each for each in forbidden if occurs(each, word)), None):
+            raise ConfigError(
+                f"an answer cannot contain {text_of(word).strip()!r}, which is forced",
+                got=f"{text_of(hit).strip()!r}, which is forbidden",
+                do="leave one of them out",
+            )
+
+
 def _refuse_strange(where: str, tokens: Ids, vocabulary: int) -> None:
     strange = next((token for token in tokens if not 0 <= token < vocabulary), None)
     if strange is not None:

@@ -148,6 +148,11 @@ def test_the_blank_between_a_prompt_and_what_follows_is_kept(model: gf.Model) ->
             assert joined == text
 
 
+def test_a_forced_text_with_a_forbidden_one_is_refused_by_their_letters(model: gf.Model) -> None:
+    with refused(ConfigError, wanted="'a small dog'", got="'dog'", do="leave one"):
+        model.generate("She", beams=4, forced=["a small dog"], forbidden=["dog"])
+
+
 def test_what_cannot_be_asked_is_refused() -> None:
     model = writing()
     with refused(ConfigError, got="n_best = 2"):

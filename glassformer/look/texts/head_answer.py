@@ -68,7 +68,7 @@ def writing(model: Artefact, verb: str, text: str, limits: Limits) -> Step:
     rows = tuple((marked(each.text), (exp(each.log_probability),)) for each in kept)
     left = len(greedy.tokens) - len(kept)
     table = Table("what is appended", ("probability",), rows, more=f"{left:,} more tokens" if left else "")
-    remarks = [WRITING, f"The reply: {greedy.translation}"]
+    remarks = [WRITING, f"The translation: {greedy.translation}"]
     if found.translation != greedy.translation:
         remarks.append(f"{verb} searches with several beams, and finds: {found.translation}")
     if greedy.windows > 1:

@@ -22,7 +22,7 @@ from glassformer.decode.request import (
     forbidden_ids,
     forced_words,
     log_probability_of,
-    occurs,
+    refuse_forbidden,
     score_of,
 )
 from glassformer.decode.settings import DecodeSettings, SearchDefaults
@@ -146,13 +146,7 @@ class Translator(writers.Writer[TextPair, Translation]):
                     got=repr(self.target.token(min(marks))),
                     do="leave it out",
                 )
-            for forbidden in self.forbidden:
-                if occurs(forbidden, word):
-                    raise ConfigError(
-                        f"an answer cannot contain {self.target.decode(word).strip()!r}, which is forced",
-                        got=f"{self.target.decode(forbidden).strip()!r}, which is forbidden",
-                        do="leave one of them out",
-                    )
+        refuse_forbidden((*self.forced, self.prefix), self.forbidden, self.target.decode)
 
     def example(self, values: Mapping[str, object], where: str) -> TextPair:
         text = values["text"]
