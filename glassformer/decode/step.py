@@ -83,18 +83,22 @@ class StreamedText:
     finished: Finished | None = None
 
 
-def stream(steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = ()) -> Iterator[StreamedText]:
+def stream(
+    steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = (), changing: Sequence[int] = ()
+) -> Iterator[StreamedText]:
     """The text of each request's best answer as soon as no later token can change it.
 
     That is what all hypotheses that may still be the best have in common, up to a character that is not yet whole and
     to what may be the beginning of a stop string. The text of the last token is held back too: the next one may change
-    a blank before it. A stop string and what follows it are left out. Joined, the texts of a request are its answer.
+    a blank before it, and `changing`, a token, more than others. A stop string and what follows it are left out.
+    Joined, the texts of a request are its answer.
     """
     sent: dict[int, str] = {}
     for step in steps:
         for number, hypotheses in step.contenders():
             tokens = shared(hypotheses)
-            text = settled("".join(shared([text_of(tokens[:-1]), text_of(tokens)])), stop)
+            ways = [tokens[:-1], tokens, *([[*tokens, *changing]] if changing else [])]
+            text = settled("".join(shared(list(map(text_of, ways)))), stop)
             before = sent.get(number, "")
             if len(text) > len(before):
                 sent[number] = text

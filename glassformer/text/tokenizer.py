@@ -234,6 +234,12 @@ class Tokenizer:
         return None if None in counts else np.array(counts, np.int64)
 
     @cached_property
+    def changing(self) -> tuple[int, ...]:
+        """A byte after which those before it are no characters, where bytes have tokens of their own: `<0x80>`."""
+        id_ = self.id("<0x80>") if self._spelling.byte_fallback else None
+        return () if id_ is None else (id_,)
+
+    @cached_property
     def shown(self) -> tuple[str, ...]:
         """All tokens by id as people read them: `▁dogs`, `été`, `<0xC3>`."""
         return tuple(marked(self._spelling.text(token)) for token in self._vocabulary)

@@ -216,7 +216,8 @@ class Translator(writers.Writer[TextPair, Translation]):
         """What is written for each of these rows, one after another, as it is decided."""
         limit = model.output_stack.max_length
         steps = self.steps(model, (self.request(row.ids, limit) for row in rows), slots=1)
-        return stream(writers.in_precision(steps, model, fast=fast), self.text_of, stop=self.settings.stop)
+        steps = writers.in_precision(steps, model, fast=fast)
+        return stream(steps, self.text_of, stop=self.settings.stop, changing=self.target.changing)
 
     @property
     def looks(self) -> bool:
