@@ -84,21 +84,23 @@ class StreamedText:
 
 
 def stream(
-    steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = (), changing: Sequence[int] = ()
+    steps: Iterable[Step], text_of: TextOf, *, stop: Sequence[str] = (), continuation_byte: int | None = None
 ) -> Iterator[StreamedText]:
     """The text of each request's best answer as soon as no later token can change it.
 
     That is what all hypotheses that may still be the best have in common, up to a character that is not yet whole and
     to what may be the beginning of a stop string. The text of the last token is held back too: the next one may change
-    a blank before it, and `changing`, a token, more than others. A stop string and what follows it are left out.
-    Joined, the texts of a request are its answer.
+    a blank before it. So is what `continuation_byte` would change: a decoder of bytes replaces all bytes of a run that
+    is no UTF-8. A stop string and what follows it are left out. Joined, the texts of a request are its answer.
     """
     sent: dict[int, str] = {}
     for step in steps:
         for number, hypotheses in step.contenders():
             tokens = shared(hypotheses)
-            ways = [tokens[:-1], tokens, *([[*tokens, *changing]] if changing else [])]
-            text = settled("".join(shared(list(map(text_of, ways)))), stop)
+            ways = [tokens[:-1], tokens]
+            if continuation_byte is not None:
+                ways.append([*tokens, continuation_byte])
+            text = settled("".join(shared([text_of(way) for way in ways])), stop)
             before = sent.get(number, "")
             if len(text) > len(before):
                 sent[number] = text

@@ -234,10 +234,9 @@ class Tokenizer:
         return None if None in counts else np.array(counts, np.int64)
 
     @cached_property
-    def changing(self) -> tuple[int, ...]:
-        """A byte after which those before it are no characters, where bytes have tokens of their own: `<0x80>`."""
-        id_ = self.id("<0x80>") if self._spelling.byte_fallback else None
-        return () if id_ is None else (id_,)
+    def continuation_byte(self) -> int | None:
+        """The id of `<0x80>`, where bytes have tokens of their own: after whole characters of UTF-8 it is an error."""
+        return self.id("<0x80>") if self._spelling.byte_fallback else None
 
     @cached_property
     def shown(self) -> tuple[str, ...]:

@@ -334,7 +334,8 @@ def test_parameters_of_numpy_are_saved(folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_fit_was_asked_for_is_saved_with_it(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"class_weight": {0: 1.0, 1: 3.0}, "settings": {"task.pooling": "mean"}}
+    settings = {"task.pooling": "mean", "model.settings": {"layers": 1}}
+    asked: dict[str, Any] = {"class_weight": {0: 1.0, 1: 3.0}, "settings": settings}
     texts = [f"text {word}" for word in "abcdefghijkl"]
     fitted = gf.TextClassifier(None, epochs=1, **asked).fit(texts, [1, 0] * 6)
     known = gf.TextClassifier.load(fitted.save(tmp_path / "saved")).get_params()

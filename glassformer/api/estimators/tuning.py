@@ -44,8 +44,10 @@ def save_estimator(
 def _in_json(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(value)
-    if isinstance(value, Mapping):  # whose keys may be numbers
-        return [[_in_json(key), _in_json(each)] for key, each in value.items()]
+    if isinstance(value, Mapping):
+        pairs = [(_in_json(key), _in_json(each)) for key, each in value.items()]
+        named = all(isinstance(key, str) for key, _ in pairs)
+        return dict(pairs) if named else pairs  # the keys of an object are words
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -48,7 +48,6 @@ def explain(
 
     values = values_of(summed)
     sums = list(accumulate(values))
-    terms = Terms(values, part)
     return Explanation(
         name=name,
         cell=dict(cell),
@@ -57,7 +56,7 @@ def explain(
         rule=formula.rule.name,
         formula=formula.in_words(where),
         mathml=formula.in_mathml(),
-        terms=terms if isinstance(summed, Terms) else tuple(terms),
+        terms=Terms(values, part),
         quantities=worked.quantities,
         recomputed=worked.recomputed,
         difference=worked.difference,

@@ -237,7 +237,8 @@ class Generate(writers.Writer[Prompt, Generation]):
             return text_after(self.tokenizer.decode, example.ids, ids)
 
         steps = writers.in_precision(self.steps(model, [self.request(example.ids)], slots=1), model, fast=fast)
-        for part in stream(steps, text_of, stop=self.settings.stop, changing=self.tokenizer.changing):
+        byte = self.tokenizer.continuation_byte
+        for part in stream(steps, text_of, stop=self.settings.stop, continuation_byte=byte):
             if part.text:
                 yield part.text
             if part.finished is not None:

@@ -217,7 +217,8 @@ class Translator(writers.Writer[TextPair, Translation]):
         limit = model.output_stack.max_length
         steps = self.steps(model, (self.request(row.ids, limit) for row in rows), slots=1)
         steps = writers.in_precision(steps, model, fast=fast)
-        return stream(steps, self.text_of, stop=self.settings.stop, changing=self.target.changing)
+        byte = self.target.continuation_byte
+        return stream(steps, self.text_of, stop=self.settings.stop, continuation_byte=byte)
 
     @property
     def looks(self) -> bool:
